@@ -1,0 +1,85 @@
+"""Work to be done later, as a thing that is passed in (Kafka's `Scheduler`)."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Callable
+from typing import Protocol
+
+from kafkapy.common.time import MockTime
+
+
+class ScheduledTask(Protocol):
+    def cancel(self) -> None:
+        """Take the task back. Harmless if it has run or was cancelled."""
+        ...
+
+
+class Scheduler(Protocol):
+    """Runs tasks later. `server/` implements it on the reactor; each task says whether it may block."""
+
+    def schedule_once(self, name: str, task: Callable[[], object], delay_ms: int) -> ScheduledTask:
+        """Run `task` once after `delay_ms`, on the reactor thread: it must not block."""
+        ...
+
+    def schedule(self, name: str, task: Callable[[], object], delay_ms: int, period_ms: int) -> ScheduledTask:
+        """Run `task` after `delay_ms` and then every `period_ms`, on the reactor thread: it must not block."""
+        ...
+
+    def schedule_in_thread(
+        self, name: str, task: Callable[[], object], delay_ms: int = 0, period_ms: int = -1
+    ) -> ScheduledTask:
+        """Run `task` in the background pool (it may block on files); again every `period_ms` if that is >= 0.
+
+        A periodic task never overlaps itself. An exception is logged and does not end the period.
+        """
+        ...
+
+
+class _MockTask:
+    def __init__(self, task: Callable[[], object], period_ms: int) -> None:
+        self.task = task
+        self.period_ms = period_ms
+        self.cancelled = False
+
+    def cancel(self) -> None:
+        self.cancelled = True
+
+
+class MockScheduler:
+    """Runs due tasks in order of time when the test calls `advance`."""
+
+    def __init__(self, time: MockTime) -> None:
+        self.time = time
+        self._queue: list[tuple[int, int, _MockTask]] = []
+        self._ids = itertools.count()
+
+    def schedule_once(self, name: str, task: Callable[[], object], delay_ms: int) -> _MockTask:
+        return self._add(task, delay_ms, -1)
+
+    def schedule(self, name: str, task: Callable[[], object], delay_ms: int, period_ms: int) -> _MockTask:
+        return self._add(task, delay_ms, period_ms)
+
+    def schedule_in_thread(
+        self, name: str, task: Callable[[], object], delay_ms: int = 0, period_ms: int = -1
+    ) -> _MockTask:
+        return self._add(task, delay_ms, period_ms)
+
+    def _add(self, task: Callable[[], object], delay_ms: int, period_ms: int) -> _MockTask:
+        entry = _MockTask(task, period_ms)
+        heapq.heappush(self._queue, (self.time.monotonic_ms() + delay_ms, next(self._ids), entry))
+        return entry
+
+    def advance(self, ms: int) -> None:
+        """Move the clock by `ms`, stopping at each due task on the way."""
+        end = self.time.monotonic_ms() + ms
+        while self._queue and self._queue[0][0] <= end:
+            due, _, entry = heapq.heappop(self._queue)
+            if entry.cancelled:
+                continue
+            self.time.advance(max(0, due - self.time.monotonic_ms()))
+            entry.task()
+            if entry.period_ms >= 0 and not entry.cancelled:
+                heapq.heappush(self._queue, (due + max(1, entry.period_ms), next(self._ids), entry))
+        self.time.advance(end - self.time.monotonic_ms())

@@ -1,0 +1,36 @@
+"""Kafka's Uuid (KIP-516): 16 bytes on the wire and in memory, 22 characters of base64url in text.
+
+A `bytes` object is used as it is: it comes off the wire without a conversion and is a good dictionary key.
+"""
+
+from __future__ import annotations
+
+import base64
+import uuid
+
+ZERO_UUID = bytes(16)
+ONE_UUID = bytes(15) + b"\x01"
+"""Reserved for the metadata topic; never given to a topic."""
+
+
+def random_uuid() -> bytes:
+    """A version-4 UUID that is not reserved and whose text does not begin with a dash (as Kafka's `Uuid.randomUuid`)."""
+    while True:
+        value = uuid.uuid4().bytes
+        if value not in (ZERO_UUID, ONE_UUID) and not to_string(value).startswith("-"):
+            return value
+
+
+def to_string(value: bytes) -> str:
+    """22 characters of base64url without padding."""
+    return base64.urlsafe_b64encode(value).decode("ascii").rstrip("=")
+
+
+def from_string(text: str) -> bytes:
+    """The 16 bytes of a 22-character text; `ValueError` if it is anything else."""
+    if len(text) != 22:
+        raise ValueError(f"{text!r} is not a Kafka uuid: 22 characters of base64url are expected")
+    value = base64.urlsafe_b64decode(text + "==")
+    if len(value) != 16:
+        raise ValueError(f"{text!r} is not a Kafka uuid: 22 characters of base64url are expected")
+    return value
