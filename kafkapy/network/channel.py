@@ -1,0 +1,210 @@
+"""One client connection: frames in, one request at a time, responses out in order (Kafka's `KafkaChannel` and `Processor`)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from struct import Struct
+from typing import TYPE_CHECKING, Any
+
+from twisted.internet.protocol import Protocol, connectionDone
+from twisted.python.failure import Failure
+
+from kafkapy.network.request import Request, RequestContext
+from kafkapy.network.transport import Part, PlaintextTransport
+from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.header import RequestHeader, encode_response_parts
+from kafkapy.protocol.message import Message, SchemaError
+
+if TYPE_CHECKING:
+    from kafkapy.network.socket_server import SocketServer
+
+log = logging.getLogger("kafkapy.network.SocketServer")
+
+_SIZE = Struct(">i")
+
+SHARED_BUFFER_SIZE = 1 << 20
+"""All connections read into one buffer of this size: the request is handled before the next read, so it may be shared."""
+
+_MIN_PRIVATE_BUFFER = 1 << 12
+
+_shared = memoryview(bytearray(SHARED_BUFFER_SIZE))
+
+
+class KafkaChannel(Protocol):
+    """The protocol of one connection.
+
+    Invariants:
+    - `_pending` holds received bytes that are not yet handled, starting at a frame's size field; it is None when there are
+      none, and then bytes are received into the shared buffer.
+    - While a request is in flight (`_busy`) or the channel is throttled, no frame is handled and nothing is read.
+    - Memory grows with what has arrived, not with what a frame's size field claims.
+    """
+
+    transport: PlaintextTransport  # type: ignore[assignment]
+
+    def __init__(self, server: SocketServer, context: RequestContext, handler: Callable[[Request], None]) -> None:
+        self._server = server
+        self._handler = handler
+        self._max_request_size = server.max_request_size
+        self.context = context
+        self._pending: bytearray | None = None
+        self._filled = 0
+        self._busy = False
+        self._handling = False
+        self._throttled: Any = None
+        self.closed = False
+        self.last_active = server.now()
+
+    # ------------------------------------------------------------------------------------------------ receiving
+
+    @property
+    def muted(self) -> bool:
+        return self._busy or self._throttled is not None or self.closed
+
+    def receive_buffer(self) -> memoryview:
+        pending = self._pending
+        if pending is None:
+            return _shared
+        if self._filled == len(pending):
+            self._grow(pending)
+        assert self._pending is not None
+        return memoryview(self._pending)[self._filled :]
+
+    def _grow(self, pending: bytearray) -> None:
+        """Double the private buffer, at most to the end of the frame it holds."""
+        wanted = max(2 * len(pending), _MIN_PRIVATE_BUFFER)
+        if self._filled >= 4:
+            wanted = min(wanted, max(4 + _SIZE.unpack_from(pending)[0], self._filled + 1))
+        bigger = bytearray(wanted)
+        bigger[: self._filled] = memoryview(pending)[: self._filled]
+        self._pending = bigger
+
+    def bytes_received(self, count: int) -> None:
+        self.last_active = self._server.now()
+        if self._pending is None:
+            self._handle_frames(_shared, count)
+        else:
+            self._filled += count
+            self._handle_pending()
+
+    def dataReceived(self, data: bytes) -> None:  # noqa: N802 (Twisted's name; used by transports that hand over bytes)
+        while data and not self.closed:
+            buffer = self.receive_buffer()
+            count = min(len(buffer), len(data))
+            buffer[:count] = data[:count]
+            data = data[count:]
+            self.bytes_received(count)
+
+    def _handle_pending(self) -> None:
+        pending, filled = self._pending, self._filled
+        if pending is None:
+            return
+        if filled >= 4:
+            size = _SIZE.unpack_from(pending)[0]
+            if filled - 4 < size <= self._max_request_size:
+                return
+        self._pending = None
+        self._filled = 0
+        self._handle_frames(memoryview(pending), filled)
+
+    def _handle_frames(self, buffer: memoryview, end: int) -> None:
+        """Handle the whole frames in `buffer[:end]`, keep the rest."""
+        position = 0
+        while end - position >= 4 and not self.muted:
+            (size,) = _SIZE.unpack_from(buffer, position)
+            if size < 0 or size > self._max_request_size:
+                self.close(f"a frame of {size} bytes was announced; socket.request.max.bytes is {self._max_request_size}")
+                return
+            body = position + 4
+            if end - body < size:
+                break
+            position = body + size
+            self._handle_frame(buffer[body:position])
+        if self.closed:
+            return
+        if position < end:
+            rest = end - position
+            kept = bytearray(rest if self.muted else max(rest, _MIN_PRIVATE_BUFFER))
+            kept[:rest] = buffer[position:end]
+            self._pending = kept
+            self._filled = rest
+
+    def _handle_frame(self, frame: memoryview) -> None:
+        try:
+            header, position = RequestHeader.decode(frame)
+            api_key = ApiKey.for_id(header.api_key)
+            version = header.api_version
+            if api_key is None or not self._server.is_enabled(api_key):
+                return self.close(f"request with unknown api key {header.api_key}")
+            if not api_key.min_version <= version <= api_key.max_version:
+                if api_key is not ApiKey.API_VERSIONS:
+                    return self.close(f"{api_key.name} was asked for in version {version}, which is not supported")
+                body = None
+            else:
+                body = api_key.request.decode(frame, version, position)
+        except SchemaError as error:
+            return self.close(f"malformed request: {error}")
+        context = self.context
+        context.client_id = header.client_id or ""
+        self._busy = True
+        self._handling = True
+        try:
+            self._handler(Request(self, context, api_key, version, header.correlation_id, body))
+        finally:
+            self._handling = False
+        return None
+
+    # ------------------------------------------------------------------------------------------------ answering
+
+    def send_response(self, request: Request, response: Message, throttle_ms: int = 0) -> None:
+        if self.closed:
+            return
+        parts = encode_response_parts(request.api_key, request.api_version, request.correlation_id, response)
+        self.send_parts(parts)
+        self.request_done(throttle_ms)
+
+    def send_parts(self, parts: list[Part]) -> None:
+        self.transport.send_parts(parts)
+
+    def request_done(self, throttle_ms: int = 0) -> None:
+        """The request in flight is answered: go on with what was received meanwhile."""
+        self._busy = False
+        if self.closed:
+            return
+        if throttle_ms > 0:
+            self._throttled = self._server.reactor.callLater(throttle_ms / 1000, self._unthrottle)
+        elif not self._handling:
+            self._resume()
+
+    def _unthrottle(self) -> None:
+        self._throttled = None
+        if not self.closed:
+            self._resume()
+
+    def _resume(self) -> None:
+        self._handle_pending()
+        if not self.muted:
+            self.transport.resume_reading()
+
+    # ------------------------------------------------------------------------------------------------ life
+
+    def connectionMade(self) -> None:  # noqa: N802
+        self.transport.setTcpNoDelay(True)
+        self._server.channel_opened(self)
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:  # noqa: N802
+        if self._throttled is not None:
+            self._throttled.cancel()
+            self._throttled = None
+        self._pending = None
+        self.closed = True
+        self._server.channel_closed(self)
+
+    def close(self, reason: str) -> None:
+        """Hang up after what is queued was sent."""
+        if not self.closed:
+            self.closed = True
+            self._pending = None
+            log.info("Closing the connection of %s: %s", self.context.connection_id, reason)
+            self.transport.close()

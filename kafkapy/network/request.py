@@ -1,0 +1,103 @@
+"""A request on its way through the broker, and who sent it (Kafka's `RequestChannel.Request`, `RequestContext`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.message import Message
+
+if TYPE_CHECKING:
+    from kafkapy.network.channel import KafkaChannel
+
+
+class KafkaPrincipal(NamedTuple):
+    """Who a connection has proved to be (Kafka's `KafkaPrincipal`)."""
+
+    principal_type: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.principal_type}:{self.name}"
+
+
+ANONYMOUS = KafkaPrincipal("User", "ANONYMOUS")
+
+
+class RequestContext:
+    """What is known of the sender. One object for each connection; `client_id` is that of its latest request."""
+
+    __slots__ = (
+        "client_host",
+        "client_id",
+        "client_software_name",
+        "client_software_version",
+        "connection_id",
+        "listener_name",
+        "principal",
+        "security_protocol",
+    )
+
+    def __init__(
+        self,
+        connection_id: str,
+        client_host: str,
+        listener_name: str,
+        security_protocol: str = "PLAINTEXT",
+        principal: KafkaPrincipal = ANONYMOUS,
+    ) -> None:
+        self.connection_id = connection_id
+        self.client_host = client_host
+        """As Java prints an InetAddress: `/127.0.0.1`."""
+        self.listener_name = listener_name
+        self.security_protocol = security_protocol
+        self.principal = principal
+        self.client_id = ""
+        self.client_software_name = "unknown"
+        self.client_software_version = "unknown"
+
+
+class Request:
+    """One decoded request. It is answered exactly once: by `respond`, `no_response` or `close_connection`.
+
+    Invariant: until then its connection is muted, so the `memoryview`s inside `body` (records) point into the connection's
+    receive buffer only while the handler runs for the first time: a handler that waits must be done with them before.
+    """
+
+    __slots__ = ("api_key", "api_version", "body", "channel", "context", "correlation_id")
+
+    def __init__(
+        self,
+        channel: KafkaChannel,
+        context: RequestContext,
+        api_key: ApiKey,
+        api_version: int,
+        correlation_id: int,
+        body: Any,
+    ) -> None:
+        self.channel = channel
+        self.context = context
+        self.api_key = api_key
+        self.api_version = api_version
+        self.correlation_id = correlation_id
+        self.body = body
+
+    def respond(self, response: Message, throttle_ms: int = 0) -> None:
+        """Send the response; read the connection's next request after `throttle_ms` (KIP-219)."""
+        self.channel.send_response(self, response, throttle_ms)
+
+    def no_response(self) -> None:
+        """The request is done and has no answer (Produce with acks=0)."""
+        self.channel.request_done()
+
+    def close_connection(self, reason: str) -> None:
+        """The only answer is to hang up."""
+        self.channel.close(reason)
+
+    @property
+    def cancelled(self) -> bool:
+        """True when the sender has gone: nobody will read the answer."""
+        return self.channel.closed
+
+    def __repr__(self) -> str:
+        return f"Request({self.api_key.name} v{self.api_version} #{self.correlation_id} of {self.context.connection_id})"

@@ -1,0 +1,203 @@
+"""The listeners: accepts connections within their quotas and closes idle ones (Kafka's `SocketServer`, `ConnectionQuotas`)."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from twisted.internet import error, protocol
+from twisted.internet.address import IPv4Address, IPv6Address
+from twisted.internet.defer import maybeDeferred
+
+from kafkapy.network.channel import KafkaChannel
+from kafkapy.network.request import Request, RequestContext
+from kafkapy.network.transport import PlaintextPort
+from kafkapy.protocol.api_keys import ApiKey
+
+log = logging.getLogger("kafkapy.network.SocketServer")
+
+IDLE_SCAN_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class EndPoint:
+    """A listener: where it is bound and how it speaks."""
+
+    host: str
+    port: int
+    listener_name: str
+    security_protocol: str = "PLAINTEXT"
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.listener_name}://{host}:{self.port}"
+
+
+@dataclass
+class ConnectionLimits:
+    """`max.connections`, `max.connections.per.ip` with overrides, `connections.max.idle.ms`; may be changed while running."""
+
+    max_connections: int = 2147483647
+    max_connections_per_ip: int = 2147483647
+    max_connections_per_ip_overrides: Mapping[str, int] = field(default_factory=dict)
+    max_idle_ms: int = 600_000
+
+    def allowed_from(self, ip: str) -> int:
+        return self.max_connections_per_ip_overrides.get(ip, self.max_connections_per_ip)
+
+
+class ListenError(Exception):
+    """A listener could not be bound; the message says which and why."""
+
+
+class SocketServer:
+    """All listeners of a broker.
+
+    Invariant: `_channels` holds every open channel, `_per_ip` the number of them by client address; the ports accept exactly
+    while fewer than `limits.max_connections` channels are open (an inter-broker listener of its own is exempt).
+    """
+
+    def __init__(
+        self,
+        reactor: Any,
+        handler: Callable[[Request], None],
+        enabled_apis: Collection[ApiKey],
+        max_request_size: int,
+        limits: ConnectionLimits,
+        exempt_listeners: Collection[str] = (),
+    ) -> None:
+        self.reactor = reactor
+        self.max_request_size = max_request_size
+        self.limits = limits
+        self._handler = handler
+        self._enabled = frozenset(enabled_apis)
+        self._exempt = frozenset(exempt_listeners)
+        self._ports: dict[str, Any] = {}
+        self._channels: set[KafkaChannel] = set()
+        self._per_ip: dict[str, int] = {}
+        self._accepting = True
+        self._sequence = 0
+        self._idle_scan: Any = None
+
+    now = staticmethod(time.monotonic)
+
+    def is_enabled(self, api_key: ApiKey) -> bool:
+        return api_key in self._enabled
+
+    @property
+    def connection_count(self) -> int:
+        return len(self._channels)
+
+    # ------------------------------------------------------------------------------------------------ listeners
+
+    def listen(self, endpoint: EndPoint, backlog: int = 50, accept: bool = True) -> int:
+        """Bind one listener; the port it got. `ListenError` if the address is taken or unknown."""
+        factory = _ChannelFactory(self, endpoint)
+        port = PlaintextPort(endpoint.port, factory, backlog, endpoint.host, self.reactor)
+        try:
+            port.startListening()
+        except error.CannotListenError as problem:
+            raise ListenError(
+                f"Socket server failed to bind to {endpoint.host or '0.0.0.0'}:{endpoint.port}: {problem.socketError}. "
+                f"Another process may use the port; stop it or choose another port in 'listeners'."
+            ) from problem
+        if not accept:
+            port.stopReading()
+        self._ports[endpoint.listener_name] = port
+        if self._idle_scan is None:
+            self._idle_scan = self.reactor.callLater(IDLE_SCAN_SECONDS, self._close_idle)
+        bound: int = port.getHost().port
+        return bound
+
+    def bound_port(self, listener_name: str) -> int:
+        port: int = self._ports[listener_name].getHost().port
+        return port
+
+    def start_accepting(self) -> None:
+        """Open the doors of the listeners that were bound with `accept=False`."""
+        for port in self._ports.values():
+            port.startReading()
+
+    async def stop_listening(self) -> None:
+        ports, self._ports = self._ports, {}
+        for port in ports.values():
+            await maybeDeferred(port.stopListening)
+
+    def shutdown(self) -> None:
+        """Close every connection."""
+        if self._idle_scan is not None and self._idle_scan.active():
+            self._idle_scan.cancel()
+        for channel in list(self._channels):
+            channel.closed = True
+            channel.transport.close_now()
+
+    # ------------------------------------------------------------------------------------------------ connections
+
+    def accept(self, endpoint: EndPoint, address: IPv4Address | IPv6Address) -> KafkaChannel | None:
+        """A channel for a new connection, or None if its address has too many."""
+        ip = address.host
+        if self._per_ip.get(ip, 0) >= self.limits.allowed_from(ip):
+            log.info("Rejected connection from /%s: max.connections.per.ip is %d", ip, self.limits.allowed_from(ip))
+            return None
+        self._sequence += 1
+        context = RequestContext(
+            f"{endpoint.host}:{endpoint.port}-{ip}:{address.port}-{self._sequence}",
+            f"/{ip}",
+            endpoint.listener_name,
+            endpoint.security_protocol,
+        )
+        return KafkaChannel(self, context, self._handler)
+
+    def channel_opened(self, channel: KafkaChannel) -> None:
+        self._channels.add(channel)
+        ip = channel.context.client_host
+        self._per_ip[ip[1:]] = self._per_ip.get(ip[1:], 0) + 1
+        self.check_accepting()
+
+    def channel_closed(self, channel: KafkaChannel) -> None:
+        if channel not in self._channels:
+            return
+        self._channels.discard(channel)
+        ip = channel.context.client_host[1:]
+        left = self._per_ip.get(ip, 1) - 1
+        if left:
+            self._per_ip[ip] = left
+        else:
+            self._per_ip.pop(ip, None)
+        self.check_accepting()
+
+    def check_accepting(self) -> None:
+        """Stop or go on accepting, as `max.connections` says."""
+        wanted = len(self._channels) < self.limits.max_connections
+        if wanted == self._accepting:
+            return
+        self._accepting = wanted
+        for name, port in self._ports.items():
+            if name not in self._exempt:
+                if wanted:
+                    port.startReading()
+                else:
+                    port.numberAccepts = 1
+                    port.stopReading()
+
+    def _close_idle(self) -> None:
+        self._idle_scan = self.reactor.callLater(IDLE_SCAN_SECONDS, self._close_idle)
+        if self.limits.max_idle_ms < 0:
+            return
+        oldest = self.now() - self.limits.max_idle_ms / 1000
+        for channel in [c for c in self._channels if c.last_active < oldest and not c.muted]:
+            channel.close(f"idle for more than {self.limits.max_idle_ms} ms (connections.max.idle.ms)")
+
+
+class _ChannelFactory(protocol.ServerFactory):
+    noisy = False
+
+    def __init__(self, server: SocketServer, endpoint: EndPoint) -> None:
+        self._server = server
+        self._endpoint = endpoint
+
+    def buildProtocol(self, addr: Any) -> KafkaChannel | None:  # type: ignore[override]  # noqa: N802
+        return self._server.accept(self._endpoint, addr)
