@@ -1,0 +1,59 @@
+"""Which brokers hold a partition, and what a reassignment under way adds and removes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaAssignment:
+    """A partition's brokers; a value (Kafka's `ReplicaAssignment`).
+
+    During a reassignment `replicas` is the union of target and origin in that order; `adding_replicas` are those of the target
+    that were not in the origin, `removing_replicas` those of the origin that are not in the target.
+    """
+
+    replicas: tuple[int, ...]
+    adding_replicas: tuple[int, ...] = ()
+    removing_replicas: tuple[int, ...] = ()
+
+    @property
+    def is_being_reassigned(self) -> bool:
+        return bool(self.adding_replicas or self.removing_replicas)
+
+    @property
+    def origin_replicas(self) -> tuple[int, ...]:
+        return tuple(r for r in self.replicas if r not in self.adding_replicas)
+
+    @property
+    def target_replicas(self) -> tuple[int, ...]:
+        return tuple(r for r in self.replicas if r not in self.removing_replicas)
+
+    def reassign_to(self, target: Sequence[int]) -> ReplicaAssignment:
+        """The assignment in which a reassignment to `target` has begun; a reassignment under way is replaced.
+
+        Moves back to `origin_replicas` of the running one, so its additions that the new target lacks are removed.
+        """
+        full = tuple(dict.fromkeys((*target, *self.origin_replicas)))
+        return ReplicaAssignment(
+            full,
+            tuple(r for r in full if r not in self.origin_replicas),
+            tuple(r for r in full if r not in target),
+        )
+
+    def remove_replica(self, replica: int) -> ReplicaAssignment:
+        return ReplicaAssignment(
+            tuple(r for r in self.replicas if r != replica),
+            tuple(r for r in self.adding_replicas if r != replica),
+            tuple(r for r in self.removing_replicas if r != replica),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TopicIdReplicaAssignment:
+    """A topic's id (16 bytes; None for topics that were made before IBP 2.8) and its partitions' brokers by partition."""
+
+    topic: str
+    topic_id: bytes | None
+    assignment: dict[int, ReplicaAssignment]
