@@ -1,0 +1,60 @@
+"""Which version of each API client and broker have in common (Kafka's `NodeApiVersions`)."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.protocol.messages.api_versions import ApiVersionsResponse
+
+
+class NodeApiVersions:
+    """What one broker said it serves: API key -> (lowest, highest) version, keys this client does not know included."""
+
+    def __init__(self, ranges: Mapping[int, tuple[int, int]]) -> None:
+        self.ranges = dict(ranges)
+
+    @classmethod
+    def of(cls, response: ApiVersionsResponse) -> NodeApiVersions:
+        return cls({entry.api_key: (entry.min_version, entry.max_version) for entry in response.api_keys})
+
+    def supports(self, api_key: ApiKey) -> bool:
+        """Is there a version that both sides know?"""
+        return self._common(api_key, 0, 32767) is not None
+
+    def latest_usable(self, api_key: ApiKey, lowest: int = 0, highest: int = 32767) -> int:
+        """The highest version that broker, this client and the caller's bounds have in common.
+
+        Raises `KafkaError(UNSUPPORTED_VERSION)` if there is none.
+        """
+        version = self._common(api_key, lowest, highest)
+        if version is not None:
+            return version
+        served = self.ranges.get(api_key)
+        if served is None:
+            raise KafkaError(Errors.UNSUPPORTED_VERSION, f"The node does not support {api_key.name}")
+        lowest, highest = max(lowest, api_key.min_version), min(highest, api_key.max_version)
+        raise KafkaError(
+            Errors.UNSUPPORTED_VERSION,
+            f"The node does not support {api_key.name} with version in range [{lowest},{highest}]. "
+            f"The supported range is [{served[0]},{served[1]}].",
+        )
+
+    def _common(self, api_key: ApiKey, lowest: int, highest: int) -> int | None:
+        served = self.ranges.get(api_key)
+        if served is None:
+            return None
+        low = max(lowest, served[0], api_key.min_version)
+        high = min(highest, served[1], api_key.max_version)
+        return high if low <= high else None
+
+
+@functools.cache
+def api_key_of(request_class: type[Any]) -> ApiKey:
+    """The API a request class belongs to: `FindCoordinatorRequest` -> `ApiKey.FIND_COORDINATOR`."""
+    name = request_class.__name__.removesuffix("Request")
+    return ApiKey[re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).upper()]

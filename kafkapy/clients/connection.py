@@ -1,0 +1,171 @@
+"""The client's half of one connection as a machine without I/O: messages in, bytes out; bytes in, messages out.
+
+    send(message)  ->  bytes  ~~ socket ~~>  broker
+    receive_data(bytes)  <~~ socket ~~  broker   ->  messages
+
+A driver (blocking socket, Twisted, asyncio) moves the bytes and closes the socket when an exception comes out of here.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import deque
+from typing import Any, NamedTuple
+
+from kafkapy.clients import software
+from kafkapy.clients.api_versions import NodeApiVersions, api_key_of
+from kafkapy.clients.frames import DEFAULT_MAX_FRAME_BYTES, FrameReader
+from kafkapy.common.time import SystemTime, Time
+from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+
+_HEADER = struct.Struct(">ihhi")
+_CORRELATION_ID = struct.Struct(">i")
+_ERROR_CODE = struct.Struct(">h")
+_LAST_CORRELATION_ID = 0x7FFFFFFF
+
+
+class InFlightRequest(NamedTuple):
+    """A request whose answer has not come yet. Times in ms of the monotonic clock."""
+
+    correlation_id: int
+    api_key: ApiKey
+    version: int
+    sent_ms: int
+    deadline_ms: int
+
+
+class Connection:
+    """Requests and responses of one connection.
+
+    Invariant: `in_flight` holds, oldest first, exactly the requests that were sent and will be answered; a broker answers
+    them in that order, so the next frame belongs to the first of them, and a frame with another correlation id means that
+    the stream cannot be trusted any more. A Produce with acks=0 gets no answer and is never in there.
+    """
+
+    def __init__(
+        self,
+        client_id: str | None,
+        *,
+        request_timeout_ms: int = 30_000,
+        max_response_bytes: int = DEFAULT_MAX_FRAME_BYTES,
+        time: Time | None = None,
+    ) -> None:
+        self.client_id = client_id
+        self.request_timeout_ms = request_timeout_ms
+        self.versions: NodeApiVersions | None = None
+        self.in_flight: deque[InFlightRequest] = deque()
+        self._time: Time = time or SystemTime()
+        self._frames = FrameReader(max_response_bytes)
+        self._next_correlation_id = 0
+
+    def negotiate(self, answer: ApiVersionsResponse | None = None) -> tuple[int, bytes] | None:
+        """Ask which versions the broker serves; `versions` is set when this returns None.
+
+        Call it first without an answer and send the bytes; give it the response; send what comes back, if anything. A broker
+        that does not know our version of ApiVersions answers with version 0 and says which it knows (KIP-511).
+        Raises `KafkaError` with the broker's error code if it refuses.
+        """
+        if answer is None:
+            return self._send_api_versions(ApiKey.API_VERSIONS.max_version)
+        if answer.error_code == Errors.UNSUPPORTED_VERSION.code and self.versions is None:
+            served = NodeApiVersions.of(answer)
+            self.versions = NodeApiVersions({})  # a second refusal is final
+            version = served.latest_usable(ApiKey.API_VERSIONS) if served.ranges else 0
+            return self._send_api_versions(version)
+        if answer.error_code != Errors.NONE.code:
+            error = Errors.for_code(answer.error_code)
+            raise KafkaError(error, f"The broker refused to tell its API versions: {error.message}")
+        self.versions = NodeApiVersions.of(answer)
+        return None
+
+    def send(self, message: Any, version: int | None = None, timeout_ms: int | None = None) -> tuple[int, bytes]:
+        """Frame a request: its correlation id and the bytes for the socket.
+
+        `version` None picks the highest that both sides know, which needs a finished negotiation; a number is taken as it
+        is. `timeout_ms` None means `request_timeout_ms`. Raises `KafkaError(UNSUPPORTED_VERSION)`.
+        """
+        api_key = api_key_of(type(message))
+        if version is None:
+            if self.versions is None:
+                raise KafkaError(Errors.UNSUPPORTED_VERSION, f"No version of {api_key.name} has been negotiated yet")
+            version = self.versions.latest_usable(api_key)
+        correlation_id = self._next_correlation_id
+        self._next_correlation_id = 0 if correlation_id == _LAST_CORRELATION_ID else correlation_id + 1
+        header = self._client_id_field(api_key, version)
+        body = message.encode(version)
+        frame = b"".join((_HEADER.pack(8 + len(header) + len(body), api_key, version, correlation_id), header, body))
+        if api_key != ApiKey.PRODUCE or message.acks != 0:
+            now = self._time.monotonic_ms()
+            deadline = now + (self.request_timeout_ms if timeout_ms is None else timeout_ms)
+            self.in_flight.append(InFlightRequest(correlation_id, api_key, version, now, deadline))
+        return correlation_id, frame
+
+    def receive_data(self, data: bytes | bytearray | memoryview) -> list[tuple[int, Any]]:
+        """Take bytes from the socket; the responses they complete, each with its request's correlation id.
+
+        Records inside a response are views of the bytes that came. Raises `KafkaError(CORRUPT_MESSAGE)` or `SchemaError`
+        when the bytes make no sense; the connection is then of no use.
+        """
+        return [self._decode(frame) for frame in self._frames.feed(data)]
+
+    def expired(self) -> list[InFlightRequest]:
+        """The requests whose time has run out. Kafka's clients then close the connection."""
+        now = self._time.monotonic_ms()
+        return [request for request in self.in_flight if request.deadline_ms <= now]
+
+    def _send_api_versions(self, version: int) -> tuple[int, bytes]:
+        request = ApiVersionsRequest(client_software_name=software.NAME, client_software_version=software.VERSION)
+        return self.send(request, version)
+
+    def _client_id_field(self, api_key: ApiKey, version: int) -> bytes:
+        """The request header after the correlation id: the client id, from flexible versions on also empty tagged fields."""
+        if api_key == ApiKey.CONTROLLED_SHUTDOWN and version == 0:
+            return b""
+        if self.client_id is None:
+            field = b"\xff\xff"
+        else:
+            client_id = self.client_id.encode()
+            field = _ERROR_CODE.pack(len(client_id)) + client_id
+        return field + b"\x00" if api_key.flexible(version) else field
+
+    def _decode(self, frame: memoryview) -> tuple[int, Any]:
+        if len(frame) < 4:
+            raise KafkaError(Errors.CORRUPT_MESSAGE, f"A response of {len(frame)} bytes has no room for its header")
+        correlation_id = _CORRELATION_ID.unpack_from(frame)[0]
+        if not self.in_flight or self.in_flight[0].correlation_id != correlation_id:
+            expected = self.in_flight[0].correlation_id if self.in_flight else "no response at all"
+            raise KafkaError(
+                Errors.CORRUPT_MESSAGE, f"Correlation id {correlation_id} in a response does not match: expected {expected}"
+            )
+        request = self.in_flight.popleft()
+        version, position = request.version, 4
+        if request.api_key == ApiKey.API_VERSIONS:
+            # Its response header never has tagged fields, and a refused version is answered in version 0.
+            if len(frame) >= 6 and _ERROR_CODE.unpack_from(frame, 4)[0] == Errors.UNSUPPORTED_VERSION.code:
+                version = 0
+        elif request.api_key.flexible(version):
+            position = _skip_tagged_fields(frame, position)
+        return correlation_id, request.api_key.response.decode(frame, version, position)
+
+
+def _skip_tagged_fields(frame: memoryview, position: int) -> int:
+    count, position = _unsigned_varint(frame, position)
+    for _ in range(count):
+        _, position = _unsigned_varint(frame, position)
+        size, position = _unsigned_varint(frame, position)
+        position += size
+    return position
+
+
+def _unsigned_varint(frame: memoryview, position: int) -> tuple[int, int]:
+    value = shift = 0
+    while position < len(frame) and shift < 35:
+        byte = frame[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, position
+        shift += 7
+    raise KafkaError(Errors.CORRUPT_MESSAGE, "The tagged fields of a response header are cut off or too long")
