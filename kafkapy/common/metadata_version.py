@@ -1,0 +1,40 @@
+"""Versions that `inter.broker.protocol.version` and `message.format.version` may name (Kafka's `MetadataVersion`)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+VERSIONS: Final = (
+    *("0.8.0", "0.8.1", "0.8.2", "0.9.0", "0.10.0-IV0", "0.10.0-IV1", "0.10.1-IV0", "0.10.1-IV1", "0.10.1-IV2"),
+    *("0.10.2-IV0", "0.11.0-IV0", "0.11.0-IV1", "0.11.0-IV2", "1.0-IV0", "1.1-IV0", "2.0-IV0", "2.0-IV1", "2.1-IV0"),
+    *("2.1-IV1", "2.1-IV2", "2.2-IV0", "2.2-IV1", "2.3-IV0", "2.3-IV1", "2.4-IV0", "2.4-IV1", "2.5-IV0", "2.6-IV0"),
+    *("2.7-IV0", "2.7-IV1", "2.7-IV2", "2.8-IV0", "2.8-IV1", "3.0-IV0", "3.0-IV1", "3.1-IV0", "3.2-IV0", "3.3-IV0"),
+    *("3.3-IV1", "3.3-IV2", "3.3-IV3", "3.4-IV0", "3.5-IV0", "3.5-IV1", "3.5-IV2", "3.6-IV0", "3.6-IV1", "3.6-IV2"),
+    *("3.7-IV0", "3.7-IV1", "3.7-IV2", "3.7-IV3", "3.7-IV4", "3.8-IV0", "3.9-IV0", "4.0-IV0", "4.0-IV1"),
+)
+"""Oldest first."""
+
+_LATEST_OF_RELEASE: Final = {version.partition("-")[0]: version for version in VERSIONS}
+
+
+def from_version_string(text: str) -> str:
+    """The full version that `text` names: 3.9, 3.9.1 and 3.9-IV0 are all `3.9-IV0`. `ValueError` if it names none."""
+    segments = text.split(".")
+    significant = 3 if text.startswith("0.") else 2
+    key = text if len(segments) <= significant else ".".join(segments[:significant])
+    version = key if key in VERSIONS else _LATEST_OF_RELEASE.get(key)
+    if version is None:
+        raise ValueError(f"Version {text} is not a valid version")
+    return version
+
+
+def is_at_least(version: str, other: str) -> bool:
+    """Both are names that `from_version_string` takes."""
+    return VERSIONS.index(from_version_string(version)) >= VERSIONS.index(from_version_string(other))
+
+
+def record_version(version: str) -> int:
+    """The newest message format (0, 1, 2) that brokers of `version` know."""
+    if is_at_least(version, "0.11.0-IV0"):
+        return 2
+    return 1 if is_at_least(version, "0.10.0-IV0") else 0
