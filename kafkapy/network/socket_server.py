@@ -12,6 +12,7 @@ from twisted.internet import error, protocol
 from twisted.internet.address import IPv4Address, IPv6Address
 from twisted.internet.defer import maybeDeferred
 
+from kafkapy.common.broker import EndPoint
 from kafkapy.network.channel import KafkaChannel
 from kafkapy.network.request import Request, RequestContext
 from kafkapy.network.transport import PlaintextPort
@@ -20,20 +21,6 @@ from kafkapy.protocol.api_keys import ApiKey
 log = logging.getLogger("kafkapy.network.SocketServer")
 
 IDLE_SCAN_SECONDS = 1.0
-
-
-@dataclass(frozen=True)
-class EndPoint:
-    """A listener: where it is bound and how it speaks."""
-
-    host: str
-    port: int
-    listener_name: str
-    security_protocol: str = "PLAINTEXT"
-
-    def __str__(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{self.listener_name}://{host}:{self.port}"
 
 
 @dataclass
@@ -96,7 +83,7 @@ class SocketServer:
     def listen(self, endpoint: EndPoint, backlog: int = 50, accept: bool = True) -> int:
         """Bind one listener; the port it got. `ListenError` if the address is taken or unknown."""
         factory = _ChannelFactory(self, endpoint)
-        port = PlaintextPort(endpoint.port, factory, backlog, endpoint.host, self.reactor)
+        port = PlaintextPort(endpoint.port, factory, backlog, endpoint.host or "", self.reactor)
         try:
             port.startListening()
         except error.CannotListenError as problem:

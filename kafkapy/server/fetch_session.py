@@ -1,0 +1,252 @@
+"""Incremental fetches (KIP-227; Kafka's `FetchSession`): a client names its partitions once and then only what changes."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+from kafkapy.common.time import Time
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.protocol.errors import Errors
+from kafkapy.protocol.messages.fetch import FetchResponse
+from kafkapy.server.replica_manager import FetchPartition
+
+INVALID_SESSION_ID = 0
+INITIAL_EPOCH = 0
+FINAL_EPOCH = -1
+MIN_EVICTION_MS = 120_000
+"""A session younger than this is not driven out by one of equal rank (`min.incremental.fetch.session.eviction.ms`)."""
+
+PartitionData = FetchResponse.PartitionData
+Key = tuple[bytes, str, int]
+"""(topic id, topic name, partition); a client that sends ids may name a topic this broker does not know: its name is then ''."""
+
+
+class CachedPartition(FetchPartition):
+    """What the client wants of a partition, and what it was told last."""
+
+    __slots__ = ("high_watermark", "local_log_start_offset")
+
+    def __init__(self, fetch: FetchPartition) -> None:
+        super().__init__(
+            fetch.topic_partition,
+            fetch.topic_id,
+            fetch.fetch_offset,
+            fetch.log_start_offset,
+            fetch.max_bytes,
+            fetch.current_leader_epoch,
+            fetch.last_fetched_epoch,
+        )
+        self.high_watermark = -1
+        self.local_log_start_offset = -1
+
+    def update_request(self, fetch: FetchPartition) -> None:
+        self.fetch_offset = fetch.fetch_offset
+        self.log_start_offset = fetch.log_start_offset
+        self.max_bytes = fetch.max_bytes
+        self.current_leader_epoch = fetch.current_leader_epoch
+        self.last_fetched_epoch = fetch.last_fetched_epoch
+
+    def maybe_update_response(self, data: PartitionData) -> bool:
+        """Must the client be told? Remembers what it is told (`CachedPartition.maybeUpdateResponseData`)."""
+        must = bool(data.records)
+        if self.high_watermark != data.high_watermark:
+            must = True
+            self.high_watermark = data.high_watermark
+        if self.local_log_start_offset != data.log_start_offset:
+            must = True
+            self.local_log_start_offset = data.log_start_offset
+        if data.preferred_read_replica != -1 or data.diverging_epoch.epoch >= 0:
+            must = True
+        if data.error_code != 0:
+            # Told again next time even if nothing else changes: the client must see that the error is gone.
+            self.high_watermark = -1
+            must = True
+        return must
+
+
+class FetchSession:
+    """One client's partitions, in the order in which they are read.
+
+    Invariant: `epoch` is the epoch that the client's next request must have; `partitions` all use topic ids or none does.
+    """
+
+    __slots__ = ("created_ms", "epoch", "id", "last_used_ms", "partitions", "privileged", "uses_topic_ids")
+
+    def __init__(self, session_id: int, privileged: bool, uses_topic_ids: bool, now_ms: int) -> None:
+        self.id = session_id
+        self.privileged = privileged
+        self.uses_topic_ids = uses_topic_ids
+        self.created_ms = now_ms
+        self.last_used_ms = now_ms
+        self.epoch = 1
+        self.partitions: dict[Key, CachedPartition] = {}
+
+    def update(self, wanted: list[FetchPartition], forgotten: list[Key]) -> None:
+        partitions = self.partitions
+        for fetch in wanted:
+            key = key_of(fetch)
+            cached = partitions.get(key)
+            if cached is None:
+                partitions[key] = CachedPartition(fetch)
+            else:
+                cached.update_request(fetch)
+        for key in forgotten:
+            partitions.pop(key, None)
+
+    def next_epoch(self) -> None:
+        self.epoch = 1 if self.epoch == 2147483647 else self.epoch + 1
+
+
+def key_of(fetch: FetchPartition) -> Key:
+    topic, partition = fetch.topic_partition
+    return (fetch.topic_id, topic, partition)
+
+
+class FetchContext:
+    """How one fetch request is read and answered. Sessionless, unless a subclass says otherwise."""
+
+    session_id = INVALID_SESSION_ID
+
+    def __init__(self, fetches: list[FetchPartition]) -> None:
+        self.fetches = fetches
+
+    def select(self, data: list[PartitionData]) -> list[int]:
+        """Which of the answers (by index into `fetches`) go into the response."""
+        return list(range(len(data)))
+
+
+class FullFetchContext(FetchContext):
+    """A full fetch whose partitions became a new session, if the cache had room."""
+
+    def __init__(self, fetches: list[FetchPartition], session: FetchSession | None) -> None:
+        super().__init__(fetches)
+        self._session = session
+        if session is not None:
+            self.session_id = session.id
+
+    def select(self, data: list[PartitionData]) -> list[int]:
+        session = self._session
+        if session is not None:
+            for fetch, answer in zip(self.fetches, data, strict=True):
+                cached = session.partitions.get(key_of(fetch))
+                if cached is not None:
+                    cached.maybe_update_response(answer)
+        return list(range(len(data)))
+
+
+class IncrementalFetchContext(FetchContext):
+    """A fetch within a session: only what has news is answered."""
+
+    def __init__(self, session: FetchSession) -> None:
+        super().__init__(list(session.partitions.values()))
+        self._session = session
+        self.session_id = session.id
+
+    def select(self, data: list[PartitionData]) -> list[int]:
+        partitions = self._session.partitions
+        told: list[int] = []
+        for index, (fetch, answer) in enumerate(zip(self.fetches, data, strict=True)):
+            assert isinstance(fetch, CachedPartition)
+            if not fetch.maybe_update_response(answer):
+                continue
+            told.append(index)
+            if answer.records:
+                # What was served goes to the end, so that a busy partition can't starve the others.
+                key = key_of(fetch)
+                if partitions.get(key) is fetch:
+                    del partitions[key]
+                    partitions[key] = fetch
+        return told
+
+
+class SessionErrorContext(FetchContext):
+    """The session of the request is not usable: the whole answer is an error."""
+
+    def __init__(self, error: Errors) -> None:
+        super().__init__([])
+        self.error = error
+
+
+class FetchSessionCache:
+    """All sessions of the broker, at most `max_entries`.
+
+    Invariant: `_sessions` is ordered from the least to the most recently used.
+    """
+
+    def __init__(self, max_entries: int, time: Time, new_id: Callable[[], int] | None = None) -> None:
+        self._max_entries = max_entries
+        self._time = time
+        self._new_id = new_id or (lambda: random.randint(1, 2147483647))
+        self._sessions: dict[int, FetchSession] = {}
+        self.evictions = 0
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def context(
+        self,
+        session_id: int,
+        session_epoch: int,
+        is_follower: bool,
+        uses_topic_ids: bool,
+        fetches: list[FetchPartition],
+        forgotten: list[Key],
+    ) -> FetchContext:
+        """The context for a request (`FetchManager.newContext`)."""
+        if session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
+            if session_id != INVALID_SESSION_ID:
+                self._sessions.pop(session_id, None)
+            if session_epoch == FINAL_EPOCH:
+                return FetchContext(fetches)
+            return FullFetchContext(fetches, self._maybe_create(is_follower, uses_topic_ids, fetches))
+        session = self._sessions.get(session_id)
+        if session is None:
+            return SessionErrorContext(Errors.FETCH_SESSION_ID_NOT_FOUND)
+        if session.epoch != session_epoch:
+            return SessionErrorContext(Errors.INVALID_FETCH_SESSION_EPOCH)
+        if session.uses_topic_ids != uses_topic_ids:
+            return SessionErrorContext(Errors.FETCH_SESSION_TOPIC_ID_ERROR)
+        session.update(fetches, forgotten)
+        if not session.partitions:
+            del self._sessions[session_id]
+            return FetchContext([])
+        session.last_used_ms = self._time.monotonic_ms()
+        del self._sessions[session_id]
+        self._sessions[session_id] = session
+        session.next_epoch()
+        return IncrementalFetchContext(session)
+
+    def _maybe_create(
+        self, privileged: bool, uses_topic_ids: bool, fetches: list[FetchPartition]
+    ) -> FetchSession | None:
+        now = self._time.monotonic_ms()
+        if not fetches or not self._make_room(privileged, len(fetches), now):
+            return None
+        session_id = self._new_id()
+        while session_id in self._sessions:
+            session_id = self._new_id()
+        session = FetchSession(session_id, privileged, uses_topic_ids, now)
+        session.update(fetches, [])
+        self._sessions[session_id] = session
+        return session
+
+    def _make_room(self, privileged: bool, size: int, now: int) -> bool:
+        """Evict one session if need be: the stalest if it is stale, else one that ranks lower and is old enough."""
+        if len(self._sessions) < self._max_entries:
+            return True
+        if self._max_entries <= 0:
+            return False
+        stalest = next(iter(self._sessions.values()))
+        victim: FetchSession | None = None
+        if now - stalest.last_used_ms > MIN_EVICTION_MS:
+            victim = stalest
+        else:
+            lowest = min(self._sessions.values(), key=lambda s: (s.privileged, len(s.partitions), s.id))
+            if now - lowest.created_ms > MIN_EVICTION_MS and (lowest.privileged, len(lowest.partitions)) < (privileged, size):
+                victim = lowest
+        if victim is None:
+            return False
+        del self._sessions[victim.id]
+        self.evictions += 1
+        return True

@@ -1,0 +1,169 @@
+"""Fetch: from the log to the socket. The second of the two hot paths."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.common.uuid import ZERO_UUID
+from kafkapy.log.log import FetchIsolation
+from kafkapy.network.request import Request
+from kafkapy.protocol.errors import Errors
+from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
+from kafkapy.record.file_records import FileRecords
+from kafkapy.record.legacy import down_convert
+from kafkapy.server.authorizer import CLUSTER_NAME
+from kafkapy.server.fetch_session import FetchContext, Key, SessionErrorContext
+from kafkapy.server.replica_manager import FetchParams, FetchPartition, FetchResult
+
+if TYPE_CHECKING:
+    from kafkapy.server.services import BrokerServices
+
+PartitionData = FetchResponse.PartitionData
+TopicResponse = FetchResponse.FetchableTopicResponse
+AbortedTransaction = FetchResponse.AbortedTransaction
+
+_FIRST_WITH_TOPIC_IDS = 13
+_FIRST_WITH_MAGIC_2 = 4
+_FIRST_WITH_SOFT_LIMITS = 3
+
+
+def handle_fetch(broker: BrokerServices, request: Request) -> FetchResponse | None:
+    """Find the session, read, and answer when there is enough (or the time is up)."""
+    body: FetchRequest = request.body
+    version = request.api_version
+    replica_id = body.replica_id if version < 15 else body.replica_state.replica_id
+    is_follower = replica_id >= 0
+    uses_topic_ids = version >= _FIRST_WITH_TOPIC_IDS
+    context = broker.fetch_sessions.context(
+        body.session_id,
+        body.session_epoch,
+        is_follower,
+        uses_topic_ids,
+        _wanted(broker, body, uses_topic_ids),
+        _forgotten(broker, body, uses_topic_ids),
+    )
+    if isinstance(context, SessionErrorContext):
+        return FetchResponse(error_code=context.error.code, session_id=0)
+    errors = [_refusal(broker, request, fetch, uses_topic_ids, is_follower) for fetch in context.fetches]
+    readable = [fetch for fetch, error in zip(context.fetches, errors, strict=True) if error is None]
+    params = FetchParams(
+        replica_id,
+        body.max_wait_ms,
+        body.min_bytes,
+        min(body.max_bytes, broker.config.fetch_max_bytes),
+        _isolation(is_follower, body.isolation_level),
+        version < _FIRST_WITH_SOFT_LIMITS,
+    )
+    if len(readable) < len(errors):
+        # An error is answered at once.
+        params.max_wait_ms = 0
+
+    def done(results: list[FetchResult]) -> None:
+        if request.cancelled:
+            return
+        remaining = iter(results)
+        all_results = [next(remaining) if error is None else FetchResult(error) for error in errors]
+        request.respond(_response(context, all_results, version))
+
+    broker.replica_manager.fetch_messages(params, readable, done)
+    return None
+
+
+def _wanted(broker: BrokerServices, body: FetchRequest, uses_topic_ids: bool) -> list[FetchPartition]:
+    wanted: list[FetchPartition] = []
+    cache = broker.metadata_cache
+    for topic in body.topics:
+        if uses_topic_ids:
+            topic_id = topic.topic_id
+            name = cache.topic_name(topic_id) or ""
+        else:
+            topic_id = ZERO_UUID
+            name = topic.topic
+        for p in topic.partitions:
+            wanted.append(
+                FetchPartition(
+                    TopicPartition(name, p.partition),
+                    topic_id,
+                    p.fetch_offset,
+                    p.log_start_offset,
+                    p.partition_max_bytes,
+                    p.current_leader_epoch,
+                    p.last_fetched_epoch,
+                )
+            )
+    return wanted
+
+
+def _forgotten(broker: BrokerServices, body: FetchRequest, uses_topic_ids: bool) -> list[Key]:
+    forgotten: list[Key] = []
+    for topic in body.forgotten_topics_data:
+        topic_id = topic.topic_id if uses_topic_ids else ZERO_UUID
+        name = (broker.metadata_cache.topic_name(topic_id) or "") if uses_topic_ids else topic.topic
+        forgotten.extend((topic_id, name, partition) for partition in topic.partitions)
+    return forgotten
+
+
+def _isolation(is_follower: bool, isolation_level: int) -> FetchIsolation:
+    if is_follower:
+        return FetchIsolation.LOG_END
+    return FetchIsolation.TXN_COMMITTED if isolation_level == 1 else FetchIsolation.HIGH_WATERMARK
+
+
+def _refusal(
+    broker: BrokerServices, request: Request, fetch: FetchPartition, uses_topic_ids: bool, is_follower: bool
+) -> Errors | None:
+    topic = fetch.topic_partition.topic
+    if uses_topic_ids and not topic:
+        return Errors.UNKNOWN_TOPIC_ID
+    authorizer = broker.authorizer
+    if authorizer.enabled:
+        if is_follower:
+            # A forged replica id must not read below the high watermark (CVE-2018-1288).
+            if not authorizer.authorize(request.context, "CLUSTER_ACTION", "CLUSTER", CLUSTER_NAME):
+                return Errors.TOPIC_AUTHORIZATION_FAILED
+        elif not authorizer.authorize(request.context, "READ", "TOPIC", topic):
+            return Errors.TOPIC_AUTHORIZATION_FAILED
+    if not broker.metadata_cache.contains(topic, fetch.topic_partition.partition):
+        return Errors.UNKNOWN_TOPIC_OR_PARTITION
+    return None
+
+
+def _response(context: FetchContext, results: list[FetchResult], version: int) -> FetchResponse:
+    data = [
+        _partition_data(fetch, result, version) for fetch, result in zip(context.fetches, results, strict=True)
+    ]
+    topics: list[FetchResponse.FetchableTopicResponse] = []
+    last: FetchResponse.FetchableTopicResponse | None = None
+    for index in context.select(data):
+        fetch = context.fetches[index]
+        topic = fetch.topic_partition.topic
+        if last is None or last.topic != topic or last.topic_id != fetch.topic_id:
+            last = TopicResponse(topic=topic, topic_id=fetch.topic_id, partitions=[])
+            topics.append(last)
+        last.partitions.append(data[index])
+    return FetchResponse(session_id=context.session_id, responses=topics)
+
+
+def _partition_data(fetch: FetchPartition, result: FetchResult, version: int) -> FetchResponse.PartitionData:
+    aborted = result.aborted_transactions
+    records = result.records
+    if version < _FIRST_WITH_MAGIC_2 and records:
+        records = _down_converted(fetch, records, 0 if version < 2 else 1)
+    return PartitionData(
+        partition_index=fetch.topic_partition.partition,
+        error_code=result.error.code,
+        high_watermark=result.high_watermark,
+        last_stable_offset=result.last_stable_offset,
+        log_start_offset=result.log_start_offset,
+        aborted_transactions=None
+        if aborted is None
+        else [AbortedTransaction(producer_id=producer_id, first_offset=first) for producer_id, first in aborted],
+        records=records,
+    )
+
+
+def _down_converted(fetch: FetchPartition, records: bytes | FileRecords, magic: int) -> bytes:
+    """For clients from before 0.11: read the batches and write them in the old format."""
+    data = records.read() if isinstance(records, FileRecords) else records
+    return down_convert(data, magic, fetch.fetch_offset)

@@ -1,0 +1,131 @@
+"""Produce (KIP-98 and before): from the request's bytes to the log. The first of the two hot paths."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.log.log_validator import RecordValidationError
+from kafkapy.network.request import Request
+from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.protocol.messages.produce import ProduceRequest, ProduceResponse
+from kafkapy.server.delayed_produce import PendingAppend
+
+if TYPE_CHECKING:
+    from kafkapy.server.services import BrokerServices
+
+log = logging.getLogger("kafkapy.server.KafkaApis")
+
+TopicResponse = ProduceResponse.TopicProduceResponse
+PartitionResponse = ProduceResponse.PartitionProduceResponse
+_VALID_ACKS = (-1, 0, 1)
+_INTERNAL_TOPICS = ("__consumer_offsets", "__transaction_state")
+
+
+def handle_produce(broker: BrokerServices, request: Request) -> ProduceResponse | None:
+    """Append each partition's records; answer now, or with acks=all when they are committed."""
+    body: ProduceRequest = request.body
+    acks = body.acks
+    version = request.api_version
+    replica_manager = broker.replica_manager
+    topics: list[ProduceResponse.TopicProduceResponse] = []
+    written: list[TopicPartition] = []
+    pending: list[tuple[PendingAppend, ProduceResponse.PartitionProduceResponse]] = []
+    failed = False
+    for topic_data in body.topic_data:
+        topic = topic_data.name
+        answers: list[ProduceResponse.PartitionProduceResponse] = []
+        refusal = _refusal(broker, request, topic, acks)
+        for data in topic_data.partition_data:
+            partition = TopicPartition(topic, data.index)
+            if refusal is not None:
+                answers.append(PartitionResponse(index=data.index, error_code=refusal.code, base_offset=-1, log_start_offset=-1))
+                failed = True
+                continue
+            try:
+                info = replica_manager.append_to_local_log(partition, data.records, acks, api_version=version)
+            except Exception as error:
+                answers.append(_failure(partition, error))
+                failed = True
+                continue
+            answer = PartitionResponse(
+                index=data.index,
+                base_offset=info.first_offset,
+                log_append_time_ms=info.log_append_time,
+                log_start_offset=info.log_start_offset,
+            )
+            answers.append(answer)
+            written.append(partition)
+            if acks == -1 and not replica_manager.is_committed(partition, info.last_offset + 1):
+                pending.append((PendingAppend(partition, info.last_offset + 1), answer))
+        topics.append(TopicResponse(name=topic, partition_responses=answers))
+    if pending:
+        _answer_when_committed(broker, request, topics, pending)
+    elif acks == 0:
+        _finish_without_answer(request, failed)
+    else:
+        request.respond(ProduceResponse(responses=topics))
+    for partition in written:
+        replica_manager.appended(partition)
+    return None
+
+
+def _refusal(broker: BrokerServices, request: Request, topic: str, acks: int) -> Errors | None:
+    """Why nothing may be written to the topic, for all its partitions."""
+    if acks not in _VALID_ACKS:
+        return Errors.INVALID_REQUIRED_ACKS
+    if broker.authorizer.enabled and not broker.authorizer.authorize(request.context, "WRITE", "TOPIC", topic):
+        return Errors.TOPIC_AUTHORIZATION_FAILED
+    if topic in _INTERNAL_TOPICS and request.context.client_id != "__admin_client":
+        return Errors.INVALID_TOPIC_EXCEPTION
+    return None
+
+
+def _failure(partition: TopicPartition, error: Exception) -> ProduceResponse.PartitionProduceResponse:
+    if isinstance(error, RecordValidationError):
+        return PartitionResponse(
+            index=partition.partition,
+            error_code=error.error.code,
+            base_offset=-1,
+            log_start_offset=-1,
+            record_errors=[
+                ProduceResponse.BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=message)
+                for index, message in error.record_errors
+            ],
+            error_message=error.message,
+        )
+    if isinstance(error, KafkaError):
+        return PartitionResponse(
+            index=partition.partition,
+            error_code=error.error.code,
+            base_offset=-1,
+            log_start_offset=-1,
+            error_message=error.message,
+        )
+    log.exception("Error processing append operation on partition %s", partition, exc_info=error)
+    return PartitionResponse(
+        index=partition.partition, error_code=Errors.UNKNOWN_SERVER_ERROR.code, base_offset=-1, log_start_offset=-1
+    )
+
+
+def _finish_without_answer(request: Request, failed: bool) -> None:
+    """acks=0: the client hears nothing, so an error shows as a closed connection and makes it refresh its metadata."""
+    if failed:
+        request.close_connection("produce request with acks=0 failed")
+    else:
+        request.no_response()
+
+
+def _answer_when_committed(
+    broker: BrokerServices,
+    request: Request,
+    topics: list[ProduceResponse.TopicProduceResponse],
+    pending: list[tuple[PendingAppend, ProduceResponse.PartitionProduceResponse]],
+) -> None:
+    def committed() -> None:
+        for append, answer in pending:
+            answer.error_code = append.error.code
+        request.respond(ProduceResponse(responses=topics))
+
+    broker.replica_manager.wait_for_commit([append for append, _ in pending], request.body.timeout_ms, committed)

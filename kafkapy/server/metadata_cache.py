@@ -1,0 +1,183 @@
+"""What this broker knows of the cluster: exactly what the controller told it by UpdateMetadata (Kafka's `ZkMetadataCache`)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, NamedTuple
+
+from twisted.internet.defer import Deferred
+
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.common.uuid import ZERO_UUID
+from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest
+
+LEADER_DURING_DELETE = -2
+NO_LEADER = -1
+
+PartitionState = UpdateMetadataRequest.UpdateMetadataPartitionState
+
+
+class Node(NamedTuple):
+    """A broker's address on one listener."""
+
+    id: int
+    host: str
+    port: int
+    rack: str | None
+
+
+class LiveBroker(NamedTuple):
+    id: int
+    rack: str | None
+    listeners: dict[str, tuple[str, int]]
+    """listener name → (host, port)"""
+
+
+class MetadataCache:
+    """Topics, partition states and live brokers.
+
+    Invariant: written on the reactor thread only, each update being complete before anybody waiting is told; `_topics` holds
+    no topic without partitions; `_ids` and `_names` are inverse of each other.
+    """
+
+    def __init__(self, broker_id: int, reactor: Any) -> None:
+        self.broker_id = broker_id
+        self._reactor = reactor
+        self._topics: dict[str, dict[int, PartitionState]] = {}
+        self._ids: dict[str, bytes] = {}
+        self._names: dict[bytes, str] = {}
+        self._brokers: dict[int, LiveBroker] = {}
+        self._waiting: list[tuple[Callable[[], bool], Deferred[bool], Any]] = []
+        self.controller_id: int | None = None
+        self.controller_epoch = 0
+        self.generation = 0
+        """Grows with each update; answers that were computed from the cache may be kept as long as it stays."""
+
+    # ------------------------------------------------------------------------------------------------ update
+
+    def update(self, request: UpdateMetadataRequest) -> list[TopicPartition]:
+        """Take over what the controller says; the partitions that were deleted."""
+        self.generation += 1
+        self.controller_id = request.controller_id if request.controller_id >= 0 else None
+        self.controller_epoch = request.controller_epoch
+        self._brokers = {broker.id: _live_broker(broker) for broker in request.live_brokers}
+        deleted: list[TopicPartition] = []
+        for topic in request.topic_states:
+            if topic.topic_id != ZERO_UUID:
+                self._set_topic_id(topic.topic_name, topic.topic_id)
+            for state in topic.partition_states:
+                self._update_partition(topic.topic_name, state, deleted)
+        for state in request.ungrouped_partition_states:
+            self._update_partition(state.topic_name, state, deleted)
+        self._wake()
+        return deleted
+
+    def _set_topic_id(self, topic: str, topic_id: bytes) -> None:
+        old = self._ids.get(topic)
+        if old is not None and old != topic_id:
+            self._names.pop(old, None)
+        self._ids[topic] = topic_id
+        self._names[topic_id] = topic
+
+    def _update_partition(self, topic: str, state: PartitionState, deleted: list[TopicPartition]) -> None:
+        partitions = self._topics.get(topic)
+        if state.leader != LEADER_DURING_DELETE:
+            if partitions is None:
+                self._topics[topic] = partitions = {}
+            partitions[state.partition_index] = state
+            return
+        if partitions is not None and partitions.pop(state.partition_index, None) is not None:
+            deleted.append(TopicPartition(topic, state.partition_index))
+        if not partitions:
+            self._topics.pop(topic, None)
+            topic_id = self._ids.pop(topic, None)
+            if topic_id is not None:
+                self._names.pop(topic_id, None)
+
+    def _wake(self) -> None:
+        for entry in list(self._waiting):
+            predicate, waiter, timeout = entry
+            if predicate():
+                self._waiting.remove(entry)
+                timeout.cancel()
+                waiter.callback(True)
+
+    def wait_for(self, predicate: Callable[[], bool], timeout_ms: int) -> Awaitable[bool]:
+        """True as soon as the predicate holds after an update (or at once), False after the time."""
+        waiter: Deferred[bool] = Deferred()
+        if predicate() or timeout_ms <= 0:
+            waiter.callback(predicate())
+            return waiter
+
+        def expired() -> None:
+            self._waiting.remove(entry)
+            waiter.callback(False)
+
+        entry = (predicate, waiter, self._reactor.callLater(timeout_ms / 1000, expired))
+        self._waiting.append(entry)
+        return waiter
+
+    # ------------------------------------------------------------------------------------------------ topics
+
+    def all_topics(self) -> set[str]:
+        return set(self._topics)
+
+    def contains_topic(self, topic: str) -> bool:
+        return topic in self._topics
+
+    def contains(self, topic: str, partition: int) -> bool:
+        partitions = self._topics.get(topic)
+        return partitions is not None and partition in partitions
+
+    def topic_id(self, topic: str) -> bytes:
+        return self._ids.get(topic, ZERO_UUID)
+
+    def topic_name(self, topic_id: bytes) -> str | None:
+        return self._names.get(topic_id)
+
+    def num_partitions(self, topic: str) -> int | None:
+        partitions = self._topics.get(topic)
+        return None if partitions is None else len(partitions)
+
+    def partitions(self, topic: str) -> Iterable[PartitionState]:
+        """The states in order of partition number."""
+        partitions = self._topics.get(topic, {})
+        return [partitions[index] for index in sorted(partitions)]
+
+    def partition_state(self, topic: str, partition: int) -> PartitionState | None:
+        partitions = self._topics.get(topic)
+        return None if partitions is None else partitions.get(partition)
+
+    def all_partitions(self) -> list[TopicPartition]:
+        return [TopicPartition(topic, index) for topic, partitions in self._topics.items() for index in partitions]
+
+    # ------------------------------------------------------------------------------------------------ brokers
+
+    def alive_broker_ids(self) -> set[int]:
+        return set(self._brokers)
+
+    def has_alive_broker(self, broker_id: int) -> bool:
+        return broker_id in self._brokers
+
+    def alive_brokers(self) -> list[LiveBroker]:
+        return list(self._brokers.values())
+
+    def alive_broker(self, broker_id: int, listener_name: str) -> Node | None:
+        """The broker's address on that listener; None if it is not alive or has no such listener."""
+        broker = self._brokers.get(broker_id)
+        if broker is None:
+            return None
+        address = broker.listeners.get(listener_name)
+        return None if address is None else Node(broker_id, address[0], address[1], broker.rack)
+
+    def alive_nodes(self, listener_name: str) -> list[Node]:
+        nodes = (self.alive_broker(broker_id, listener_name) for broker_id in self._brokers)
+        return [node for node in nodes if node is not None]
+
+
+def _live_broker(broker: UpdateMetadataRequest.UpdateMetadataBroker) -> LiveBroker:
+    if broker.endpoints:
+        listeners = {endpoint.listener or "PLAINTEXT": (endpoint.host, endpoint.port) for endpoint in broker.endpoints}
+    else:
+        listeners = {"PLAINTEXT": (broker.v0_host, broker.v0_port)}
+    return LiveBroker(broker.id, broker.rack or None, listeners)

@@ -1,0 +1,278 @@
+"""The partitions of this broker: appends, reads and the controller's orders (Kafka's `ReplicaManager`)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+
+from kafkapy.cluster.partition import Partition
+from kafkapy.common.scheduler import Scheduler
+from kafkapy.common.time import Time
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.log.log import AppendOrigin, FetchDataInfo, FetchIsolation, Log, LogAppendInfo, LogOffsetMetadata
+from kafkapy.log.log_manager import LogManager
+from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.record.file_records import FileRecords
+from kafkapy.server.delayed_fetch import DelayedFetch
+from kafkapy.server.delayed_produce import DelayedProduce, PendingAppend
+from kafkapy.server.metadata_cache import MetadataCache
+from kafkapy.server.purgatory import DelayedOperationPurgatory
+from kafkapy.server.timer import Timer
+
+log = logging.getLogger("kafkapy.server.ReplicaManager")
+
+_NO_RECORDS = b""
+
+
+class FetchPartition:
+    """What a fetch wants of one partition."""
+
+    __slots__ = (
+        "current_leader_epoch",
+        "fetch_offset",
+        "last_fetched_epoch",
+        "log_start_offset",
+        "max_bytes",
+        "topic_id",
+        "topic_partition",
+    )
+
+    def __init__(
+        self,
+        topic_partition: TopicPartition,
+        topic_id: bytes,
+        fetch_offset: int,
+        log_start_offset: int,
+        max_bytes: int,
+        current_leader_epoch: int,
+        last_fetched_epoch: int,
+    ) -> None:
+        self.topic_partition = topic_partition
+        self.topic_id = topic_id
+        self.fetch_offset = fetch_offset
+        self.log_start_offset = log_start_offset
+        self.max_bytes = max_bytes
+        self.current_leader_epoch = current_leader_epoch
+        self.last_fetched_epoch = last_fetched_epoch
+
+
+class FetchResult:
+    """What came of one partition of a fetch. `start` is the fetch offset's place in the log, for a fetch that waits."""
+
+    __slots__ = (
+        "aborted_transactions",
+        "diverging_epoch",
+        "error",
+        "high_watermark",
+        "last_stable_offset",
+        "log_start_offset",
+        "records",
+        "size",
+        "start",
+    )
+
+    def __init__(
+        self,
+        error: Errors,
+        high_watermark: int = -1,
+        last_stable_offset: int = -1,
+        log_start_offset: int = -1,
+        records: bytes | FileRecords = _NO_RECORDS,
+        size: int = 0,
+        start: LogOffsetMetadata | None = None,
+    ) -> None:
+        self.error = error
+        self.high_watermark = high_watermark
+        self.last_stable_offset = last_stable_offset
+        self.log_start_offset = log_start_offset
+        self.records = records
+        self.size = size
+        self.start = start
+        self.aborted_transactions: list[tuple[int, int]] | None = None
+        self.diverging_epoch: tuple[int, int] | None = None
+
+
+class FetchParams:
+    """How a fetch is to be answered. `isolation` already says who asks: a follower reads to the log end."""
+
+    __slots__ = ("hard_max_bytes", "isolation", "max_bytes", "max_wait_ms", "min_bytes", "replica_id")
+
+    def __init__(
+        self,
+        replica_id: int,
+        max_wait_ms: int,
+        min_bytes: int,
+        max_bytes: int,
+        isolation: FetchIsolation,
+        hard_max_bytes: bool,
+    ) -> None:
+        self.replica_id = replica_id
+        self.max_wait_ms = max_wait_ms
+        self.min_bytes = min_bytes
+        self.max_bytes = max_bytes
+        self.isolation = isolation
+        self.hard_max_bytes = hard_max_bytes
+        """Fetch v0-2: not even one batch may pass the limits."""
+
+
+class ReplicaManager:
+    """All partitions of this broker.
+
+    Invariant: lives on the reactor thread; `_partitions` holds a partition from the first LeaderAndIsr that names it until it is
+    deleted; `offline` those whose directory has failed.
+    """
+
+    def __init__(
+        self,
+        broker_id: int,
+        log_manager: LogManager,
+        metadata_cache: MetadataCache,
+        time: Time,
+        scheduler: Scheduler,
+        timer: Timer,
+    ) -> None:
+        self.broker_id = broker_id
+        self.log_manager = log_manager
+        self.metadata_cache = metadata_cache
+        self.time = time
+        self.scheduler = scheduler
+        self.controller_epoch = 0
+        self.offline: set[TopicPartition] = set()
+        self._partitions: dict[TopicPartition, Partition] = {}
+        self.produce_purgatory = DelayedOperationPurgatory("Produce", timer)
+        self.fetch_purgatory = DelayedOperationPurgatory("Fetch", timer)
+        self.delete_records_purgatory = DelayedOperationPurgatory("DeleteRecords", timer)
+
+    # ------------------------------------------------------------------------------------------------ partitions
+
+    def partition(self, topic_partition: TopicPartition) -> Partition | None:
+        return self._partitions.get(topic_partition)
+
+    def partitions(self) -> Iterator[Partition]:
+        return iter(self._partitions.values())
+
+    def get_partition(self, topic_partition: TopicPartition) -> Partition:
+        """The partition, or the `KafkaError` that a client must get (`getPartitionOrError`)."""
+        partition = self._partitions.get(topic_partition)
+        if partition is not None:
+            return partition
+        if topic_partition in self.offline:
+            raise KafkaError(Errors.KAFKA_STORAGE_ERROR, f"Partition {topic_partition} is in an offline log directory")
+        if self.metadata_cache.contains(topic_partition.topic, topic_partition.partition):
+            raise KafkaError(Errors.NOT_LEADER_OR_FOLLOWER)
+        raise KafkaError(Errors.UNKNOWN_TOPIC_OR_PARTITION)
+
+    def get_or_create_partition(self, topic_partition: TopicPartition) -> Partition:
+        partition = self._partitions.get(topic_partition)
+        if partition is None:
+            self._partitions[topic_partition] = partition = Partition(topic_partition, self.broker_id, self.time)
+        return partition
+
+    def remove_partition(self, topic_partition: TopicPartition) -> Partition | None:
+        return self._partitions.pop(topic_partition, None)
+
+    def leader_partitions(self) -> Iterator[Partition]:
+        return (partition for partition in self._partitions.values() if partition.is_leader)
+
+    # ------------------------------------------------------------------------------------------------ appends
+
+    def append_to_local_log(
+        self,
+        topic_partition: TopicPartition,
+        records: bytearray | memoryview,
+        required_acks: int,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+        api_version: int = 11,
+    ) -> LogAppendInfo:
+        """Append to one partition that is led here; `KafkaError` otherwise. The caller calls `appended` when it has answered."""
+        partition = self._partitions.get(topic_partition) or self.get_partition(topic_partition)
+        return partition.append_records_to_leader(records, origin, required_acks, api_version)
+
+    def is_committed(self, topic_partition: TopicPartition, required_offset: int) -> bool:
+        partition = self._partitions.get(topic_partition)
+        return partition is not None and partition.is_replicated_up_to(required_offset) == (True, Errors.NONE)
+
+    def wait_for_commit(self, appends: list[PendingAppend], timeout_ms: int, done: Callable[[], None]) -> None:
+        """Call `done` when every append is committed, has failed, or the time is up; each then has its `error`."""
+        operation = DelayedProduce(timeout_ms, appends, self, done)
+        self.produce_purgatory.try_complete_else_watch(operation, [append.partition for append in appends])
+
+    def appended(self, topic_partition: TopicPartition) -> None:
+        """New data or a new high watermark: wake those who wait for it."""
+        self.fetch_purgatory.check_and_complete(topic_partition)
+        self.produce_purgatory.check_and_complete(topic_partition)
+
+    # ------------------------------------------------------------------------------------------------ reads
+
+    def log_for_fetch(self, fetch: FetchPartition) -> Log:
+        topic_partition = fetch.topic_partition
+        partition = self._partitions.get(topic_partition) or self.get_partition(topic_partition)
+        if fetch.topic_id != partition.topic_id and fetch.topic_id.strip(b"\0") and partition.topic_id.strip(b"\0"):
+            raise KafkaError(Errors.INCONSISTENT_TOPIC_ID)
+        return partition.local_log(fetch.current_leader_epoch, True)
+
+    def read_from_log(self, params: FetchParams, fetches: list[FetchPartition]) -> list[FetchResult]:
+        """Read each partition in order until `max_bytes` is used up (`ReplicaManager.readFromLog`)."""
+        results: list[FetchResult] = []
+        left = params.max_bytes
+        min_one_message = not params.hard_max_bytes
+        isolation = params.isolation
+        for fetch in fetches:
+            result = self._read(fetch, isolation, left, min_one_message)
+            if result.size:
+                min_one_message = False
+                left = max(0, left - result.size)
+            results.append(result)
+        return results
+
+    def _read(self, fetch: FetchPartition, isolation: FetchIsolation, limit: int, min_one: bool) -> FetchResult:
+        try:
+            partition_log = self.log_for_fetch(fetch)
+            high_watermark = partition_log.high_watermark
+            info: FetchDataInfo = partition_log.read(
+                fetch.fetch_offset, min(limit, fetch.max_bytes), isolation, min_one
+            )
+        except KafkaError as error:
+            return FetchResult(error.error)
+        except Exception:
+            log.exception("Error processing fetch with offset %d of %s", fetch.fetch_offset, fetch.topic_partition)
+            return FetchResult(Errors.UNKNOWN_SERVER_ERROR)
+        records = info.records
+        result = FetchResult(
+            Errors.NONE,
+            high_watermark,
+            partition_log.last_stable_offset,
+            partition_log.log_start_offset,
+            records,
+            len(records),
+            info.fetch_offset_metadata,
+        )
+        if isolation is FetchIsolation.TXN_COMMITTED:
+            result.aborted_transactions = info.aborted_transactions or []
+        return result
+
+    def fetch_messages(
+        self, params: FetchParams, fetches: list[FetchPartition], done: Callable[[list[FetchResult]], None]
+    ) -> None:
+        """Read, and answer at once if there is enough, an error, or nothing to wait for; else when more has come or time is up."""
+        results = self.read_from_log(params, fetches)
+        if params.max_wait_ms <= 0 or not fetches:
+            return done(results)
+        size = 0
+        for result in results:
+            if result.error is not Errors.NONE or result.diverging_epoch is not None:
+                return done(results)
+            size += result.size
+        if size >= params.min_bytes:
+            return done(results)
+        waiting = [(fetch, result.start) for fetch, result in zip(fetches, results, strict=True) if result.start is not None]
+        operation = DelayedFetch(
+            params.max_wait_ms,
+            params.min_bytes,
+            params.isolation,
+            waiting,
+            self,
+            lambda: done(self.read_from_log(params, fetches)),
+        )
+        self.fetch_purgatory.try_complete_else_watch(operation, [fetch.topic_partition for fetch in fetches])
+        return None
