@@ -1,0 +1,159 @@
+"""Where each leader's reign begins in the log (Kafka's `LeaderEpochFileCache`, KIP-101 and KIP-279)."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from bisect import bisect_right
+from typing import NamedTuple
+
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.log.checkpoints import LeaderEpochCheckpointFile
+from kafkapy.log.log_files import fsync_dir, fsync_file
+
+logger = logging.getLogger(__name__)
+
+UNDEFINED_EPOCH = -1
+UNDEFINED_EPOCH_OFFSET = -1
+
+
+class EpochEntry(NamedTuple):
+    epoch: int
+    start_offset: int
+
+
+class LeaderEpochCache:
+    """The list of (epoch, first offset of that epoch), backed by the file leader-epoch-checkpoint.
+
+    Invariant: epochs and start offsets both grow strictly. An entry is in the file (in the page cache) before any batch of
+    its epoch is in the log. `flush` makes it durable; the log calls it before its recovery point moves, and every batch
+    past the recovery point is read again after a crash, so no epoch is lost. Entries that a truncation removed may come
+    back with a stale file: loading the log truncates again.
+    """
+
+    def __init__(self, partition: TopicPartition, checkpoint: LeaderEpochCheckpointFile) -> None:
+        """Reads the file. Raises `OSError`."""
+        self._partition = partition
+        self._checkpoint = checkpoint
+        self._lock = threading.RLock()
+        self._unsynced = False
+        self._entries: list[EpochEntry] = []
+        self.latest_epoch: int | None = None
+        """The epoch of the last entry; read on the append path."""
+        for epoch, start_offset in checkpoint.read():
+            self._assign(EpochEntry(epoch, start_offset))
+
+    def assign(self, epoch: int, start_offset: int) -> None:
+        """Note that `epoch` begins at `start_offset` unless it is the latest one already. Raises `OSError`.
+
+        Entries that contradict it (a higher epoch, or a start at or behind it) are dropped.
+        """
+        with self._lock:
+            if self._assign(EpochEntry(epoch, start_offset)):
+                self._write()
+
+    def _assign(self, entry: EpochEntry) -> bool:
+        if entry.epoch < 0 or entry.start_offset < 0:
+            raise ValueError(f"Received invalid partition leader epoch entry {entry}")
+        entries = self._entries
+        if entries and entries[-1].epoch == entry.epoch and entries[-1].start_offset <= entry.start_offset:
+            return False
+        kept = len(entries)
+        while kept and (entries[kept - 1].epoch >= entry.epoch or entries[kept - 1].start_offset >= entry.start_offset):
+            kept -= 1
+        removed = entries[kept:]
+        if len(removed) > 1 or (removed and removed[0].start_offset != entry.start_offset):
+            logger.warning(
+                "[LeaderEpochCache %s] New epoch entry %s caused truncation of conflicting entries %s",
+                self._partition, entry, removed,
+            )  # fmt: skip
+        self._set([*entries[:kept], entry])
+        return True
+
+    def _set(self, entries: list[EpochEntry]) -> None:
+        self._entries = entries
+        self.latest_epoch = entries[-1].epoch if entries else None
+
+    # -- questions
+
+    @property
+    def entries(self) -> list[EpochEntry]:
+        return list(self._entries)
+
+    @property
+    def earliest_entry(self) -> EpochEntry | None:
+        entries = self._entries
+        return entries[0] if entries else None
+
+    def previous_epoch(self, epoch: int) -> int | None:
+        """The largest known epoch below the given one."""
+        return max((entry.epoch for entry in self._entries if entry.epoch < epoch), default=None)
+
+    def end_offset_for(self, requested_epoch: int, log_end_offset: int) -> tuple[int, int]:
+        """(largest epoch <= the requested one, its end offset); (-1, -1) if the requested one is above all known.
+
+        The end of an epoch is the start of the next one, that of the latest is the log end. A requested epoch below all
+        known ones ends where the first known one starts.
+        """
+        entries = self._entries
+        if requested_epoch == UNDEFINED_EPOCH or not entries or requested_epoch > entries[-1].epoch:
+            return UNDEFINED_EPOCH, UNDEFINED_EPOCH_OFFSET
+        if requested_epoch == entries[-1].epoch:
+            return requested_epoch, log_end_offset
+        higher = bisect_right(entries, requested_epoch, key=lambda entry: entry.epoch)
+        floor_epoch = entries[higher - 1].epoch if higher else requested_epoch
+        return floor_epoch, entries[higher].start_offset
+
+    def epoch_for_offset(self, offset: int) -> int | None:
+        """The epoch that wrote an offset; None if it is before the first known start."""
+        entries = self._entries
+        slot = bisect_right(entries, offset, key=lambda entry: entry.start_offset)
+        return entries[slot - 1].epoch if slot else None
+
+    # -- changes
+
+    def truncate_from_end(self, end_offset: int) -> None:
+        """Drop the entries that start at or behind `end_offset`. Raises `OSError`."""
+        with self._lock:
+            entries = self._entries
+            if end_offset >= 0 and entries and entries[-1].start_offset >= end_offset:
+                self._set([entry for entry in entries if entry.start_offset < end_offset])
+                self._write()
+
+    def truncate_from_start(self, start_offset: int) -> None:
+        """Drop what ends before `start_offset`; the epoch that holds it starts there now. Raises `OSError`."""
+        with self._lock:
+            entries = self._entries
+            slot = bisect_right(entries, start_offset, key=lambda entry: entry.start_offset)
+            if slot and (slot > 1 or entries[0].start_offset < start_offset):
+                self._set([EpochEntry(entries[slot - 1].epoch, start_offset), *entries[slot:]])
+                self._write()
+
+    def clear(self) -> None:
+        """Forget everything, leave the file alone (it goes with its directory)."""
+        with self._lock:
+            self._set([])
+
+    def clear_and_flush(self) -> None:
+        with self._lock:
+            self._set([])
+            self._write()
+
+    def move_to(self, checkpoint: LeaderEpochCheckpointFile) -> None:
+        """Write to another file from now on: the directory was renamed."""
+        with self._lock:
+            self._checkpoint = checkpoint
+
+    def flush(self) -> None:
+        """Make the file durable if it changed since the last time. May block on the disk. Raises `OSError`."""
+        with self._lock:
+            if not self._unsynced:
+                return
+            self._unsynced = False
+            path = self._checkpoint.path
+        fsync_file(path)
+        fsync_dir(path[: path.rindex("/")])
+
+    def _write(self) -> None:
+        self._checkpoint.write(self._entries, sync=False)
+        self._unsynced = True

@@ -1,0 +1,117 @@
+"""Names of the files and directories of a log (Kafka's `LogFileUtils` and the name part of `LocalLog`)."""
+
+from __future__ import annotations
+
+import os
+import re
+import uuid
+
+from kafkapy.common.topic_partition import TopicPartition
+
+LOG_FILE_SUFFIX = ".log"
+INDEX_FILE_SUFFIX = ".index"
+TIME_INDEX_FILE_SUFFIX = ".timeindex"
+TXN_INDEX_FILE_SUFFIX = ".txnindex"
+PRODUCER_SNAPSHOT_FILE_SUFFIX = ".snapshot"
+
+DELETED_FILE_SUFFIX = ".deleted"
+"""A file that waits for its delayed removal."""
+CLEANED_FILE_SUFFIX = ".cleaned"
+"""Output of the cleaner or of a segment split, still being written."""
+SWAP_FILE_SUFFIX = ".swap"
+"""Finished output that is about to take the place of old segments."""
+
+DELETE_DIR_SUFFIX = "-delete"
+FUTURE_DIR_SUFFIX = "-future"
+STRAY_DIR_SUFFIX = "-stray"
+
+_MAX_DIR_NAME_LENGTH = 255
+_SUFFIXED_DIR = re.compile(r"^(\S+-\S+)\.\S+(-delete|-future|-stray)$")
+
+
+def filename_prefix(offset: int) -> str:
+    """The base offset as 20 digits, so that names sort as offsets do."""
+    return f"{offset:020d}"
+
+
+def segment_file(directory: str, base_offset: int, file_suffix: str, suffix: str = "") -> str:
+    """Path of one file of a segment, e.g. `<dir>/00000000000000000042.index.swap`."""
+    return f"{directory}/{base_offset:020d}{file_suffix}{suffix}"
+
+
+def offset_from_file(name: str) -> int:
+    """The base offset in a segment file's name; `ValueError` if there is none."""
+    return int(name[: name.index(".")])
+
+
+def log_dir_name(partition: TopicPartition) -> str:
+    return f"{partition.topic}-{partition.partition}"
+
+
+def log_delete_dir_name(partition: TopicPartition) -> str:
+    """`<topic>-<p>.<32 hex digits>-delete`; the topic is cut so that the name fits 255 characters."""
+    return _capped_dir_name(partition, DELETE_DIR_SUFFIX)
+
+
+def log_stray_dir_name(partition: TopicPartition) -> str:
+    """As `log_delete_dir_name` with `-stray`."""
+    return _capped_dir_name(partition, STRAY_DIR_SUFFIX)
+
+
+def log_future_dir_name(partition: TopicPartition) -> str:
+    """`<topic>-<p>.<32 hex digits>-future`, never cut: the partition is read back from it."""
+    return f"{log_dir_name(partition)}.{uuid.uuid4().hex}{FUTURE_DIR_SUFFIX}"
+
+
+def _capped_dir_name(partition: TopicPartition, suffix: str) -> str:
+    end = f"-{partition.partition}.{uuid.uuid4().hex}{suffix}"
+    return partition.topic[: _MAX_DIR_NAME_LENGTH - len(end)] + end
+
+
+def parse_topic_partition_name(directory: str) -> TopicPartition:
+    """The partition that a log directory holds; `ValueError` with a sentence if the name is of no such form."""
+    name = os.path.basename(directory)
+    stem = name
+    if name.endswith((DELETE_DIR_SUFFIX, FUTURE_DIR_SUFFIX, STRAY_DIR_SUFFIX)):
+        match = _SUFFIXED_DIR.match(name)
+        stem = name[: name.rindex(".")] if match else ""
+    topic, dash, partition = stem.rpartition("-")
+    if not topic or not dash or not partition.isascii() or not partition.isdigit():
+        raise ValueError(
+            f"Found directory {directory}, '{name}' is not in the form of topic-partition or "
+            "topic-partition.uniqueId-delete (if marked for deletion). "
+            "Kafka's log directories (and children) should only contain Kafka topic data."
+        )
+    return TopicPartition(topic, int(partition))
+
+
+def fsync_dir(directory: str) -> None:
+    """Make renames and new files of a directory durable; a directory that is gone meanwhile is left alone."""
+    try:
+        fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    except FileNotFoundError:
+        return
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def fsync_file(path: str) -> None:
+    """Make the bytes of a file durable; a file that is gone meanwhile is left alone."""
+    try:
+        fd = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def delete_if_exists(path: str) -> bool:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        return False
+    return True
