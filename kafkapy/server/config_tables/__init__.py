@@ -1,0 +1,1 @@
+"""The broker's configs, one module for each subject; `KafkaConfig` joins them."""

@@ -1,0 +1,60 @@
+"""LeaderAndIsr, StopReplica and UpdateMetadata: what a controller tells this broker."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkapy.network.request import Request
+from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.protocol.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
+from kafkapy.protocol.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
+from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
+from kafkapy.server.authorizer import CLUSTER_NAME
+from kafkapy.server.leadership import leader_and_isr_response, stop_replica_response
+
+if TYPE_CHECKING:
+    from kafkapy.server.services import BrokerServices
+
+
+def require_cluster_action(broker: BrokerServices, request: Request) -> None:
+    """`KafkaError` CLUSTER_AUTHORIZATION_FAILED unless the sender may act as a broker."""
+    if not broker.authorizer.authorize(request.context, "CLUSTER_ACTION", "CLUSTER", CLUSTER_NAME):
+        raise KafkaError(Errors.CLUSTER_AUTHORIZATION_FAILED)
+
+
+def _is_stale(broker: BrokerServices, broker_epoch: int) -> bool:
+    """Was this meant for an earlier life of this broker? -1: the sender doesn't say."""
+    return broker_epoch != -1 and broker_epoch < broker.broker_epoch()
+
+
+def handle_leader_and_isr(broker: BrokerServices, request: Request) -> LeaderAndIsrResponse:
+    require_cluster_action(broker, request)
+    body: LeaderAndIsrRequest = request.body
+    if _is_stale(broker, body.broker_epoch):
+        return leader_and_isr_response(body, request.api_version, Errors.STALE_BROKER_EPOCH, {})
+    error, errors = broker.leadership.become_leader_or_follower(body)
+    return leader_and_isr_response(body, request.api_version, error, errors)
+
+
+def handle_stop_replica(broker: BrokerServices, request: Request) -> StopReplicaResponse:
+    require_cluster_action(broker, request)
+    body: StopReplicaRequest = request.body
+    if _is_stale(broker, body.broker_epoch):
+        return stop_replica_response(Errors.STALE_BROKER_EPOCH, {})
+    error, errors = broker.leadership.stop_replicas(body, request.api_version)
+    return stop_replica_response(error, errors)
+
+
+def handle_update_metadata(broker: BrokerServices, request: Request) -> UpdateMetadataResponse:
+    require_cluster_action(broker, request)
+    body: UpdateMetadataRequest = request.body
+    if _is_stale(broker, body.broker_epoch):
+        return UpdateMetadataResponse(error_code=Errors.STALE_BROKER_EPOCH.code)
+    replica_manager = broker.replica_manager
+    if body.controller_epoch < replica_manager.controller_epoch:
+        return UpdateMetadataResponse(error_code=Errors.STALE_CONTROLLER_EPOCH.code)
+    replica_manager.controller_epoch = body.controller_epoch
+    deleted = broker.metadata_cache.update(body)
+    if deleted:
+        broker.group_coordinator.handle_deleted_partitions(deleted)
+    return UpdateMetadataResponse()

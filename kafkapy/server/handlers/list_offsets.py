@@ -1,0 +1,158 @@
+"""ListOffsets and OffsetForLeaderEpoch: questions about a log's ends. Spark's connector asks ListOffsets for every poll."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.network.request import Request
+from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+from kafkapy.protocol.messages.offset_for_leader_epoch import (
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+)
+from kafkapy.server.authorizer import CLUSTER_NAME
+
+if TYPE_CHECKING:
+    from kafkapy.log.log import Log
+    from kafkapy.server.services import BrokerServices
+
+LATEST = -1
+EARLIEST = -2
+MAX_TIMESTAMP = -3
+EARLIEST_LOCAL = -4
+LATEST_TIERED = -5
+_FIRST_VERSION = {LATEST: 1, EARLIEST: 1, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
+_DEBUGGING_CONSUMER = -2
+_READ_COMMITTED = 1
+
+PartitionResponse = ListOffsetsResponse.ListOffsetsPartitionResponse
+
+
+def handle_list_offsets(broker: BrokerServices, request: Request) -> ListOffsetsResponse:
+    body: ListOffsetsRequest = request.body
+    version = request.api_version
+    duplicates = _duplicates(body) if version >= 1 else set()
+    topics = []
+    for topic in body.topics:
+        name = topic.name
+        allowed = broker.authorizer.authorize(request.context, "DESCRIBE", "TOPIC", name)
+        answers = []
+        for wanted in topic.partitions:
+            partition = TopicPartition(name, wanted.partition_index)
+            try:
+                if not allowed:
+                    raise KafkaError(Errors.TOPIC_AUTHORIZATION_FAILED)
+                if partition in duplicates:
+                    raise KafkaError(Errors.INVALID_REQUEST)
+                if version == 0:
+                    answers.append(_old_style(broker, partition, wanted))
+                else:
+                    answers.append(_lookup(broker, partition, wanted, body, version))
+            except KafkaError as error:
+                answers.append(_error(wanted.partition_index, error.error))
+        topics.append(ListOffsetsResponse.ListOffsetsTopicResponse(name=name, partitions=answers))
+    return ListOffsetsResponse(topics=topics)
+
+
+def _duplicates(body: ListOffsetsRequest) -> set[TopicPartition]:
+    counts = Counter(TopicPartition(t.name, p.partition_index) for t in body.topics for p in t.partitions)
+    return {partition for partition, count in counts.items() if count > 1}
+
+
+def _error(index: int, error: Errors) -> ListOffsetsResponse.ListOffsetsPartitionResponse:
+    return PartitionResponse(partition_index=index, error_code=error.code, timestamp=-1, offset=-1)
+
+
+def _lookup(
+    broker: BrokerServices,
+    partition: TopicPartition,
+    wanted: ListOffsetsRequest.ListOffsetsPartition,
+    body: ListOffsetsRequest,
+    version: int,
+) -> ListOffsetsResponse.ListOffsetsPartitionResponse:
+    timestamp = wanted.timestamp
+    if timestamp < 0 and version < _FIRST_VERSION.get(timestamp, 1 << 15):
+        raise KafkaError(Errors.UNSUPPORTED_VERSION)
+    local = broker.replica_manager.get_partition(partition)
+    log = local.local_log(wanted.current_leader_epoch, body.replica_id != _DEBUGGING_CONSUMER)
+    is_client = body.replica_id < 0
+    end = _last_fetchable_offset(log, is_client, body.isolation_level)
+    behind = is_client and local.leader_epoch_start_offset > log.high_watermark
+    if timestamp == LATEST:
+        if behind:
+            # Elected just now: what was committed before is not known to be committed yet (KIP-207).
+            raise KafkaError(Errors.OFFSET_NOT_AVAILABLE if version >= 5 else Errors.LEADER_NOT_AVAILABLE)
+        return PartitionResponse(
+            partition_index=partition.partition, timestamp=-1, offset=end, leader_epoch=local.leader_epoch
+        )
+    found = log.fetch_offset_by_timestamp(timestamp)
+    if found is None or (timestamp not in (EARLIEST, EARLIEST_LOCAL, LATEST_TIERED) and found.offset >= end):
+        if behind and timestamp >= 0:
+            raise KafkaError(Errors.OFFSET_NOT_AVAILABLE if version >= 5 else Errors.LEADER_NOT_AVAILABLE)
+        return PartitionResponse(partition_index=partition.partition, timestamp=-1, offset=-1)
+    return PartitionResponse(
+        partition_index=partition.partition,
+        timestamp=found.timestamp,
+        offset=found.offset,
+        leader_epoch=-1 if found.leader_epoch is None else found.leader_epoch,
+    )
+
+
+def _last_fetchable_offset(log: Log, is_client: bool, isolation_level: int) -> int:
+    if not is_client:
+        return log.log_end_offset
+    return log.last_stable_offset if isolation_level == _READ_COMMITTED else log.high_watermark
+
+
+def _old_style(
+    broker: BrokerServices, partition: TopicPartition, wanted: ListOffsetsRequest.ListOffsetsPartition
+) -> ListOffsetsResponse.ListOffsetsPartitionResponse:
+    """v0: base offsets of the segments before a time, newest first, at most so many."""
+    log = broker.replica_manager.get_partition(partition).leader_log()
+    offsets = log.legacy_fetch_offsets_before(wanted.timestamp, wanted.max_num_offsets)
+    high_watermark = log.high_watermark
+    if offsets and any(offset > high_watermark for offset in offsets):
+        offsets = [high_watermark, *(offset for offset in offsets if offset <= high_watermark)][: wanted.max_num_offsets]
+    return PartitionResponse(partition_index=partition.partition, old_style_offsets=offsets)
+
+
+def handle_offset_for_leader_epoch(broker: BrokerServices, request: Request) -> OffsetForLeaderEpochResponse:
+    """Where an epoch ended (KIP-101, KIP-320)."""
+    body: OffsetForLeaderEpochRequest = request.body
+    authorizer = broker.authorizer
+    as_broker = authorizer.enabled and authorizer.authorize(request.context, "CLUSTER_ACTION", "CLUSTER", CLUSTER_NAME)
+    topics = []
+    for topic in body.topics:
+        allowed = as_broker or authorizer.authorize(request.context, "DESCRIBE", "TOPIC", topic.topic)
+        answers = [
+            _end_of_epoch(broker, TopicPartition(topic.topic, wanted.partition), wanted, allowed)
+            for wanted in topic.partitions
+        ]
+        topics.append(OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult(topic=topic.topic, partitions=answers))
+    return OffsetForLeaderEpochResponse(topics=topics)
+
+
+def _end_of_epoch(
+    broker: BrokerServices,
+    partition: TopicPartition,
+    wanted: OffsetForLeaderEpochRequest.OffsetForLeaderPartition,
+    allowed: bool,
+) -> OffsetForLeaderEpochResponse.EpochEndOffset:
+    answer = OffsetForLeaderEpochResponse.EpochEndOffset(partition=partition.partition)
+    try:
+        if not allowed:
+            raise KafkaError(Errors.TOPIC_AUTHORIZATION_FAILED)
+        local = broker.replica_manager.get_partition(partition)
+        log = local.local_log(wanted.current_leader_epoch, True)
+        if wanted.leader_epoch == local.leader_epoch:
+            answer.leader_epoch, answer.end_offset = local.leader_epoch, log.log_end_offset
+        else:
+            found = log.end_offset_for_epoch(wanted.leader_epoch)
+            if found is not None:
+                answer.leader_epoch, answer.end_offset = found
+    except KafkaError as error:
+        answer.error_code = error.error.code
+    return answer

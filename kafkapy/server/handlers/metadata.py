@@ -1,0 +1,218 @@
+"""Metadata and DescribeCluster: who leads what, and where the brokers are."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from kafkapy.common.uuid import ZERO_UUID
+from kafkapy.network.request import Request
+from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
+from kafkapy.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from kafkapy.server.authorizer import CLUSTER_NAME
+from kafkapy.server.metadata_cache import PartitionState
+
+if TYPE_CHECKING:
+    from kafkapy.server.services import BrokerServices
+
+TopicMetadata = MetadataResponse.MetadataResponseTopic
+PartitionMetadata = MetadataResponse.MetadataResponsePartition
+
+INTERNAL_TOPICS = frozenset(("__consumer_offsets", "__transaction_state"))
+_LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+
+# Bit fields of AclOperation codes (KIP-430): what anybody may do when there is no authorizer.
+NO_OPERATIONS = -2147483648
+TOPIC_OPERATIONS = sum(1 << code for code in (3, 4, 5, 6, 7, 8, 10, 11))
+GROUP_OPERATIONS = sum(1 << code for code in (3, 6, 8))
+CLUSTER_OPERATIONS = sum(1 << code for code in (5, 7, 8, 9, 10, 11, 12))
+
+
+def is_legal_topic_name(name: str) -> bool:
+    return name not in (".", "..") and _LEGAL_NAME.fullmatch(name) is not None
+
+
+async def handle_metadata(broker: BrokerServices, request: Request) -> MetadataResponse:
+    """Topics by name, by id, or all; missing ones are created if the request and the broker allow it."""
+    body: MetadataRequest = request.body
+    version = request.api_version
+    cache = broker.metadata_cache
+    _validate(body, version)
+    everything = body.topics is None or (version == 0 and not body.topics)
+    topics: list[MetadataResponse.MetadataResponseTopic] = []
+    names: list[str] = []
+    if everything:
+        names = sorted(cache.all_topics())
+    else:
+        for wanted in dict.fromkeys((t.name, t.topic_id) for t in body.topics or ()):
+            name = wanted[0]
+            if wanted[1] != ZERO_UUID:
+                name = cache.topic_name(wanted[1])
+                if name is None:
+                    topics.append(TopicMetadata(error_code=Errors.UNKNOWN_TOPIC_ID.code, name=None, topic_id=wanted[1]))
+                    continue
+            assert name is not None
+            names.append(name)
+    by_id = not everything and any(t.topic_id != ZERO_UUID for t in body.topics or ())
+    names = _authorized(broker, request, names, everything, topics)
+    missing = [name for name in names if not cache.contains_topic(name)]
+    if missing and not by_id:
+        topics += await _missing_topics(broker, body, missing)
+    for name in names:
+        if cache.contains_topic(name):
+            topics.append(_topic_metadata(broker, request, name))
+    if version >= 8 and body.include_topic_authorized_operations:
+        for topic in topics:
+            if topic.error_code == 0:
+                topic.topic_authorized_operations = _operations(broker, request, "TOPIC", topic.name or "", TOPIC_OPERATIONS)
+    response = MetadataResponse(
+        brokers=[
+            MetadataResponse.MetadataResponseBroker(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
+            for node in cache.alive_nodes(request.context.listener_name)
+        ],
+        cluster_id=broker.cluster_id,
+        controller_id=-1 if cache.controller_id is None else cache.controller_id,
+        topics=topics,
+    )
+    if 8 <= version <= 10 and body.include_cluster_authorized_operations:
+        response.cluster_authorized_operations = _operations(broker, request, "CLUSTER", CLUSTER_NAME, CLUSTER_OPERATIONS)
+    return response
+
+
+def _validate(body: MetadataRequest, version: int) -> None:
+    if version >= 12:
+        return
+    for topic in body.topics or ():
+        if topic.name is None:
+            raise KafkaError(Errors.INVALID_REQUEST, f"Topic name can not be null for version {version}")
+        if topic.topic_id != ZERO_UUID:
+            raise KafkaError(Errors.INVALID_REQUEST, f"Topic IDs are not supported in requests for version {version}")
+
+
+def _authorized(
+    broker: BrokerServices,
+    request: Request,
+    names: list[str],
+    everything: bool,
+    topics: list[MetadataResponse.MetadataResponseTopic],
+) -> list[str]:
+    """The topics that may be described; named ones that may not are answered with an error, existing or not."""
+    if not broker.authorizer.enabled:
+        return names
+    allowed: list[str] = []
+    for name in names:
+        if broker.authorizer.authorize(request.context, "DESCRIBE", "TOPIC", name):
+            allowed.append(name)
+        elif not everything:
+            topics.append(TopicMetadata(error_code=Errors.TOPIC_AUTHORIZATION_FAILED.code, name=name))
+    return allowed
+
+
+async def _missing_topics(
+    broker: BrokerServices, body: MetadataRequest, missing: list[str]
+) -> list[MetadataResponse.MetadataResponseTopic]:
+    if body.allow_auto_topic_creation and broker.config.auto_create_topics_enable:
+        errors = await broker.auto_topic_creation.create_topics(missing)
+    else:
+        errors = {
+            name: Errors.UNKNOWN_TOPIC_OR_PARTITION if is_legal_topic_name(name) else Errors.INVALID_TOPIC_EXCEPTION
+            for name in missing
+        }
+    return [
+        TopicMetadata(error_code=error.code, name=name, is_internal=name in INTERNAL_TOPICS)
+        for name, error in errors.items()
+    ]
+
+
+def _topic_metadata(broker: BrokerServices, request: Request, name: str) -> MetadataResponse.MetadataResponseTopic:
+    version = request.api_version
+    listener = request.context.listener_name
+    cache = broker.metadata_cache
+    return TopicMetadata(
+        name=name,
+        topic_id=cache.topic_id(name),
+        is_internal=name in INTERNAL_TOPICS,
+        partitions=[_partition_metadata(broker, state, listener, version) for state in cache.partitions(name)],
+    )
+
+
+def _partition_metadata(
+    broker: BrokerServices, state: PartitionState, listener: str, version: int
+) -> MetadataResponse.MetadataResponsePartition:
+    cache = broker.metadata_cache
+    alive = cache.has_alive_broker
+    replicas = state.replicas
+    isr = state.isr
+    if version == 0:
+        replicas = [r for r in replicas if cache.alive_broker(r, listener)]
+        isr = [r for r in isr if cache.alive_broker(r, listener)]
+    error = Errors.NONE
+    leader = state.leader
+    if cache.alive_broker(leader, listener) is None:
+        error = Errors.LISTENER_NOT_FOUND if alive(leader) and version >= 6 else Errors.LEADER_NOT_AVAILABLE
+        leader = -1
+    elif len(replicas) < len(state.replicas) or len(isr) < len(state.isr):
+        error = Errors.REPLICA_NOT_AVAILABLE
+    return PartitionMetadata(
+        error_code=error.code,
+        partition_index=state.partition_index,
+        leader_id=leader,
+        leader_epoch=state.leader_epoch,
+        replica_nodes=replicas,
+        isr_nodes=isr,
+        offline_replicas=[
+            r for r in state.replicas if r in state.offline_replicas or cache.alive_broker(r, listener) is None
+        ],
+    )
+
+
+def _operations(broker: BrokerServices, request: Request, resource_type: str, name: str, supported: int) -> int:
+    authorizer = broker.authorizer
+    if not authorizer.enabled:
+        return supported
+    allowed = 0
+    for code, operation in ACL_OPERATIONS.items():
+        if supported >> code & 1 and authorizer.authorize(request.context, operation, resource_type, name):
+            allowed |= 1 << code
+    return allowed
+
+
+ACL_OPERATIONS = {
+    3: "READ",
+    4: "WRITE",
+    5: "CREATE",
+    6: "DELETE",
+    7: "ALTER",
+    8: "DESCRIBE",
+    9: "CLUSTER_ACTION",
+    10: "DESCRIBE_CONFIGS",
+    11: "ALTER_CONFIGS",
+    12: "IDEMPOTENT_WRITE",
+}
+
+
+def handle_describe_cluster(broker: BrokerServices, request: Request) -> DescribeClusterResponse:
+    """The brokers and the controller (KIP-700); v1 may ask for controllers, which a ZooKeeper-mode broker does not list."""
+    body: DescribeClusterRequest = request.body
+    if body.endpoint_type != 1:
+        known = body.endpoint_type == 2
+        return DescribeClusterResponse(
+            endpoint_type=body.endpoint_type,
+            error_code=(Errors.MISMATCHED_ENDPOINT_TYPE if known else Errors.UNSUPPORTED_ENDPOINT_TYPE).code,
+            error_message="The request was sent to an endpoint of the wrong type."
+            if known
+            else f"Unsupported endpoint type {body.endpoint_type}",
+        )
+    cache = broker.metadata_cache
+    response = DescribeClusterResponse(
+        cluster_id=broker.cluster_id,
+        controller_id=-1 if cache.controller_id is None else cache.controller_id,
+        brokers=[
+            DescribeClusterResponse.DescribeClusterBroker(broker_id=node.id, host=node.host, port=node.port, rack=node.rack)
+            for node in cache.alive_nodes(request.context.listener_name)
+        ],
+    )
+    if body.include_cluster_authorized_operations:
+        response.cluster_authorized_operations = _operations(broker, request, "CLUSTER", CLUSTER_NAME, CLUSTER_OPERATIONS)
+    return response

@@ -1,0 +1,34 @@
+"""InitProducerId for idempotent producers (KIP-98, KIP-360)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkapy.network.request import Request
+from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from kafkapy.server.authorizer import CLUSTER_NAME
+
+if TYPE_CHECKING:
+    from kafkapy.server.services import BrokerServices
+
+_NO_ID = -1
+
+
+def handle_init_producer_id(broker: BrokerServices, request: Request) -> InitProducerIdResponse:
+    """A producer without transactional id always gets a new id with epoch 0."""
+    body: InitProducerIdRequest = request.body
+    if body.transactional_id is not None:
+        return _refused(Errors.INVALID_REQUEST if body.transactional_id == "" else Errors.NOT_COORDINATOR)
+    if not broker.authorizer.authorize(request.context, "IDEMPOTENT_WRITE", "CLUSTER", CLUSTER_NAME):
+        return _refused(Errors.CLUSTER_AUTHORIZATION_FAILED)
+    if (body.producer_id == _NO_ID) != (body.producer_epoch == _NO_ID):
+        return _refused(Errors.INVALID_REQUEST)
+    try:
+        return InitProducerIdResponse(producer_id=broker.producer_ids.generate(), producer_epoch=0)
+    except KafkaError as error:
+        return _refused(error.error)
+
+
+def _refused(error: Errors) -> InitProducerIdResponse:
+    return InitProducerIdResponse(error_code=error.code, producer_id=_NO_ID, producer_epoch=-1)

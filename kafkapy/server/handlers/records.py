@@ -1,0 +1,182 @@
+"""DeleteRecords and DescribeLogDirs: what lies on this broker's disks."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.network.request import Request
+from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.protocol.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
+from kafkapy.protocol.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
+from kafkapy.protocol.messages.describe_producers import DescribeProducersRequest, DescribeProducersResponse
+from kafkapy.server.authorizer import CLUSTER_NAME
+from kafkapy.server.handlers.metadata import INTERNAL_TOPICS, is_legal_topic_name
+from kafkapy.server.purgatory import DelayedOperation
+
+if TYPE_CHECKING:
+    from kafkapy.server.services import BrokerServices
+
+PartitionResult = DeleteRecordsResponse.DeleteRecordsPartitionResult
+
+
+class _DelayedDeleteRecords(DelayedOperation):
+    """Waits until the low watermark of every partition has reached what was asked for (`DelayedDeleteRecords`)."""
+
+    __slots__ = ("_broker", "_done", "_pending")
+
+    def __init__(
+        self,
+        delay_ms: int,
+        broker: BrokerServices,
+        pending: dict[TopicPartition, tuple[int, DeleteRecordsResponse.DeleteRecordsPartitionResult]],
+        done: Any,
+    ) -> None:
+        super().__init__(delay_ms)
+        self._broker = broker
+        self._pending = pending
+        self._done = done
+
+    def try_complete(self) -> bool:
+        alive = self._broker.metadata_cache.alive_broker_ids()
+        for name, (wanted, result) in list(self._pending.items()):
+            try:
+                low = self._broker.replica_manager.get_partition(name).low_watermark(alive)
+            except KafkaError as error:
+                result.error_code, result.low_watermark = error.error.code, -1
+                del self._pending[name]
+                continue
+            if low >= wanted:
+                result.error_code, result.low_watermark = 0, low
+                del self._pending[name]
+        return not self._pending and self.force_complete()
+
+    def on_complete(self) -> None:
+        self._done()
+
+
+def handle_delete_records(broker: BrokerServices, request: Request) -> DeleteRecordsResponse | None:
+    """Move log start offsets up (KIP-107)."""
+    body: DeleteRecordsRequest = request.body
+    pending: dict[TopicPartition, tuple[int, DeleteRecordsResponse.DeleteRecordsPartitionResult]] = {}
+    topics = []
+    for topic in body.topics:
+        refusal = _refusal(broker, request, topic.name)
+        results = []
+        for wanted in topic.partitions:
+            name = TopicPartition(topic.name, wanted.partition_index)
+            result = PartitionResult(partition_index=name.partition, low_watermark=-1)
+            results.append(result)
+            try:
+                if refusal is not None:
+                    raise KafkaError(refusal)
+                if not broker.metadata_cache.contains(*name):
+                    raise KafkaError(Errors.UNKNOWN_TOPIC_OR_PARTITION)
+                if topic.name in INTERNAL_TOPICS:
+                    raise KafkaError(Errors.INVALID_TOPIC_EXCEPTION)
+                offset = broker.replica_manager.get_partition(name).delete_records(wanted.offset)
+                result.error_code = Errors.REQUEST_TIMED_OUT.code
+                pending[name] = (offset, result)
+            except KafkaError as error:
+                result.error_code = error.error.code
+        topics.append(DeleteRecordsResponse.DeleteRecordsTopicResult(name=topic.name, partitions=results))
+    response = DeleteRecordsResponse(topics=topics)
+    if not pending:
+        return response
+    operation = _DelayedDeleteRecords(body.timeout_ms, broker, pending, lambda: request.respond(response))
+    broker.replica_manager.delete_records_purgatory.try_complete_else_watch(operation, list(pending))
+    return None
+
+
+def _refusal(broker: BrokerServices, request: Request, topic: str) -> Errors | None:
+    if not broker.authorizer.authorize(request.context, "DELETE", "TOPIC", topic):
+        return Errors.TOPIC_AUTHORIZATION_FAILED
+    return None
+
+
+async def handle_describe_log_dirs(broker: BrokerServices, request: Request) -> DescribeLogDirsResponse:
+    """Sizes by directory, topic and partition (KIP-113, KIP-827)."""
+    body: DescribeLogDirsRequest = request.body
+    if not broker.authorizer.authorize(request.context, "DESCRIBE", "CLUSTER", CLUSTER_NAME):
+        return DescribeLogDirsResponse(
+            error_code=Errors.CLUSTER_AUTHORIZATION_FAILED.code if request.api_version >= 3 else 0
+        )
+    wanted = None
+    if body.topics is not None:
+        wanted = {TopicPartition(t.topic, p) for t in body.topics for p in t.partitions}
+    by_dir: dict[str, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
+    for log in broker.log_manager.all_logs():
+        name = log.topic_partition
+        if wanted is None or name in wanted:
+            partition = broker.replica_manager.partition(name)
+            lag = 0 if partition is None or partition.log is log else max(0, log.high_watermark - log.log_end_offset)
+            by_dir[log.parent_dir][name.topic].append(
+                DescribeLogDirsResponse.DescribeLogDirsPartition(
+                    partition_index=name.partition, partition_size=log.size, offset_lag=lag, is_future_key=False
+                )
+            )
+    return DescribeLogDirsResponse(
+        results=[_log_dir(broker, directory, by_dir[directory]) for directory in broker.config.log_dirs]
+    )
+
+
+def _log_dir(
+    broker: BrokerServices, directory: str, topics: dict[str, list[Any]]
+) -> DescribeLogDirsResponse.DescribeLogDirsResult:
+    path = os.path.abspath(directory)
+    if not broker.log_manager.is_log_dir_online(directory):
+        return DescribeLogDirsResponse.DescribeLogDirsResult(error_code=Errors.KAFKA_STORAGE_ERROR.code, log_dir=path)
+    usage = os.statvfs(path)
+    return DescribeLogDirsResponse.DescribeLogDirsResult(
+        log_dir=path,
+        topics=[
+            DescribeLogDirsResponse.DescribeLogDirsTopic(name=topic, partitions=partitions)
+            for topic, partitions in topics.items()
+        ],
+        total_bytes=usage.f_blocks * usage.f_frsize,
+        usable_bytes=usage.f_bavail * usage.f_frsize,
+    )
+
+
+def handle_describe_producers(broker: BrokerServices, request: Request) -> DescribeProducersResponse:
+    """The producers whose state a partition keeps (KIP-664)."""
+    body: DescribeProducersRequest = request.body
+    topics = []
+    for topic in body.topics:
+        partitions = []
+        for index in topic.partition_indexes:
+            answer = DescribeProducersResponse.PartitionResponse(partition_index=index)
+            partitions.append(answer)
+            try:
+                _describe_producers(broker, request, TopicPartition(topic.name, index), answer)
+            except KafkaError as error:
+                answer.error_code, answer.error_message = error.error.code, error.message
+        topics.append(DescribeProducersResponse.TopicResponse(name=topic.name, partitions=partitions))
+    return DescribeProducersResponse(topics=topics)
+
+
+def _describe_producers(
+    broker: BrokerServices, request: Request, name: TopicPartition, answer: DescribeProducersResponse.PartitionResponse
+) -> None:
+    if not broker.authorizer.authorize(request.context, "READ", "TOPIC", name.topic):
+        raise KafkaError(Errors.TOPIC_AUTHORIZATION_FAILED)
+    if not is_legal_topic_name(name.topic):
+        raise KafkaError(Errors.INVALID_TOPIC_EXCEPTION)
+    if not broker.metadata_cache.contains(*name):
+        raise KafkaError(Errors.UNKNOWN_TOPIC_OR_PARTITION)
+    log = broker.replica_manager.get_partition(name).leader_log()
+    for state in log.active_producers():
+        answer.active_producers.append(
+            DescribeProducersResponse.ProducerState(
+                producer_id=state.producer_id,
+                producer_epoch=state.producer_epoch,
+                last_sequence=state.last_sequence,
+                last_timestamp=state.last_timestamp,
+                coordinator_epoch=state.coordinator_epoch,
+                current_txn_start_offset=-1
+                if state.current_txn_first_offset is None
+                else state.current_txn_first_offset,
+            )
+        )

@@ -1,0 +1,49 @@
+"""High watermarks over a restart: the file `replication-offset-checkpoint` of each log directory."""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Iterable
+
+from kafkapy.cluster.partition import Partition
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.log.checkpoints import OffsetCheckpointFile
+from kafkapy.log.log import Log
+
+log = logging.getLogger("kafkapy.server.ReplicaManager")
+
+FILE_NAME = "replication-offset-checkpoint"
+
+
+class HighWatermarkCheckpoints:
+    """Invariant: `_loaded` holds the values of a directory's file for partitions that have not been opened since the start, so a
+    partition that nobody has claimed yet keeps its high watermark when the file is written."""
+
+    def __init__(self, dirs: Iterable[str]) -> None:
+        self._files = {directory: OffsetCheckpointFile(f"{directory}/{FILE_NAME}") for directory in dirs}
+        self._loaded = {directory: dict(file.read()) for directory, file in self._files.items()}
+
+    def take(self, partition_log: Log, name: TopicPartition) -> int:
+        """The high watermark a log had when the broker last wrote it down; its log start if unknown."""
+        saved = self._loaded.get(partition_log.parent_dir, {}).pop(name, 0)
+        return max(saved, partition_log.log_start_offset)
+
+    def forget(self, name: TopicPartition) -> None:
+        for values in self._loaded.values():
+            values.pop(name, None)
+
+    def write(self, partitions: Iterable[Partition]) -> None:
+        """Write every directory's file. Blocks: for the background pool, which gets a list."""
+        values: dict[str, dict[TopicPartition, int]] = defaultdict(dict)
+        for directory, loaded in self._loaded.items():
+            values[directory].update(loaded)
+        for partition in partitions:
+            partition_log = partition.log
+            if partition_log is not None:
+                values[partition_log.parent_dir][partition.topic_partition] = partition_log.high_watermark
+        for directory, file in self._files.items():
+            try:
+                file.write(values[directory])
+            except OSError as error:
+                log.error("Error while writing to high watermark file in directory %s: %s", directory, error)

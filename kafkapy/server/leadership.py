@@ -1,0 +1,244 @@
+"""The controller's orders: lead, follow, stop (Kafka's `ReplicaManager.becomeLeaderOrFollower`, `stopReplicas`)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from kafkapy.cluster.partition import Partition
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.common.uuid import ZERO_UUID
+from kafkapy.log.log import Log
+from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.protocol.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
+from kafkapy.protocol.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
+from kafkapy.server.high_watermarks import HighWatermarkCheckpoints
+from kafkapy.server.replica_manager import ReplicaManager
+
+log = logging.getLogger("kafkapy.state.change")
+
+EPOCH_DURING_DELETE = -2
+NO_EPOCH = -1
+
+PartitionState = LeaderAndIsrRequest.LeaderAndIsrPartitionState
+LeadershipChange = Callable[[list[Partition], list[Partition]], None]
+"""Called with the partitions that this broker now leads and those that it now follows."""
+
+
+@dataclass
+class _Accepted:
+    """The partitions of one LeaderAndIsr request that are to change, with their topic ids."""
+
+    leaders: list[tuple[Partition, LeaderAndIsrRequest.LeaderAndIsrPartitionState, bytes]] = field(default_factory=list)
+    followers: list[tuple[Partition, LeaderAndIsrRequest.LeaderAndIsrPartitionState, bytes]] = field(default_factory=list)
+
+
+class Leadership:
+    """Carries out LeaderAndIsr and StopReplica on the replica manager.
+
+    Invariant: orders of an older controller epoch than `replica_manager.controller_epoch` change nothing; an order for a
+    partition changes it only if its leader epoch is newer than the partition's.
+    """
+
+    def __init__(
+        self,
+        replica_manager: ReplicaManager,
+        high_watermarks: HighWatermarkCheckpoints,
+        on_change: LeadershipChange,
+        on_stopped: Callable[[list[TopicPartition]], None],
+    ) -> None:
+        self._replicas = replica_manager
+        self._high_watermarks = high_watermarks
+        self._on_change = on_change
+        self._on_stopped = on_stopped
+
+    # ------------------------------------------------------------------------------------------------ lead and follow
+
+    def become_leader_or_follower(self, request: LeaderAndIsrRequest) -> tuple[Errors, dict[TopicPartition, Errors]]:
+        """(error of the whole request, error of each partition)."""
+        replicas = self._replicas
+        if request.controller_epoch < replicas.controller_epoch:
+            log.warning(
+                "Ignoring LeaderAndIsr request from controller %d: its epoch %d is older than the known epoch %d",
+                request.controller_id,
+                request.controller_epoch,
+                replicas.controller_epoch,
+            )
+            return Errors.STALE_CONTROLLER_EPOCH, {}
+        replicas.controller_epoch = request.controller_epoch
+        errors: dict[TopicPartition, Errors] = {}
+        accepted = _Accepted()
+        for topic in request.topic_states:
+            for state in topic.partition_states:
+                self._sort_in(TopicPartition(topic.topic_name, state.partition_index), topic.topic_id, state, errors, accepted)
+        for state in request.ungrouped_partition_states:
+            self._sort_in(TopicPartition(state.topic_name, state.partition_index), ZERO_UUID, state, errors, accepted)
+        leaders = self._apply(accepted.leaders, Partition.make_leader, errors)
+        followers = self._apply(accepted.followers, Partition.make_follower, errors)
+        for partition in leaders + followers:
+            replicas.appended(partition.topic_partition)
+        if leaders or followers:
+            self._on_change(leaders, followers)
+        return Errors.NONE, errors
+
+    def _sort_in(
+        self,
+        name: TopicPartition,
+        topic_id: bytes,
+        state: LeaderAndIsrRequest.LeaderAndIsrPartitionState,
+        errors: dict[TopicPartition, Errors],
+        accepted: _Accepted,
+    ) -> None:
+        replicas = self._replicas
+        if name in replicas.offline:
+            errors[name] = Errors.KAFKA_STORAGE_ERROR
+            return
+        known = replicas.partition(name)
+        current_epoch = NO_EPOCH if known is None else known.leader_epoch
+        if known is not None and ZERO_UUID not in (topic_id, known.topic_id) and topic_id != known.topic_id:
+            log.error("Topic id of %s in a LeaderAndIsr request is not the one this broker holds", name)
+            errors[name] = Errors.INCONSISTENT_TOPIC_ID
+        elif state.leader_epoch < current_epoch:
+            errors[name] = Errors.STALE_CONTROLLER_EPOCH
+        elif state.leader_epoch == current_epoch and known is not None:
+            if known.topic_id == ZERO_UUID and topic_id != ZERO_UUID:
+                known.topic_id = topic_id
+                errors[name] = Errors.NONE
+            else:
+                errors[name] = Errors.STALE_CONTROLLER_EPOCH
+        elif replicas.broker_id not in state.replicas:
+            log.warning("Ignoring LeaderAndIsr for %s: this broker is not among its replicas %s", name, state.replicas)
+            errors[name] = Errors.UNKNOWN_TOPIC_OR_PARTITION
+        else:
+            errors[name] = Errors.NONE
+            partition = replicas.get_or_create_partition(name)
+            role = accepted.leaders if state.leader == replicas.broker_id else accepted.followers
+            role.append((partition, state, topic_id))
+
+    def _apply(
+        self,
+        orders: list[tuple[Partition, LeaderAndIsrRequest.LeaderAndIsrPartitionState, bytes]],
+        make: Callable[
+            [Partition, LeaderAndIsrRequest.LeaderAndIsrPartitionState, bytes, Callable[[TopicPartition, bytes, bool], Log]],
+            bool,
+        ],
+        errors: dict[TopicPartition, Errors],
+    ) -> list[Partition]:
+        changed: list[Partition] = []
+        for partition, state, topic_id in orders:
+            name = partition.topic_partition
+            try:
+                if make(partition, state, topic_id, self._create_log):
+                    changed.append(partition)
+                log.debug("%s: leader %d, epoch %d, isr %s", name, state.leader, state.leader_epoch, state.isr)
+            except KafkaError as error:
+                log.error("Can't take over %s: %s", name, error)
+                errors[name] = error.error
+            except OSError as error:
+                log.error("Can't take over %s: its log could not be opened: %s", name, error)
+                errors[name] = Errors.KAFKA_STORAGE_ERROR
+        return changed
+
+    def _create_log(self, name: TopicPartition, topic_id: bytes, is_new: bool) -> Log:
+        created = self._replicas.log_manager.get_or_create_log(name, None if topic_id == ZERO_UUID else topic_id, is_new)
+        created.update_high_watermark(self._high_watermarks.take(created, name))
+        return created
+
+    # ------------------------------------------------------------------------------------------------ stop
+
+    def stop_replicas(self, request: StopReplicaRequest, version: int) -> tuple[Errors, dict[TopicPartition, Errors]]:
+        replicas = self._replicas
+        if request.controller_epoch < replicas.controller_epoch:
+            return Errors.STALE_CONTROLLER_EPOCH, {}
+        replicas.controller_epoch = request.controller_epoch
+        errors: dict[TopicPartition, Errors] = {}
+        stopped: list[TopicPartition] = []
+        for name, leader_epoch, delete in _stop_orders(request, version):
+            partition = replicas.partition(name)
+            if name in replicas.offline:
+                errors[name] = Errors.KAFKA_STORAGE_ERROR
+                continue
+            if partition is not None and leader_epoch not in (EPOCH_DURING_DELETE, NO_EPOCH):
+                if leader_epoch < partition.leader_epoch:
+                    errors[name] = Errors.FENCED_LEADER_EPOCH
+                    continue
+            errors[name] = self._stop(name, partition, delete)
+            if errors[name] is Errors.NONE:
+                stopped.append(name)
+        if stopped:
+            self._on_stopped(stopped)
+        return Errors.NONE, errors
+
+    def _stop(self, name: TopicPartition, partition: Partition | None, delete: bool) -> Errors:
+        replicas = self._replicas
+        if partition is not None:
+            replicas.remove_partition(name)
+            partition.delete()
+        try:
+            if delete and replicas.log_manager.get_log(name) is not None:
+                replicas.log_manager.async_delete(name)
+                self._high_watermarks.forget(name)
+        except (KafkaError, OSError) as error:
+            log.error("Can't delete the log of %s: %s", name, error)
+            return Errors.KAFKA_STORAGE_ERROR
+        replicas.appended(name)
+        return Errors.NONE
+
+
+def _stop_orders(request: StopReplicaRequest, version: int) -> list[tuple[TopicPartition, int, bool]]:
+    """(partition, leader epoch, delete) of each order, whatever the version's shape."""
+    orders: list[tuple[TopicPartition, int, bool]] = []
+    if version == 0:
+        for old in request.ungrouped_partitions:
+            orders.append((TopicPartition(old.topic_name, old.partition_index), NO_EPOCH, request.delete_partitions))
+    elif version < 3:
+        for group in request.topics:
+            orders += [(TopicPartition(group.name, p), NO_EPOCH, request.delete_partitions) for p in group.partition_indexes]
+    else:
+        for topic in request.topic_states:
+            orders += [
+                (TopicPartition(topic.topic_name, p.partition_index), p.leader_epoch, p.delete_partition)
+                for p in topic.partition_states
+            ]
+    return orders
+
+
+def leader_and_isr_response(
+    request: LeaderAndIsrRequest, version: int, error: Errors, errors: dict[TopicPartition, Errors]
+) -> LeaderAndIsrResponse:
+    """Grouped by topic id from v5 on, a flat list before."""
+    response = LeaderAndIsrResponse(error_code=error.code)
+    if version < 5:
+        response.partition_errors = [
+            LeaderAndIsrResponse.LeaderAndIsrPartitionError(
+                topic_name=name.topic, partition_index=name.partition, error_code=problem.code
+            )
+            for name, problem in errors.items()
+        ]
+        return response
+    for topic in request.topic_states:
+        answers = [
+            LeaderAndIsrResponse.LeaderAndIsrPartitionError(
+                partition_index=state.partition_index,
+                error_code=errors.get(TopicPartition(topic.topic_name, state.partition_index), error).code,
+            )
+            for state in topic.partition_states
+        ]
+        if error is Errors.NONE:
+            response.topics.append(
+                LeaderAndIsrResponse.LeaderAndIsrTopicError(topic_id=topic.topic_id, partition_errors=answers)
+            )
+    return response
+
+
+def stop_replica_response(error: Errors, errors: dict[TopicPartition, Errors]) -> StopReplicaResponse:
+    return StopReplicaResponse(
+        error_code=error.code,
+        partition_errors=[
+            StopReplicaResponse.StopReplicaPartitionError(
+                topic_name=name.topic, partition_index=name.partition, error_code=problem.code
+            )
+            for name, problem in errors.items()
+        ],
+    )

@@ -1,0 +1,68 @@
+"""Producer ids out of blocks that the controller hands out (Kafka's `RPCProducerIdManager`)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+
+from kafkapy.protocol.errors import Errors, KafkaError
+
+log = logging.getLogger("kafkapy.coordinator.transaction.ProducerIdManager")
+
+Block = tuple[int, int]
+"""(first id, number of ids)"""
+
+_PREFETCH_AT = 0.9
+_RETRY_BACKOFF_MS = 50
+
+
+class ProducerIdManager:
+    """Gives out ids that no other producer has.
+
+    Invariant: `_next_id` … `_end` is what is left of the block in use; `_next_block` is the one that follows, if it is here;
+    at most one request for a block is under way. Ids of a block that a restart leaves unused are lost, never given twice.
+    """
+
+    def __init__(self, request_block: Callable[[], Awaitable[Block]], ensure: Callable[[Awaitable[None]], object], now_ms: Callable[[], int]) -> None:
+        self._request_block = request_block
+        self._ensure = ensure
+        self._now_ms = now_ms
+        self._next_id = 0
+        self._end = 0
+        self._prefetch_from = 0
+        self._next_block: Block | None = None
+        self._requesting = False
+        self._not_before_ms = 0
+
+    def generate(self) -> int:
+        """The next id. `KafkaError` COORDINATOR_LOAD_IN_PROGRESS (retriable) while the first or next block is on its way."""
+        if self._next_id >= self._end:
+            if self._next_block is None:
+                self._maybe_request()
+                raise KafkaError(
+                    Errors.COORDINATOR_LOAD_IN_PROGRESS, "Producer ID block is full. Waiting for next block"
+                )
+            first, count = self._next_block
+            self._next_block = None
+            self._next_id, self._end = first, first + count
+            self._prefetch_from = first + int(count * _PREFETCH_AT)
+        producer_id = self._next_id
+        self._next_id += 1
+        if producer_id >= self._prefetch_from:
+            self._maybe_request()
+        return producer_id
+
+    def _maybe_request(self) -> None:
+        if self._requesting or self._next_block is not None or self._now_ms() < self._not_before_ms:
+            return
+        self._requesting = True
+        self._ensure(self._fetch_block())
+
+    async def _fetch_block(self) -> None:
+        try:
+            self._next_block = await self._request_block()
+        except Exception as error:
+            log.warning("Had an error while asking the controller for producer ids, will ask again: %s", error)
+            self._not_before_ms = self._now_ms() + _RETRY_BACKOFF_MS
+        finally:
+            self._requesting = False
