@@ -3,8 +3,8 @@
     class LogConfig(ConfigTable, slots=True):
         retention_ms: int = config(LONG, 604800000, at_least(-1), "How long a record is kept, ms.")
 
-The attribute's name with dots for underscores is the config's name (`retention.ms`), the annotation its Python type; so a
-type checker knows every value, and there is one place where a config is defined. On an instance the attribute is the value.
+The attribute's name with dots for underscores is the config's name (`retention.ms`), the annotation its Python type; so
+a type checker knows every value, and a config is defined in one place. On an instance the attribute is the value.
 """
 
 from __future__ import annotations

@@ -38,8 +38,8 @@ class KafkaConfig(
 ):
     """Every config of a broker as a typed attribute: `log.segment.bytes` is `log_segment_bytes`.
 
-    Where a value must be worked out of others, the attribute below has the result (`listeners`: end points) and the text
-    is in `raw_...`.
+    Where a value must be worked out of others, the attribute below has the result (`listeners`: end points) and
+    `raw_...` has the text.
 
     Invariant: the values fit together (`config_validation`). There is one object for the life of the broker; a dynamic
     change replaces its values on the reactor thread (`update_current_config`), so a reader always reads what holds now.
@@ -147,7 +147,8 @@ class KafkaConfig(
     @property
     def log_flush_time_millis(self) -> int:
         """log.flush.interval.ms, else log.flush.scheduler.interval.ms."""
-        return self.log_flush_scheduler_interval_ms if self.log_flush_interval_ms is None else self.log_flush_interval_ms
+        interval = self.log_flush_interval_ms
+        return self.log_flush_scheduler_interval_ms if interval is None else interval
 
     @property
     def zk_connection_timeout_ms(self) -> int:
