@@ -1,0 +1,79 @@
+"""Snappy as Kafka's clients write it: the xerial framing of snappy-java, or one raw block (librdkafka).
+
+82 "SNAPPY" 00 | int32 version 1 | int32 compatible 1 | blocks: int32 length, raw snappy
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kafkapy.protocol.errors import Errors, KafkaError
+
+Buffer = bytes | bytearray | memoryview
+
+_MAGIC = b"\x82SNAPPY\x00"
+_HEADER = _MAGIC + b"\0\0\0\1\0\0\0\1"
+_HEADER_HEAD = int.from_bytes(_MAGIC[:4], "big", signed=True)
+_BLOCK = 1 << 15
+_MAX_RATIO = 32
+"""A snappy element of two bytes copies at most 11, one of three at most 64: no honest block announces more than
+this."""
+
+
+def compress(data: Buffer) -> bytes:
+    """A xerial stream of 32 KB blocks."""
+    import snappy
+
+    out = [_HEADER]
+    view = memoryview(data)
+    for start in range(0, len(view), _BLOCK):
+        packed = snappy.compress(bytes(view[start : start + _BLOCK]))
+        out.append(len(packed).to_bytes(4, "big"))
+        out.append(packed)
+    return b"".join(out)
+
+
+def blocks(data: Buffer) -> Iterator[bytes]:
+    """The decompressed blocks. A block is never larger than 32 times its compressed size.
+
+    Raises `KafkaError` UNKNOWN_SERVER_ERROR where the stream is damaged.
+    """
+    view = memoryview(data)
+    if view[:8] != _MAGIC:
+        yield _decompress_block(view)
+        return
+    position = len(_HEADER)
+    while position < len(view):
+        length = int.from_bytes(view[position : position + 4], "big", signed=True)
+        if length == _HEADER_HEAD:  # snappy-java takes concatenated streams
+            position += len(_HEADER)
+            continue
+        position += 4
+        if length < 0 or position + length > len(view):
+            raise _damaged("stream ended prematurely")
+        yield _decompress_block(view[position : position + length])
+        position += length
+
+
+def _decompress_block(block: memoryview) -> bytes:
+    import snappy
+
+    if _announced_size(block) > len(block) * _MAX_RATIO:
+        raise _damaged("impossible size of a block")
+    try:
+        return snappy.uncompress(bytes(block))  # type: ignore[no-any-return]
+    except snappy.UncompressError as error:
+        raise _damaged(error.__cause__ or error) from None
+
+
+def _announced_size(block: memoryview) -> int:
+    size = 0
+    for i, byte in enumerate(block[:5]):
+        size |= (byte & 0x7F) << 7 * i
+        if byte < 0x80:
+            return size
+    raise _damaged("no size of a block")
+
+
+def _damaged(reason: object) -> KafkaError:
+    return KafkaError(Errors.UNKNOWN_SERVER_ERROR, f"Failed to decompress record stream: snappy: {reason}")
