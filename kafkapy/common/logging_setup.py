@@ -1,0 +1,123 @@
+"""Where log lines go: stderr, and files of the names Kafka's have (server.log, controller.log ...).
+
+A line reads `[2026-11-21 07:00:00,123] INFO started (kafkapy.server.KafkaServer)`. `config/logging.properties` says
+which loggers write to which file, and their levels; without it `DEFAULTS` hold.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import time
+from collections.abc import Mapping
+from logging.handlers import TimedRotatingFileHandler
+from pathlib import Path
+from typing import Final
+
+from kafkapy.common import logger_levels
+from kafkapy.common.properties import load_file
+
+DEFAULTS: Final = {
+    "level": "INFO",
+    "stderr": "true",
+    "rotate": "hour",
+    "file.server.log": "root",
+    "file.controller.log": "kafkapy.controller",
+    "file.log-cleaner.log": "kafkapy.log.LogCleaner",
+    "file.state-change.log": "kafkapy.state.change",
+    "file.kafka-request.log": "kafkapy.request",
+    "file.kafka-authorizer.log": "kafkapy.authorizer",
+    "level.kafkapy.request": "WARN",
+    "level.kazoo": "WARN",
+}
+_FORMAT: Final = "[%(asctime)s] %(levelname)s %(message)s (%(name)s)"
+
+
+class LoggingConfigError(ValueError):
+    """A logging.properties that cannot be followed; the text says why."""
+
+
+def setup_logging(config_file: str | Path | None = None, log_dir: str | Path | None = None) -> None:
+    """Give the root logger its handlers and levels; what was set up before is taken away.
+
+    `log_dir` is by default what `default_log_dir` says. `LoggingConfigError` if the file has a wrong key or value; a
+    directory that cannot be written is named on stderr, and logging goes on without files, as with log4j.
+    """
+    settings = DEFAULTS if config_file is None else load_file(config_file)
+    _check(settings, config_file)
+    for number, name in ((5, "TRACE"), (logging.WARNING, "WARN"), (logging.CRITICAL, "FATAL")):
+        logging.addLevelName(number, name)
+    logging.raiseExceptions = False  # a full disk must not fill stderr, nor stop the broker
+    logging.root.setLevel(_level(settings.get("level", "INFO")))
+    for handler in logging.root.handlers[:]:
+        logging.root.removeHandler(handler)
+    if settings.get("stderr", "true").lower() == "true":
+        _attach(logging.root, logging.StreamHandler(sys.stderr))
+    _open_files(settings, Path(log_dir) if log_dir is not None else default_log_dir())
+    for key, level in settings.items():
+        if key.startswith("level."):
+            logging.getLogger(key.removeprefix("level.")).setLevel(_level(level))
+
+
+def default_log_dir() -> Path:
+    """$LOG_DIR as in Kafka's start scripts, else `logs` beside a clone's `bin`, else `logs` in the working directory."""
+    if os.environ.get("LOG_DIR"):
+        return Path(os.environ["LOG_DIR"])
+    clone = Path(__file__).resolve().parents[2]
+    return (clone if (clone / "bin").is_dir() else Path.cwd()) / "logs"
+
+
+def _open_files(settings: Mapping[str, str], log_dir: Path) -> None:
+    files = {k.removeprefix("file."): names for k, names in settings.items() if k.startswith("file.")}
+    if not files:
+        return
+    try:
+        log_dir.mkdir(parents=True, exist_ok=True)
+        for file, names in files.items():
+            handler = _RotatingFile(log_dir / file, settings.get("rotate", "hour"))
+            for name in (part.strip() for part in names.split(",")):
+                _attach(logging.getLogger("" if name == logger_levels.ROOT else name), handler)
+    except OSError as error:
+        print(f"No log files in {log_dir}: {error}", file=sys.stderr)
+
+
+def _attach(logger: logging.Logger, handler: logging.Handler) -> None:
+    """A logger with a file of its own keeps out of server.log and stderr, as Kafka's `additivity=false`."""
+    handler.setFormatter(logging.Formatter(_FORMAT))
+    if logger is not logging.root:
+        for old in logger.handlers[:]:
+            logger.removeHandler(old)
+        logger.propagate = False
+    logger.addHandler(handler)
+
+
+def _check(settings: Mapping[str, str], file: str | Path | None) -> None:
+    for key, value in settings.items():
+        if key == "level" or key.startswith("level."):
+            if value.upper() not in logger_levels.LEVELS:
+                raise LoggingConfigError(f"{file}: {key}={value}: a level is one of {', '.join(logger_levels.LEVELS)}")
+        elif key == "rotate":
+            if value not in ("hour", "day", "never"):
+                raise LoggingConfigError(f"{file}: rotate={value}: it is one of hour, day, never")
+        elif key != "stderr" and not key.startswith("file."):
+            raise LoggingConfigError(f"{file}: unknown key {key}")
+
+
+def _level(name: str) -> int:
+    return logger_levels.LEVELS[name.upper()]
+
+
+class _RotatingFile(TimedRotatingFileHandler):
+    """A file that is renamed to `<name>.<yyyy-MM-dd-HH>` when its hour (or day) is over; opened on its first line."""
+
+    def __init__(self, path: Path, rotate: str) -> None:
+        self._seconds = {"hour": 3600, "day": 86400, "never": 0}[rotate]
+        super().__init__(path, when="H" if rotate == "hour" else "D", delay=True, encoding="utf-8")
+        self.suffix = "%Y-%m-%d" if rotate == "day" else "%Y-%m-%d-%H"
+
+    def computeRollover(self, currentTime: int) -> int:
+        if not self._seconds:
+            return sys.maxsize
+        local = time.localtime(currentTime)
+        return currentTime - (local.tm_hour * 3600 + local.tm_min * 60 + local.tm_sec) % self._seconds + self._seconds

@@ -1,0 +1,69 @@
+"""Java's `.properties` files, read as `Properties.load` reads them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+_BLANKS = " \t\f"
+_SIMPLE_ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+
+
+def load_file(path: str | Path) -> dict[str, str]:
+    """The properties of a file (ISO 8859-1, as Java reads them); `ValueError` names the file if it is malformed."""
+    try:
+        return load(Path(path).read_bytes().decode("latin-1"))
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def load(text: str) -> dict[str, str]:
+    """Keys and values. A key ends at the first `=`, `:` or blank; `\\` escapes and continues lines; the last one wins."""
+    properties = {}
+    for line in _logical_lines(text):
+        key, value = _split(line)
+        properties[_unescape(key)] = _unescape(value)
+    return properties
+
+
+def _logical_lines(text: str) -> Iterator[str]:
+    """Lines without leading blanks and comments, continued ones joined."""
+    continued = ""
+    continues = False
+    for natural_line in re.split(r"\r\n|\r|\n", text):
+        line = natural_line.lstrip(_BLANKS)
+        if not continues and (not line or line[0] in "#!"):
+            continue
+        backslashes = len(line) - len(line.rstrip("\\"))
+        continues = backslashes % 2 == 1
+        continued += line[:-1] if continues else line
+        if not continues:
+            yield continued
+            continued = ""
+    if continued:
+        yield continued
+
+
+def _split(line: str) -> tuple[str, str]:
+    end = 0
+    while end < len(line) and line[end] not in "=:" + _BLANKS:
+        end += 2 if line[end] == "\\" else 1
+    start = end
+    while start < len(line) and line[start] in _BLANKS:
+        start += 1
+    if start < len(line) and line[start] in "=:":
+        start += 1
+    return line[:end], line[start:].lstrip(_BLANKS)
+
+
+def _unescape(text: str) -> str:
+    def character(match: re.Match[str]) -> str:
+        if match[1] is not None:
+            return chr(int(match[1], 16))
+        if match[2] == "u":
+            raise ValueError("Malformed \\uxxxx encoding.")
+        return _SIMPLE_ESCAPES.get(match[2], match[2])
+
+    return _ESCAPE.sub(character, text) if "\\" in text else text
