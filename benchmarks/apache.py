@@ -1,0 +1,57 @@
+"""Apache Kafka 3.9.1 out of Maven Central, and Java programs on its classpath."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+HERE = Path(__file__).parent
+CACHE = Path(os.environ.get("KAFKAPY_BENCH_CACHE", Path.home() / ".cache" / "kafkapy-benchmarks"))
+
+# As in kafka-server-start.sh and kafka-run-class.sh of the distribution.
+BROKER_FLAGS = (
+    "-Xmx1G -Xms1G -server -XX:+UseG1GC -XX:MaxGCPauseMillis=20 -XX:InitiatingHeapOccupancyPercent=35 "
+    "-XX:+ExplicitGCInvokesConcurrent -XX:MaxInlineLevel=15 -Djava.awt.headless=true"
+).split()
+
+
+def java() -> str:
+    home = os.environ.get("JAVA_HOME")
+    return f"{home}/bin/java" if home else "java"
+
+
+def jars() -> str:
+    """The classpath of the whole of Apache Kafka; fetched on first use."""
+    pom = HERE / "pom.xml"
+    target = CACHE / f"kafka-{hashlib.sha256(pom.read_bytes()).hexdigest()[:12]}"
+    if not (target / ".complete").exists():
+        if shutil.which("mvn") is None:
+            raise SystemExit("The benchmark fetches Apache Kafka with Maven: install maven and run it again.")
+        shutil.rmtree(target, ignore_errors=True)
+        plugin = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
+        subprocess.run(["mvn", "-q", "-B", "-f", str(pom), f"-DoutputDirectory={target}", plugin], check=True)
+        (target / ".complete").touch()
+    return f"{target}/*"
+
+
+def classes() -> str:
+    """The compiled programs of benchmarks/java."""
+    sources = sorted((HERE / "java").glob("*.java"))
+    digest = hashlib.sha256(b"".join(s.read_bytes() for s in sources)).hexdigest()[:12]
+    target = CACHE / f"classes-{digest}"
+    if not target.exists():
+        target.mkdir(parents=True)
+        subprocess.run([f"{java()}c", "-nowarn", "-d", str(target), "-cp", jars(), *map(str, sources)], check=True)
+    return str(target)
+
+
+def run_java(*args: str, timeout: float = 300) -> str:
+    """Run a client program; its standard output."""
+    command = [java(), "-Xmx512m", f"-Dlog4j.configuration=file:{HERE}/log4j.properties", "-cp", f"{classes()}:{jars()}", *args]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=timeout)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(args)} failed:\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
+    return done.stdout

@@ -1,0 +1,124 @@
+"""The two brokers that are compared, each with a ZooKeeper of its own, started and measured alike."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from benchmarks import apache
+
+ROOT = Path(__file__).parent.parent
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def free_port() -> int:
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port: int = s.getsockname()[1]
+        return port
+
+
+def wait_for_port(port: int, process: subprocess.Popen[bytes], seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if process.poll() is not None:
+            raise SystemExit(f"{process.args} ended with {process.returncode}")
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+            return
+        except OSError:
+            time.sleep(0.02)
+    raise SystemExit(f"nothing listens on port {port} after {seconds} s")
+
+
+def start_zookeeper(directory: Path, port: int) -> subprocess.Popen[bytes]:
+    directory.mkdir(parents=True, exist_ok=True)
+    config = directory / "zookeeper.properties"
+    config.write_text(
+        f"dataDir={directory}/zookeeper\nclientPort={port}\nclientPortAddress=127.0.0.1\nmaxClientCnxns=0\nadmin.enableServer=false\n"
+    )
+    command = [apache.java(), "-Xmx256m", "-XX:+UseSerialGC", f"-Dlog4j.configuration=file:{Path(__file__).parent}/log4j.properties"]
+    command += ["-cp", apache.jars(), "org.apache.zookeeper.server.quorum.QuorumPeerMain", str(config)]
+    process = subprocess.Popen(command, stdout=open(directory / "zookeeper.log", "ab"), stderr=subprocess.STDOUT)
+    wait_for_port(port, process)
+    return process
+
+
+class Server:
+    """A broker process: its address, and what the kernel says of its CPU time and memory."""
+
+    def __init__(self, name: str, directory: Path) -> None:
+        self.name = name
+        self.directory = directory
+        self.port = free_port()
+        self.zookeeper_port = free_port()
+        self.zookeeper = start_zookeeper(directory, self.zookeeper_port)
+        self.process: subprocess.Popen[bytes] | None = None
+        self.properties = directory / "server.properties"
+        self.properties.write_text(
+            f"broker.id=0\nlisteners=PLAINTEXT://127.0.0.1:{self.port}\nlog.dirs={directory}/data\n"
+            f"zookeeper.connect=127.0.0.1:{self.zookeeper_port}\noffsets.topic.replication.factor=1\n"
+            f"transaction.state.log.replication.factor=1\ntransaction.state.log.min.isr=1\ngroup.initial.rebalance.delay.ms=0\n"
+            f"num.network.threads=3\nnum.io.threads=8\n"
+        )
+
+    @property
+    def bootstrap(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def command(self) -> list[str]:
+        raise NotImplementedError
+
+    def start(self) -> float:
+        """Start the broker; seconds until it listens."""
+        begin = time.monotonic()
+        log = open(self.directory / "broker.log", "ab")
+        environment = dict(os.environ, LOG_DIR=str(self.directory / "logs"))
+        self.process = subprocess.Popen(self.command(), stdout=log, stderr=subprocess.STDOUT, env=environment, cwd=ROOT)
+        wait_for_port(self.port, self.process)
+        return time.monotonic() - begin
+
+    @property
+    def pid(self) -> int:
+        assert self.process is not None
+        return self.process.pid
+
+    def cpu_seconds(self) -> float:
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / _TICKS
+
+    def resident_mb(self) -> float:
+        for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
+            if line.startswith("VmRSS"):
+                return int(line.split()[1]) / 1024
+        return 0.0
+
+    def stop(self) -> None:
+        if self.process is not None:
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                self.process.wait(60)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+            self.process = None
+
+    def close(self) -> None:
+        self.stop()
+        self.zookeeper.kill()
+        self.zookeeper.wait()
+
+
+class ApacheServer(Server):
+    def command(self) -> list[str]:
+        log4j = f"-Dlog4j.configuration=file:{Path(__file__).parent}/log4j.properties"
+        return [apache.java(), *apache.BROKER_FLAGS, log4j, "-cp", apache.jars(), "kafka.Kafka", str(self.properties)]
+
+
+class KafkapyServer(Server):
+    def command(self) -> list[str]:
+        return [sys.executable, "-m", "kafkapy.tools.kafka_server_start", str(self.properties)]

@@ -1,0 +1,222 @@
+"""Apache Kafka 3.9.1 and kafkapy side by side on this machine: A B A B, medians, ratios.
+
+    python -m benchmarks.run [--rounds 3] [--only REGEX] [--scale 1.0] [--markdown FILE]
+
+Throughput by Apache's own perf tools; CPU and memory of the broker process as the kernel counts them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+import shutil
+import statistics
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchmarks import apache
+from benchmarks.brokers import ApacheServer, KafkapyServer, Server
+
+HIGHER, LOWER = "higher", "lower"
+
+
+@dataclass
+class Case:
+    """One figure: how to measure it on a server, and which way is better."""
+
+    name: str
+    unit: str
+    better: str
+    measure: Callable[[Server, int], float]
+    samples: dict[str, list[float]] = field(default_factory=dict)
+
+    def ratio(self) -> float:
+        """kafkapy against Apache; above 1 is better."""
+        ours, theirs = (statistics.median(self.samples[name]) for name in ("kafkapy", "apache"))
+        return ours / theirs if self.better == HIGHER else theirs / ours
+
+
+CPU: dict[tuple[str, str], list[tuple[float, float]]] = {}
+"""(server, kind) → (CPU seconds, GB moved) of each run"""
+
+
+def topic(server: Server, name: str, partitions: int, *configs: str) -> str:
+    arguments = ["--bootstrap-server", server.bootstrap, "--create", "--if-not-exists", "--topic", name]
+    arguments += ["--partitions", str(partitions), "--replication-factor", "1"]
+    for config in configs:
+        arguments += ["--config", config]
+    apache.run_java("org.apache.kafka.tools.TopicCommand", *arguments)
+    return name
+
+
+def delete_topic(server: Server, name: str) -> None:
+    apache.run_java("org.apache.kafka.tools.TopicCommand", "--bootstrap-server", server.bootstrap, "--delete", "--topic", name)
+
+
+def produce(records: int, size: int, partitions: int, *props: str) -> Callable[[Server, int], float]:
+    """Records a second of ProducerPerformance into a fresh topic."""
+
+    def measure(server: Server, round_: int) -> float:
+        name = topic(server, f"produce-{abs(hash((size, partitions, props))) % 10**8}-{round_}", partitions)
+        before = server.cpu_seconds()
+        out = apache.run_java(
+            "org.apache.kafka.tools.ProducerPerformance",
+            *("--topic", name, "--num-records", str(records), "--record-size", str(size), "--throughput", "-1"),
+            *("--producer-props", f"bootstrap.servers={server.bootstrap}", *props),
+        )
+        if "batch.size=1" not in props:
+            CPU.setdefault((server.name, "produce"), []).append((server.cpu_seconds() - before, records * size / 1e9))
+        delete_topic(server, name)
+        match = re.search(r"records sent, ([0-9.]+) records/sec", out.splitlines()[-1])
+        assert match, out
+        return float(match[1])
+
+    return measure
+
+
+def many_producers(records: int, connections: int) -> Callable[[Server, int], float]:
+    def measure(server: Server, round_: int) -> float:
+        name = topic(server, f"many-{round_}", 6)
+        out = apache.run_java("ManyProducers", server.bootstrap, name, str(connections), str(records), "100", "all")
+        delete_topic(server, name)
+        return float(out.split()[-1])
+
+    return measure
+
+
+def consume(records: int, size: int, partitions: int) -> Callable[[Server, int], float]:
+    """MB a second of ConsumerPerformance (fetch time, without the rebalance)."""
+
+    def measure(server: Server, round_: int) -> float:
+        name = f"consume-{size}-{partitions}"
+        if round_ == 0:
+            topic(server, name, partitions)
+            apache.run_java(
+                "org.apache.kafka.tools.ProducerPerformance",
+                *("--topic", name, "--num-records", str(records), "--record-size", str(size), "--throughput", "-1"),
+                *("--producer-props", f"bootstrap.servers={server.bootstrap}"),
+            )
+        before = server.cpu_seconds()
+        out = apache.run_java(
+            "org.apache.kafka.tools.ConsumerPerformance",
+            *("--bootstrap-server", server.bootstrap, "--topic", name, "--messages", str(records)),
+            *("--timeout", "60000", "--group", f"perf-{size}-{partitions}-{round_}"),
+        )
+        fields = [f.strip() for f in out.splitlines()[-1].split(",")]
+        CPU.setdefault((server.name, "consume"), []).append((server.cpu_seconds() - before, records * size / 1e9))
+        return float(fields[8])
+
+    return measure
+
+
+LATENCY: dict[tuple[str, int], tuple[float, float]] = {}
+
+
+def latency(records: int, percentile: int) -> Callable[[Server, int], float]:
+    """ms from send to poll; p50 and p99 come of one run."""
+
+    def measure(server: Server, round_: int) -> float:
+        key = (server.name, round_)
+        if key not in LATENCY:
+            name = topic(server, "latency", 1)
+            p50, p99 = apache.run_java("EndToEnd", server.bootstrap, name, str(records), "all").split()[-2:]
+            LATENCY[key] = (float(p50), float(p99))
+        return LATENCY[key][0 if percentile == 50 else 1]
+
+    return measure
+
+
+def list_offsets(calls: int) -> Callable[[Server, int], float]:
+    def measure(server: Server, round_: int) -> float:
+        name = topic(server, "list-offsets", 1)
+        return float(apache.run_java("ListOffsets", server.bootstrap, name, str(calls)).split()[-1])
+
+    return measure
+
+
+def cases(scale: float) -> list[Case]:
+    n100, n1k = int(1_000_000 * scale), int(200_000 * scale)
+    found = []
+    for size, records in ((100, n100), (1000, n1k)):
+        for partitions in (1, 6):
+            for acks in ("1", "all"):
+                for codec in ("none", "lz4"):
+                    name = f"produce {size} B, {partitions} part., acks={acks}, {codec}"
+                    measure = produce(records, size, partitions, f"acks={acks}", f"compression.type={codec}")
+                    found.append(Case(name, "rec/s", HIGHER, measure))
+    one = produce(int(40_000 * scale), 100, 1, "acks=1", "batch.size=1")
+    found.append(Case("produce 100 B, one record a request", "rec/s", HIGHER, one))
+    found.append(Case("produce 100 B, 200 connections", "rec/s", HIGHER, many_producers(int(400_000 * scale), 200)))
+    found.append(Case("produce 100 B, 500 partitions", "rec/s", HIGHER, produce(n100, 100, 500, "acks=all")))
+    for size, records in ((100, 2 * n100), (1000, 4 * n1k)):
+        for partitions in (1, 6):
+            found.append(Case(f"consume {size} B, {partitions} part.", "MB/s", HIGHER, consume(records, size, partitions)))
+    found.append(Case("end-to-end latency p50", "ms", LOWER, latency(int(2000 * scale), 50)))
+    found.append(Case("end-to-end latency p99", "ms", LOWER, latency(int(2000 * scale), 99)))
+    found.append(Case("ListOffsets", "calls/s", HIGHER, list_offsets(int(20_000 * scale))))
+    return found
+
+
+def report(measured: list[Case], servers: list[Server], startup: dict[str, list[float]]) -> str:
+    lines = ["| case | unit | Apache 3.9.1 | kafkapy | ratio |", "| --- | --- | ---: | ---: | ---: |"]
+    for case in measured:
+        theirs, ours = (statistics.median(case.samples[name]) for name in ("apache", "kafkapy"))
+        lines.append(f"| {case.name} | {case.unit} | {theirs:,.4g} | {ours:,.4g} | {case.ratio():.2f} |")
+    produced = [case.ratio() for case in measured if case.name.startswith("produce")]
+    if produced:
+        mean = math.exp(statistics.fmean(map(math.log, produced)))
+        lines.append(f"| **produce, geometric mean** | | | | **{mean:.2f}** |")
+    for kind in ("produce", "consume"):
+        if ("apache", kind) in CPU:
+            a, k = (sum(c for c, _ in CPU[n, kind]) / sum(g for _, g in CPU[n, kind]) for n in ("apache", "kafkapy"))
+            lines.append(f"| broker CPU, {kind} | s/GB | {a:.3g} | {k:.3g} | {a / k:.2f} |")
+    memory = {server.name: server.resident_mb() for server in servers}
+    lines.append(f"| memory after all of it | MB | {memory['apache']:.0f} | {memory['kafkapy']:.0f} | {memory['apache'] / memory['kafkapy']:.2f} |")
+    a, k = (statistics.median(startup[n]) for n in ("apache", "kafkapy"))
+    lines.append(f"| start-up until listening | s | {a:.2f} | {k:.2f} | {a / k:.2f} |")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", default="", help="regular expression on the names of the cases")
+    parser.add_argument("--scale", type=float, default=1.0, help="number of records against the default")
+    parser.add_argument("--markdown", type=Path, help="write the table to this file as well")
+    args = parser.parse_args()
+    apache.classes()
+    directory = Path(tempfile.mkdtemp(prefix="kafkapy-bench-"))
+    servers: list[Server] = []
+    try:
+        servers += [ApacheServer("apache", directory / "apache"), KafkapyServer("kafkapy", directory / "kafkapy")]
+        startup: dict[str, list[float]] = {server.name: [] for server in servers}
+        for _ in range(args.rounds):
+            for server in servers:
+                startup[server.name].append(server.start())
+                server.stop()
+        for server in servers:
+            server.start()
+        chosen = [case for case in cases(args.scale) if re.search(args.only, case.name)]
+        for case in chosen:
+            for round_ in range(args.rounds):
+                for server in servers:
+                    case.samples.setdefault(server.name, []).append(case.measure(server, round_))
+            shown = "  ".join(f"{n} {statistics.median(s):,.4g}" for n, s in case.samples.items())
+            print(f"{case.name:45} {shown} {case.unit}  ratio {case.ratio():.2f}", file=sys.stderr, flush=True)
+        table = report(chosen, servers, startup)
+        print(table)
+        if args.markdown:
+            args.markdown.write_text(table + "\n")
+    finally:
+        for server in servers:
+            server.close()
+        shutil.rmtree(directory, ignore_errors=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
