@@ -1,0 +1,132 @@
+"""The APIs of the wire protocol that a broker in ZooKeeper mode serves (after Kafka's `ApiKeys`)."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from functools import cached_property
+from importlib import import_module
+
+from kafkapy.protocol.message import Message
+
+
+class ApiKey(IntEnum):
+    """One member for each API: its key, the versions that are served, and how its messages are framed.
+
+    `first_flexible`: the first version with compact lengths and tagged fields (KIP-482); None if there is none.
+    `cluster_action`: only for the cluster's own brokers. `request` and `response` are the message classes,
+    imported when they are first asked for.
+    """
+
+    # Each line: key, lowest and highest version, first flexible version, cluster action.
+    PRODUCE = 0, 0, 11, 9
+    FETCH = 1, 0, 17, 12
+    LIST_OFFSETS = 2, 0, 9, 6
+    METADATA = 3, 0, 12, 9
+    LEADER_AND_ISR = 4, 0, 7, 4, True
+    STOP_REPLICA = 5, 0, 4, 2, True
+    UPDATE_METADATA = 6, 0, 8, 6, True
+    CONTROLLED_SHUTDOWN = 7, 0, 3, 3, True
+    OFFSET_COMMIT = 8, 0, 9, 8
+    OFFSET_FETCH = 9, 0, 9, 6
+    FIND_COORDINATOR = 10, 0, 6, 3
+    JOIN_GROUP = 11, 0, 9, 6
+    HEARTBEAT = 12, 0, 4, 4
+    LEAVE_GROUP = 13, 0, 5, 4
+    SYNC_GROUP = 14, 0, 5, 4
+    DESCRIBE_GROUPS = 15, 0, 5, 5
+    LIST_GROUPS = 16, 0, 5, 3
+    SASL_HANDSHAKE = 17, 0, 1, None
+    API_VERSIONS = 18, 0, 4, 3
+    CREATE_TOPICS = 19, 0, 7, 5
+    DELETE_TOPICS = 20, 0, 6, 4
+    DELETE_RECORDS = 21, 0, 2, 2
+    INIT_PRODUCER_ID = 22, 0, 5, 2
+    OFFSET_FOR_LEADER_EPOCH = 23, 0, 4, 4
+    ADD_PARTITIONS_TO_TXN = 24, 0, 5, 3
+    ADD_OFFSETS_TO_TXN = 25, 0, 4, 3
+    END_TXN = 26, 0, 4, 3
+    WRITE_TXN_MARKERS = 27, 0, 1, 1, True
+    TXN_OFFSET_COMMIT = 28, 0, 4, 3
+    DESCRIBE_ACLS = 29, 0, 3, 2
+    CREATE_ACLS = 30, 0, 3, 2
+    DELETE_ACLS = 31, 0, 3, 2
+    DESCRIBE_CONFIGS = 32, 0, 4, 4
+    ALTER_CONFIGS = 33, 0, 2, 2
+    ALTER_REPLICA_LOG_DIRS = 34, 0, 2, 2
+    DESCRIBE_LOG_DIRS = 35, 0, 4, 2
+    SASL_AUTHENTICATE = 36, 0, 2, 2
+    CREATE_PARTITIONS = 37, 0, 3, 2
+    CREATE_DELEGATION_TOKEN = 38, 0, 3, 2
+    RENEW_DELEGATION_TOKEN = 39, 0, 2, 2
+    EXPIRE_DELEGATION_TOKEN = 40, 0, 2, 2
+    DESCRIBE_DELEGATION_TOKEN = 41, 0, 3, 2
+    DELETE_GROUPS = 42, 0, 2, 2
+    ELECT_LEADERS = 43, 0, 2, 2
+    INCREMENTAL_ALTER_CONFIGS = 44, 0, 1, 1
+    ALTER_PARTITION_REASSIGNMENTS = 45, 0, 0, 0
+    LIST_PARTITION_REASSIGNMENTS = 46, 0, 0, 0
+    OFFSET_DELETE = 47, 0, 0, None
+    DESCRIBE_CLIENT_QUOTAS = 48, 0, 1, 1
+    ALTER_CLIENT_QUOTAS = 49, 0, 1, 1
+    DESCRIBE_USER_SCRAM_CREDENTIALS = 50, 0, 0, 0
+    ALTER_USER_SCRAM_CREDENTIALS = 51, 0, 0, 0
+    ALTER_PARTITION = 56, 0, 3, 0, True
+    UPDATE_FEATURES = 57, 0, 1, 0, True
+    ENVELOPE = 58, 0, 0, 0, True
+    DESCRIBE_CLUSTER = 60, 0, 1, 0
+    DESCRIBE_PRODUCERS = 61, 0, 0, 0
+    DESCRIBE_TRANSACTIONS = 65, 0, 0, 0
+    LIST_TRANSACTIONS = 66, 0, 1, 0
+    ALLOCATE_PRODUCER_IDS = 67, 0, 0, 0, True
+    CONSUMER_GROUP_HEARTBEAT = 68, 0, 0, 0
+    CONSUMER_GROUP_DESCRIBE = 69, 0, 0, 0
+
+    min_version: int
+    max_version: int
+    first_flexible: int | None
+    cluster_action: bool
+
+    def __new__(
+        cls, key: int, min_version: int, max_version: int, first_flexible: int | None, cluster_action: bool = False
+    ) -> ApiKey:
+        api = int.__new__(cls, key)
+        api._value_ = key
+        api.min_version = min_version
+        api.max_version = max_version
+        api.first_flexible = first_flexible
+        api.cluster_action = cluster_action
+        return api
+
+    def supports(self, version: int) -> bool:
+        return self.min_version <= version <= self.max_version
+
+    def flexible(self, version: int) -> bool:
+        return self.first_flexible is not None and version >= self.first_flexible
+
+    def request_header_version(self, version: int) -> int:
+        """ControlledShutdown version 0 has a header of its own, without a client id."""
+        if self is ApiKey.CONTROLLED_SHUTDOWN and version == 0:
+            return 0
+        return 2 if self.flexible(version) else 1
+
+    def response_header_version(self, version: int) -> int:
+        """ApiVersions is answered with header 0 always: the client may not know the broker's versions yet (KIP-511)."""
+        return 1 if self.flexible(version) and self is not ApiKey.API_VERSIONS else 0
+
+    @cached_property
+    def title(self) -> str:
+        """Kafka's name in camel case, as in logs, metrics and names of messages: "ListOffsets"."""
+        return "".join(word.capitalize() for word in self.name.split("_"))
+
+    @cached_property
+    def request(self) -> type[Message]:
+        return self._message("Request")
+
+    @cached_property
+    def response(self) -> type[Message]:
+        return self._message("Response")
+
+    def _message(self, kind: str) -> type[Message]:
+        module = import_module(f"kafkapy.protocol.messages.{self.name.lower()}")
+        found: type[Message] = getattr(module, self.title + kind)
+        return found

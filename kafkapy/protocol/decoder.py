@@ -1,0 +1,259 @@
+"""Compiles the decoder of one message in one version.
+
+The whole message, nested structs and all, becomes one function without calls: neighbours of fixed size, and the length
+that follows them, are read by one `struct.unpack_from`, straight into the attributes. For Heartbeat v3:
+
+    def decode(buf, pos):
+        limit = len(buf)
+        o = new(HeartbeatRequest)
+        n, = unpack_h(buf, pos)
+        pos += 2
+        end = pos + n
+        if not pos <= end <= limit: bad_length("HeartbeatRequest.group_id", n, limit - pos)
+        o.group_id = text(buf[pos:end], "utf-8", JAVA_UTF8)
+        pos = end
+        o.generation_id, n, = unpack_ih(buf, pos)
+        ...
+        return o, pos
+
+Lengths are compared with the bytes that remain before anything is made of them; reading beyond the end with
+`unpack_from` or an index raises `struct.error` or `IndexError`, which `Message.decode_from` turns into `SchemaError`.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Any
+
+from kafkapy.protocol import wire
+from kafkapy.protocol.schema import NEW, Field, StructType
+from kafkapy.protocol.source import FORMAT, SIZE, Source
+
+Decoder = Callable[["bytes | memoryview", int], tuple[Any, int]]
+
+_HEAD = "def decode(buf, pos):"
+
+
+def compile_decoder(message: StructType, version: int, flexible: bool) -> Decoder:
+    """`decode(buffer, position) -> (message, end)`; raises SchemaError, struct.error or IndexError."""
+    return _DecoderSource(message, version, flexible).write().compile(_HEAD)
+
+
+def decoder_source(message: StructType, version: int, flexible: bool) -> str:
+    """What is compiled, for the curious."""
+    return _DecoderSource(message, version, flexible).write().text(_HEAD)
+
+
+class _DecoderSource(Source):
+    """Writes the decoder. Variables: `n` length or count, `end` end of a value, `o1` struct at depth 1, `a1` array."""
+
+    def __init__(self, message: StructType, version: int, flexible: bool) -> None:
+        super().__init__(message, version, flexible)
+        self._run: list[tuple[str, str]] = []
+        """Format characters and targets of neighbours that are to be read together."""
+        self._depth = 0
+        self.names |= {
+            "new": object.__new__,
+            "text": str,
+            "unpack": struct.unpack_from,
+            "JAVA_UTF8": wire.JAVA_UTF8,
+            "rest_of_varint": wire.rest_of_varint,
+            "rest_of_string_length": wire.rest_of_string_length,
+            "skip_tagged_fields": wire.skip_tagged_fields,
+            "check_tag_count": wire.check_tag_count,
+            "bad_count": wire.bad_count,
+            "bad_length": wire.bad_length,
+            "bad_tag": wire.bad_tag,
+        }
+
+    def write(self) -> _DecoderSource:
+        self.line("limit = len(buf)")
+        if any(field.type == "records" for field in _all_fields(self.message)):
+            self.names["memoryview"] = memoryview
+            self.line("view = memoryview(buf)")
+        self._new_struct(self.message, "o")
+        self.line("return o, pos")
+        return self
+
+    # --- reading of fixed sizes
+
+    def _fixed(self, code: str, target: str) -> None:
+        self._run.append((code, target))
+
+    def _flush(self) -> None:
+        """Reads what has gathered in the run."""
+        if not self._run:
+            return
+        codes = "".join(code for code, _ in self._run)
+        targets = ", ".join(target for _, target in self._run)
+        self._run = []
+        if codes == "B":
+            self.line(f"{targets} = buf[pos]")
+            self.line("pos += 1")
+        else:
+            reader = wire.packer(codes)
+            name = self.named(f"unpack_{codes.replace('?', 'x')}", reader.unpack_from)
+            self.line(f"{targets}, = {name}(buf, pos)")
+            self.line(f"pos += {reader.size}")
+
+    def _length(self, code: str) -> None:
+        """Reads a length or count into `n`; a compact one is one higher than it says."""
+        if not self.flexible:
+            self._fixed(code, "n")
+            self._flush()
+            return
+        self._varint("n", "rest_of_string_length" if code == "h" else "rest_of_varint")
+        self.line("n -= 1")
+
+    def _varint(self, name: str, rest: str = "rest_of_varint") -> None:
+        self._fixed("B", name)
+        self._flush()
+        self.line(f"if {name} > 127: {name}, pos = {rest}(buf, pos, {name})")
+
+    # --- structs
+
+    def _new_struct(self, cls: StructType, variable: str) -> None:
+        """Makes an empty struct and fills it."""
+        self.line(f"{variable} = new({self.named(cls.__name__, cls)})")
+        tagged = self.tagged(cls)
+        for field in cls.FIELDS:
+            if not self.has(field) or field.tag is not None:
+                self._default(cls, field, f"{variable}.{field.name}")
+        for field in cls.FIELDS:
+            if self.has(field) and field.tag is None:
+                self._field(cls, field, f"{variable}.{field.name}")
+        if self.flexible:
+            self._tagged_section(cls, tagged, variable)
+        self._flush()
+
+    def _default(self, cls: StructType, field: Field, target: str) -> None:
+        if field.default is not NEW:
+            self.line(f"{target} = {field.default!r}")
+        elif field.element_type:
+            self.line(f"{target} = []")
+        else:
+            self.line(f"{target} = {self.named(field.struct_name, cls.struct_named(field.struct_name))}()")
+
+    def _tagged_section(self, cls: StructType, tagged: list[Field], variable: str) -> None:
+        count = f"tags{self._depth}"
+        self._fixed("B", count)
+        self._flush()
+        with self.block(f"if {count}:"):
+            if not tagged:
+                self.line(f"pos = skip_tagged_fields(buf, pos, {count})")
+                return
+            self.line(f"if {count} > 127: {count}, pos = rest_of_varint(buf, pos, {count})")
+            self.line(f"check_tag_count({count}, limit - pos)")
+            with self.block(f"for _ in range({count}):"):
+                self._varint("tag")
+                self._varint("size")
+                branch = "if"
+                for field in tagged:
+                    with self.block(f"{branch} tag == {field.tag}:"):
+                        self._field(cls, field, f"{variable}.{field.name}")
+                        self._flush()
+                    branch = "elif"
+                for field in cls.FIELDS:
+                    if field.tag is not None and not self.has(field):
+                        name = f"{cls.__name__}.{field.name}"
+                        self.line(f"elif tag == {field.tag}: bad_tag({name!r}, tag, {self.version})")
+                with self.block("else:"):
+                    self.line('if size > limit - pos: bad_length("a tagged field", size, limit - pos)')
+                    self.line("pos += size")
+
+    # --- fields
+
+    def _field(self, cls: StructType, field: Field, target: str) -> None:
+        name = f"{cls.__name__}.{field.name}"
+        if field.type in FORMAT:
+            self._fixed(FORMAT[field.type], target)
+        elif field.element_type:
+            self._array(cls, field, target, name)
+        elif field.struct_name:
+            self._nested(cls.struct_named(field.struct_name), self.may_be_null(field), target)
+        else:
+            self._sized(field.type, self.may_be_null(field), target, name)
+
+    def _nested(self, cls: StructType, nullable: bool, target: str) -> None:
+        self._depth += 1
+        variable = f"o{self._depth}"
+        if nullable:
+            self._fixed("b", "present")
+            self._flush()
+            with self.block("if present < 0:"):
+                self.line(f"{target} = None")
+            with self.block("else:"):
+                self._new_struct(cls, variable)
+                self.line(f"{target} = {variable}")
+        else:
+            self._new_struct(cls, variable)
+            self.line(f"{target} = {variable}")
+        self._depth -= 1
+
+    def _sized(self, type: str, nullable: bool, target: str, name: str) -> None:
+        """A string, bytes or records: a length, then so many bytes."""
+        self._length("h" if type == "string" else "i")
+        value = {
+            "string": 'text(buf[pos:end], "utf-8", JAVA_UTF8)',
+            "bytes": "bytes(buf[pos:end])",
+            "records": "view[pos:end]",
+        }[type]
+        if nullable:
+            with self.block("if n < 0:"):
+                self.line(f"{target} = None")
+            with self.block("else:"):
+                self._sized_value(target, value, name)
+        else:
+            self._sized_value(target, value, name)
+
+    def _sized_value(self, target: str, value: str, name: str) -> None:
+        self.line("end = pos + n")
+        self.line(f"if not pos <= end <= limit: bad_length({name!r}, n, limit - pos)")
+        self.line(f"{target} = {value}")
+        self.line("pos = end")
+
+    def _array(self, cls: StructType, field: Field, target: str, name: str) -> None:
+        self._length("i")
+        minimum = self.minimum_size(cls, field.element_type)
+        size = "n" if minimum == 1 else f"n * {minimum}"
+        check = f"if not 0 <= {size} <= limit - pos: bad_count({name!r}, n, limit - pos)"
+        if self.may_be_null(field):
+            with self.block("if n < 0:"):
+                self.line(f"{target} = None")
+            with self.block("else:"):
+                self.line(check)
+                self._elements(cls, field.element_type, target, name)
+        else:
+            self.line(check)
+            self._elements(cls, field.element_type, target, name)
+
+    def _elements(self, cls: StructType, type: str, target: str, name: str) -> None:
+        if type in FORMAT:
+            code = FORMAT[type]
+            small = self.named(f"unpack_small_{code}", wire.small_unpackers(code))
+            self.line(
+                f"{target} = list({small}[n](buf, pos) if n < {wire.SMALL} else unpack(f'>{{n}}{code}', buf, pos))"
+            )
+            self.line(f"pos += n * {SIZE[type]}")
+            return
+        self._depth += 1
+        array = f"a{self._depth}"
+        self.line(f"{target} = {array} = []")
+        with self.block("for _ in range(n):"):
+            if type[0].isupper():
+                variable = f"o{self._depth}"
+                self._new_struct(cls.struct_named(type), variable)
+                self.line(f"{array}.append({variable})")
+            else:
+                self._sized(type, False, "value", f"an element of {name}")
+                self.line(f"{array}.append(value)")
+        self._depth -= 1
+
+
+def _all_fields(cls: StructType) -> list[Field]:
+    fields = list(cls.FIELDS)
+    for field in cls.FIELDS:
+        if field.struct_name:
+            fields += _all_fields(cls.struct_named(field.struct_name))
+    return fields

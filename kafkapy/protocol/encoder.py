@@ -1,0 +1,333 @@
+"""Compiles the encoder of one message in one version.
+
+The whole message, nested structs and all, becomes one function that appends pieces of bytes to a list: neighbours of
+fixed size, and the length that follows them, are packed by one `struct.pack`. For Heartbeat v3:
+
+    def encode(o, parts, large):
+        w = parts.append
+        x = o.group_id.encode()
+        w(pack_h(len(x)))
+        w(x)
+        x = o.member_id.encode()
+        w(pack_ih(o.generation_id, len(x)))
+        w(x)
+        ...
+
+Values are not checked where packing them checks them anyway: what goes wrong (`struct.error`, `AttributeError`,
+`TypeError`) is explained afterwards by `explain`, which walks the schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+from kafkapy.protocol import wire
+from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.protocol.schema import NEW, Field, Struct, StructType
+from kafkapy.protocol.source import FORMAT, Source
+
+Encoder = Callable[[Any, list[Any], list[int]], None]
+
+LARGE = 4096
+"""Records of this size and more are passed on as they are instead of being joined with what is around them."""
+
+_HEAD = "def encode(o, parts, large):"
+
+
+def compile_encoder(message: StructType, version: int, flexible: bool) -> Encoder:
+    """`encode(message, parts, large)`: appends the encoded pieces to `parts`, and to `large` the indexes of pieces
+    that are to stay alone."""
+    return _EncoderSource(message, version, flexible).write().compile(_HEAD)
+
+
+def encoder_source(message: StructType, version: int, flexible: bool) -> str:
+    """What is compiled, for the curious."""
+    return _EncoderSource(message, version, flexible).write().text(_HEAD)
+
+
+def unsupported(name: str, value: object, version: int) -> NoReturn:
+    raise KafkaError(
+        Errors.UNSUPPORTED_VERSION, f"Attempted to write a non-default {name} at version {version}: {value!r}"
+    )
+
+
+_Run = list[tuple[str, str]]
+"""Format characters and expressions of neighbours that are to be packed together ("x": a zero byte, no expression)."""
+
+
+class _EncoderSource(Source):
+    """Writes the encoder. Variables: `o1` struct at depth 1, `x1` and `n1` its array and count, `x` and `n` a value and
+    its length, `w` appends a piece.
+
+    What is still to be packed is `_run`. After an array there are two runs: where the array had elements (`_condition`
+    holds), the first part is packed already; where it was empty, `_before` (up to its count) is still to be packed
+    together with what follows.
+    """
+
+    def __init__(self, message: StructType, version: int, flexible: bool) -> None:
+        super().__init__(message, version, flexible)
+        self._run: _Run = []
+        self._condition = ""
+        self._before: _Run = []
+        self._depth = 0
+        self._write = "w"
+        self.names |= {
+            "BYTE": wire.BYTE,
+            "BYTES": (bytes, bytearray, memoryview),
+            "varint": wire.varint,
+            "string_length": wire.string_length,
+            "number_array": wire.number_array,
+            "tagged_fields": wire.tagged_fields,
+            "bad_uuid": wire.bad_uuid,
+            "unsupported": unsupported,
+        }
+
+    def write(self) -> _EncoderSource:
+        self.line("w = parts.append")
+        self._struct(self.message, "o")
+        return self
+
+    # --- packing of fixed sizes
+
+    def _fixed(self, code: str, expression: str = "") -> None:
+        self._run.append((code, expression))
+
+    def _flush(self, *last: tuple[str, str]) -> None:
+        """Packs what has gathered, and `last` with it."""
+        self._pack_all(*last)
+        self._run, self._condition, self._before = [], "", []
+
+    def _pack_all(self, *last: tuple[str, str]) -> None:
+        run = [*self._run, *last]
+        if not self._condition:
+            self._pack(run)
+        elif run:
+            with self.block(f"if {self._condition}:"):
+                self._pack(run)
+            with self.block("else:"):
+                self._pack(self._before + run)
+        else:
+            with self.block(f"if not {self._condition}:"):
+                self._pack(self._before)
+
+    def _pack(self, run: _Run) -> None:
+        codes = "".join(code for code, _ in run)
+        values = ", ".join(expression for _, expression in run if expression)
+        if not values:
+            if codes:
+                self.line(f"{self._write}({bytes(len(codes))!r})")
+        elif codes == "B":
+            self.line(f"{self._write}(BYTE[{values}])")
+        else:
+            name = self.named(f"pack_{codes.replace('?', 'o')}", wire.packer(codes).pack)
+            self.line(f"{self._write}({name}({values}))")
+
+    def _length(self, code: str, number: str) -> None:
+        """Writes what has gathered and then the length or count that is in the variable `number`, -1 for null."""
+        if not self.flexible:
+            self._flush((code, number))
+            return
+        long = "string_length" if code == "h" else "varint"
+        if not self._run and not self._condition:
+            self.line(f"{self._write}(BYTE[{number} + 1] if {number} < 127 else {long}({number} + 1))")
+            return
+        with self.block(f"if {number} < 127:"):
+            self._pack_all(("B", f"{number} + 1"))
+        with self.block("else:"):
+            self._pack_all()
+            self.line(f"{self._write}({long}({number} + 1))")
+        self._run, self._condition, self._before = [], "", []
+
+    # --- structs
+
+    def _struct(self, cls: StructType, variable: str) -> None:
+        for field in cls.FIELDS:
+            if not self.has(field) and not field.ignorable:
+                self._must_be_default(cls, field, f"{variable}.{field.name}")
+        for field in cls.FIELDS:
+            if self.has(field) and field.tag is None:
+                self._field(cls, field, f"{variable}.{field.name}")
+        if self.flexible:
+            self._tagged_section(cls, variable)
+        self._flush()
+
+    def _must_be_default(self, cls: StructType, field: Field, value: str) -> None:
+        name = f"{cls.__name__}.{field.name}"
+        is_set = f"not ({self._is_default(cls, field, value)})"
+        self.line(f"if {is_set}: unsupported({name!r}, {value}, {self.version})")
+
+    def _is_default(self, cls: StructType, field: Field, value: str) -> str:
+        """A condition that holds if the value is the field's default."""
+        struct = cls.struct_named(field.struct_name) if field.type == field.struct_name else None
+        if struct and not field.nullable.includes(field.versions.lowest):
+            empty = self.named(f"EMPTY_{struct.__name__}", struct())
+            return f"{value} is None or {value} == {empty}"
+        if field.default is NEW:
+            return f"{value} == []"
+        return f"{value} is None" if field.default is None else f"{value} == {field.default!r}"
+
+    def _tagged_section(self, cls: StructType, variable: str) -> None:
+        tagged = self.tagged(cls)
+        if not tagged:
+            self._fixed("x")
+            return
+        values = {field: f"t{self._depth}_{field.tag}" for field in tagged}
+        for field, value in values.items():
+            self.line(f"{value} = {variable}.{field.name}")
+        conditions = {field: self._is_default(cls, field, value) for field, value in values.items()}
+        with self.block(f"if {' and '.join(f'({condition})' for condition in conditions.values())}:"):
+            self._pack_all(("x", ""))
+        with self.block("else:"):
+            self._pack_all()
+            self._run, self._condition, self._before = [], "", []
+            tags, outer = f"tags{self._depth}", self._write
+            self.line(f"{tags} = []")
+            for field, condition in conditions.items():
+                with self.block(f"if not ({condition}):"):
+                    pieces = f"pieces{self._depth}"
+                    self._write = f"{pieces}.append"
+                    self.line(f"{pieces} = []")
+                    self._field(cls, field, values[field])
+                    self._flush()
+                    self.line(f'{tags}.append(({field.tag}, b"".join({pieces})))')
+                    self._write = outer
+            self.line(f"{self._write}(tagged_fields({tags}))")
+
+    # --- fields
+
+    def _field(self, cls: StructType, field: Field, value: str) -> None:
+        nullable = self.may_be_null(field)
+        if field.type == "uuid":
+            self.line(f'if len({value}) != 16: bad_uuid("{cls.__name__}.{field.name}", {value})')
+        if field.type in FORMAT:
+            self._fixed(FORMAT[field.type], value)
+        elif field.element_type in FORMAT:
+            self._numbers(FORMAT[field.element_type], nullable, value)
+        elif field.element_type:
+            self._array(cls, field.element_type, nullable, value)
+        elif field.struct_name:
+            self._nested(cls.struct_named(field.struct_name), nullable, value)
+        else:
+            self._sized(field.type, nullable, value)
+
+    def _nested(self, cls: StructType, nullable: bool, value: str) -> None:
+        self._flush()
+        self._depth += 1
+        variable = f"o{self._depth}"
+        self.line(f"{variable} = {value}")
+        if nullable:
+            with self.block(f"if {variable} is None:"):
+                self.line(f'{self._write}(b"\\xff")')
+            with self.block("else:"):
+                self._fixed("b", "1")
+                self._struct(cls, variable)
+        else:
+            self._struct(cls, variable)
+        self._depth -= 1
+
+    def _sized(self, type: str, nullable: bool, value: str) -> None:
+        """A string, bytes or records: a length, then so many bytes."""
+        encode = ".encode()" if type == "string" else ""
+        if nullable:
+            self.line(f"x = {value}")
+            with self.block("if x is None:"):
+                self.line('n = -1; x = b""')
+            with self.block("else:"):
+                self.line(f"x = x{encode}; n = len(x)")
+        else:
+            self.line(f"x = {value}{encode}; n = len(x)")
+        self._length("h" if type == "string" else "i", "n")
+        if type != "records":
+            self.line(f"{self._write}(x)")
+            return
+        with self.block("if n > 0:"):
+            self.line(f"if n >= {LARGE} or not isinstance(x, BYTES): large.append(len(parts))")
+            self.line("w(x)")
+
+    def _numbers(self, code: str, nullable: bool, value: str) -> None:
+        self._flush()
+        small = self.named(f"pack_small_{code}", wire.small_packers(code, self.flexible))
+        count = "n + 1" if self.flexible else "n"
+        self.line(f"x = {value}")
+        packed = f"{small}[n]({count}, *x) if n < {wire.SMALL} else number_array('{code}', x, {self.flexible})"
+        if nullable:
+            null = b"\0" if self.flexible else b"\xff\xff\xff\xff"
+            with self.block("if x is None:"):
+                self.line(f"{self._write}({null!r})")
+            with self.block("else:"):
+                self.line("n = len(x)")
+                self.line(f"{self._write}({packed})")
+        else:
+            self.line("n = len(x)")
+            self.line(f"{self._write}({packed})")
+
+    def _array(self, cls: StructType, type: str, nullable: bool, value: str) -> None:
+        """Strings or structs. Where there are none, the count is packed together with what comes before and behind."""
+        if self._condition:
+            self._flush()
+        self._depth += 1
+        array, count, element = f"x{self._depth}", f"n{self._depth}", f"o{self._depth}"
+        self.line(f"{array} = {value}")
+        self.line(f"{count} = -1 if {array} is None else len({array})" if nullable else f"{count} = len({array})")
+        before = [*self._run]
+        with self.block(f"if {count} > 0:"):
+            self._length("i", count)
+            with self.block(f"for {element} in {array}:"):
+                if type == "string":
+                    self._sized(type, False, element)
+                else:
+                    self._struct(cls.struct_named(type), element)
+        self._depth -= 1
+        self._condition = f"{count} > 0"
+        self._before = [*before, ("B", f"{count} + 1") if self.flexible else ("i", count)]
+        self._run = []
+
+
+def explain(message: Struct, version: int) -> str:
+    """Which value cannot be encoded: asked after the encoder failed."""
+    return f"{type(message).__name__} version {version}: {_wrong_value(message, version) or 'cannot be encoded'}"
+
+
+def _wrong_value(struct: Struct, version: int) -> str:
+    cls = type(struct)
+    for field in cls.FIELDS:
+        if not field.versions.includes(version):
+            continue
+        value = getattr(struct, field.name)
+        if value is None and (field.nullable.includes(version) or field.tag is not None):
+            continue
+        if not field.element_type:
+            wrong = _wrong(cls, field.type, value, version)
+        elif not isinstance(value, Sequence) or isinstance(value, str):
+            wrong = f" is {value!r}, not an array"
+        else:
+            wrong = ""
+            for index, element in enumerate(value):
+                found = _wrong(cls, field.element_type, element, version)
+                if found:
+                    wrong = f"[{index}]{found}"
+                    break
+        if wrong:
+            return f"{field.name}{wrong}"
+    return ""
+
+
+def _wrong(cls: StructType, type: str, value: object, version: int) -> str:
+    """What is wrong with a value, as the continuation of its name; "" if nothing."""
+    if type[0].isupper():
+        if not isinstance(value, cls.struct_named(type)):
+            return f" is {value!r}, not a {type}"
+        inner = _wrong_value(value, version)
+        return inner and f".{inner}"
+    try:
+        if type in FORMAT:
+            wire.packer(FORMAT[type]).pack(value)
+        elif type == "string":
+            if len(value.encode()) > wire.MAX_STRING:  # type: ignore[attr-defined]
+                return f" is too long for a string: {len(value.encode())} bytes"  # type: ignore[attr-defined]
+        else:
+            b"".join([value])  # type: ignore[list-item]
+    except Exception:
+        return f" is {value!r}, not {'an' if type[0] == 'i' else 'a'} {type}"
+    return ""

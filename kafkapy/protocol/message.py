@@ -1,0 +1,96 @@
+"""Messages: structs that have versions and know their way to bytes and back."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any, ClassVar, Self
+
+from kafkapy.protocol.decoder import Decoder, compile_decoder
+from kafkapy.protocol.encoder import Encoder, compile_encoder, explain
+from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.protocol.schema import Struct, Versions
+from kafkapy.protocol.wire import SchemaError
+
+
+class Message(Struct):
+    """A whole message: a request, a response, a record's key or value.
+
+    `class X(Message, versions="0-3", flexible="2+", api_key=1)`: the versions that exist, those that are flexible
+    (compact lengths and tagged fields, KIP-482), and the key of the API that a request or response belongs to.
+    """
+
+    API_KEY: ClassVar[int] = -1
+    VERSIONS: ClassVar[Versions]
+    FLEXIBLE_VERSIONS: ClassVar[Versions]
+    _decoders: ClassVar[dict[int, Decoder]]
+    _encoders: ClassVar[dict[int, Encoder]]
+
+    def __init_subclass__(cls, versions: str, flexible: str = "none", api_key: int = -1) -> None:
+        cls.API_KEY = api_key
+        cls.VERSIONS = Versions.parse(versions)
+        cls.FLEXIBLE_VERSIONS = Versions.parse(flexible)
+        cls._decoders = {}
+        cls._encoders = {}
+
+    @classmethod
+    def decode(cls, buffer: bytes | memoryview, version: int, position: int = 0) -> Self:
+        """Reads the message that begins at `position`; bytes behind it are left alone, as Kafka does.
+
+        Raises SchemaError if the bytes are no such message, KafkaError (UNSUPPORTED_VERSION) if the class has no such
+        version. Memory taken is bounded by the size of the buffer, whatever the counts in it say.
+        """
+        return cls.decode_from(buffer, version, position)[0]
+
+    @classmethod
+    def decode_from(cls, buffer: bytes | memoryview, version: int, position: int = 0) -> tuple[Self, int]:
+        """The same, with the position behind the message."""
+        decoder = cls._decoders.get(version)
+        if decoder is None:
+            cls._check_version(version)
+            decoder = compile_decoder(cls, version, cls.FLEXIBLE_VERSIONS.includes(version))
+            cls._decoders[version] = decoder
+        try:
+            return decoder(buffer, position)
+        except (struct.error, IndexError) as error:
+            raise SchemaError(f"{cls.__name__} version {version} ends too early") from error
+
+    def encode(self, version: int) -> bytes:
+        """The message's bytes.
+
+        Raises KafkaError (UNSUPPORTED_VERSION) if the class has no such version or a field that is set is not in it and
+        not ignorable, SchemaError if a value does not fit its field.
+        """
+        encoded: bytes = self._encode(version, whole=True)[0]
+        return encoded
+
+    def encode_parts(self, version: int) -> list[Any]:
+        """The message in one or more pieces, which are its bytes one after the other. Records that are large, or are no
+        bytes but an object with `len()`, are a piece of their own; nothing is copied of them. Raises as `encode`."""
+        return self._encode(version, whole=False)
+
+    def _encode(self, version: int, whole: bool) -> list[Any]:
+        encoder = self._encoders.get(version)
+        if encoder is None:
+            self._check_version(version)
+            encoder = compile_encoder(type(self), version, self.FLEXIBLE_VERSIONS.includes(version))
+            self._encoders[version] = encoder
+        parts: list[Any] = []
+        large: list[int] = []
+        try:
+            encoder(self, parts, large)
+            if whole or not large:
+                return [b"".join(parts)]
+        except (struct.error, AttributeError, TypeError, UnicodeEncodeError) as error:
+            raise SchemaError(explain(self, version)) from error
+        pieces: list[Any] = []
+        start = 0
+        for index in large:
+            pieces += (b"".join(parts[start:index]), parts[index])
+            start = index + 1
+        pieces.append(b"".join(parts[start:]))
+        return pieces
+
+    @classmethod
+    def _check_version(cls, version: int) -> None:
+        if not cls.VERSIONS.includes(version):
+            raise KafkaError(Errors.UNSUPPORTED_VERSION, f"{cls.__name__} has no version {version}")

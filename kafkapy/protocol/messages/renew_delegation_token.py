@@ -1,0 +1,17 @@
+"""RenewDelegationToken (API key 39): a delegation token to renew."""
+
+from __future__ import annotations
+
+from kafkapy.protocol.message import Message
+from kafkapy.protocol.schema import binary, int16, int32, int64
+
+
+class RenewDelegationTokenRequest(Message, api_key=39, versions="0-2", flexible="2+"):
+    hmac: bytes = binary()
+    renew_period_ms: int = int64()
+
+
+class RenewDelegationTokenResponse(Message, api_key=39, versions="0-2", flexible="2+"):
+    error_code: int = int16()
+    expiry_timestamp_ms: int = int64()
+    throttle_time_ms: int = int32()

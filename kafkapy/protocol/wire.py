@@ -1,0 +1,162 @@
+"""What the compiled codecs stand on: primitives of Kafka's wire format that are too long or too rare to be inlined."""
+
+from __future__ import annotations
+
+import codecs
+import struct
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, NoReturn
+
+MAX_STRING = 0x7FFF
+"""Kafka's limit for strings, in bytes of UTF-8, whether their length takes an int16 or a varint."""
+
+JAVA_UTF8 = "kafkapy-java-utf-8"
+"""Error handler for UTF-8 that is not valid: what Java's decoder puts in its place."""
+
+
+class SchemaError(ValueError):
+    """Bytes that are not the message they ought to be, or a value that its field cannot take."""
+
+
+def _java_replacement(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    # A surrogate in three bytes (CESU-8) is one U+FFFD to Java; of the rest Python replaces as much at a time as Java.
+    three = error.object[error.start : error.start + 3]
+    surrogate = len(three) == 3 and three[0] == 0xED and three[1] & 0xE0 == 0xA0 and three[2] & 0xC0 == 0x80
+    return "\ufffd", error.start + 3 if surrogate else error.end
+
+
+codecs.register_error(JAVA_UTF8, _java_replacement)
+
+
+@cache
+def packer(codes: str) -> struct.Struct:
+    """The big-endian struct of these format characters; one for all codecs that need it."""
+    return struct.Struct(">" + codes)
+
+
+SMALL = 16
+"""Arrays of fewer numbers than this have their structs ready."""
+
+
+@cache
+def small_unpackers(code: str) -> tuple[Callable[[bytes | memoryview, int], tuple[Any, ...]], ...]:
+    """`unpack_from` for 0, 1, ... `SMALL - 1` numbers of this format character."""
+    return tuple(packer(f"{count}{code}").unpack_from for count in range(SMALL))
+
+
+@cache
+def small_packers(code: str, compact: bool) -> tuple[Callable[..., bytes], ...]:
+    """`pack` for the count and 0, 1, ... `SMALL - 1` numbers; the count of a compact array is a byte, one higher."""
+    return tuple(packer(f"{'B' if compact else 'i'}{count}{code}").pack for count in range(SMALL))
+
+
+# --- decoding
+
+
+def rest_of_varint(buffer: bytes | memoryview, position: int, first: int) -> tuple[int, int]:
+    """An unsigned varint whose first byte, above 127, has been read; and the position behind it."""
+    value = first & 0x7F
+    for shift in (7, 14, 21, 28):
+        byte = buffer[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 128:
+            return value, position
+    raise SchemaError("a varint of more than 5 bytes")
+
+
+def rest_of_string_length(buffer: bytes | memoryview, position: int, first: int) -> tuple[int, int]:
+    """The same for the length of a compact string, which is as limited as that of other strings."""
+    length, position = rest_of_varint(buffer, position, first)
+    if length > MAX_STRING + 1:
+        raise SchemaError(f"a string of {length - 1} bytes")
+    return length, position
+
+
+def unsigned_varint(buffer: bytes | memoryview, position: int) -> tuple[int, int]:
+    first = buffer[position]
+    return (first, position + 1) if first < 128 else rest_of_varint(buffer, position + 1, first)
+
+
+def skip_tagged_fields(buffer: bytes | memoryview, position: int, count: int) -> int:
+    """The position behind `count` tagged fields, none of which is known. `count` is the first byte of the varint."""
+    if count > 127:
+        count, position = rest_of_varint(buffer, position, count)
+    check_tag_count(count, len(buffer) - position)
+    for _ in range(count):
+        _, position = unsigned_varint(buffer, position)
+        size, position = unsigned_varint(buffer, position)
+        position += size
+        if position > len(buffer):
+            raise SchemaError(f"a tagged field of {size} bytes goes beyond the message's end")
+    return position
+
+
+def check_tag_count(count: int, remaining: int) -> None:
+    """A tagged field takes two bytes or more."""
+    if count * 2 > remaining:
+        raise SchemaError(f"{count} tagged fields in {remaining} bytes")
+
+
+def bad_count(name: str, count: int, remaining: int) -> NoReturn:
+    if count < 0:
+        raise SchemaError(f"{name} is null, which this version does not allow")
+    raise SchemaError(f"{name} has {count} elements, but only {remaining} bytes remain")
+
+
+def bad_length(name: str, length: int, remaining: int) -> NoReturn:
+    if length < 0:
+        raise SchemaError(f"{name} is null, which this version does not allow")
+    raise SchemaError(f"{name} has {length} bytes, but only {remaining} remain")
+
+
+def bad_tag(name: str, tag: int, version: int) -> NoReturn:
+    raise SchemaError(f"tag {tag} ({name}) does not exist in version {version}")
+
+
+# --- encoding
+
+BYTE = tuple(bytes((n,)) for n in range(128))
+"""Varints of one byte."""
+
+
+def varint(value: int) -> bytes:
+    """An unsigned varint; `SchemaError` if it does not fit 32 bits."""
+    if not 0 <= value <= 0xFFFFFFFF:
+        raise SchemaError(f"{value} is no unsigned varint")
+    encoded = bytearray()
+    while value > 127:
+        encoded.append(value & 0x7F | 0x80)
+        value >>= 7
+    encoded.append(value)
+    return bytes(encoded)
+
+
+def string_length(length_and_one: int) -> bytes:
+    """The varint before a compact string, which is as limited as other strings."""
+    if length_and_one > MAX_STRING + 1:
+        raise SchemaError(f"a string of {length_and_one - 1} bytes is too long")
+    return varint(length_and_one)
+
+
+def number_array(code: str, values: Sequence[float], compact: bool) -> bytes:
+    """An array of numbers of one format character, with its count before it, however long."""
+    count = len(values)
+    if compact:
+        return varint(count + 1) + struct.pack(f">{count}{code}", *values)
+    return struct.pack(f">i{count}{code}", count, *values)
+
+
+def bad_uuid(name: str, value: bytes) -> NoReturn:
+    raise SchemaError(f"{name} is {value!r}, not a uuid of 16 bytes")
+
+
+def tagged_fields(fields: Sequence[tuple[int, bytes]]) -> bytes:
+    """A section of tagged fields: (tag, encoded value), tags ascending."""
+    parts = [varint(len(fields))]
+    for tag, value in fields:
+        parts += (varint(tag), varint(len(value)), value)
+    return b"".join(parts)
