@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import functools
-import re
 from collections.abc import Mapping
-from typing import Any
 
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.protocol.message import Message
 from kafkapy.protocol.messages.api_versions import ApiVersionsResponse
 
 
@@ -53,8 +51,9 @@ class NodeApiVersions:
         return high if low <= high else None
 
 
-@functools.cache
-def api_key_of(request_class: type[Any]) -> ApiKey:
-    """The API a request class belongs to: `FindCoordinatorRequest` -> `ApiKey.FIND_COORDINATOR`."""
-    name = request_class.__name__.removesuffix("Request")
-    return ApiKey[re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).upper()]
+_API_KEYS = {int(api_key): api_key for api_key in ApiKey}
+
+
+def api_key_of(message: Message) -> ApiKey:
+    """The API that a request or response belongs to."""
+    return _API_KEYS[message.API_KEY]

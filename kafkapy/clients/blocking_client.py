@@ -15,11 +15,13 @@ _CHUNK = 1 << 18
 
 
 class BlockingClient:
-    """Calls one broker and waits for the answer. Not thread-safe, but for `close`, which any thread may call to end a wait.
+    """Calls one broker and waits for the answer.
 
-    It connects on the first call and connects again on the first call after a failure. Whatever happens to the connection
-    comes out as a `KafkaError` whose sentence names host and port: NETWORK_EXCEPTION (refused, reset, closed, unknown host),
-    REQUEST_TIMED_OUT (no answer in time), CORRUPT_MESSAGE (not Kafka's protocol), UNSUPPORTED_VERSION.
+    Not thread-safe, but for `close`, which any thread may call to end a wait.
+    It connects on the first call and connects again on the first call after a failure. Whatever happens to the
+    connection comes out as a `KafkaError` whose sentence names host and port: NETWORK_EXCEPTION (refused, reset,
+    closed, unknown host), REQUEST_TIMED_OUT (no answer in time), UNKNOWN_SERVER_ERROR (not Kafka's protocol),
+    UNSUPPORTED_VERSION.
     """
 
     def __init__(
@@ -79,7 +81,7 @@ class BlockingClient:
         )
 
     def close(self) -> None:
-        """Close the socket; a call that waits in another thread ends with NETWORK_EXCEPTION. The next call connects again."""
+        """Close the socket; a call that waits in another thread ends with NETWORK_EXCEPTION."""
         sock, self._socket, self._connection = self._socket, None, None
         if sock is not None:
             try:

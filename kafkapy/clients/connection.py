@@ -19,10 +19,12 @@ from kafkapy.common.time import SystemTime, Time
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from kafkapy.protocol.wire import SchemaError
 
 _HEADER = struct.Struct(">ihhi")
 _CORRELATION_ID = struct.Struct(">i")
-_ERROR_CODE = struct.Struct(">h")
+_STRING_LENGTH = struct.Struct(">h")
+_UNSUPPORTED_VERSION = Errors.UNSUPPORTED_VERSION.code.to_bytes(2, "big")
 _LAST_CORRELATION_ID = 0x7FFFFFFF
 
 
@@ -39,9 +41,9 @@ class InFlightRequest(NamedTuple):
 class Connection:
     """Requests and responses of one connection.
 
-    Invariant: `in_flight` holds, oldest first, exactly the requests that were sent and will be answered; a broker answers
-    them in that order, so the next frame belongs to the first of them, and a frame with another correlation id means that
-    the stream cannot be trusted any more. A Produce with acks=0 gets no answer and is never in there.
+    Invariant: `in_flight` holds, oldest first, exactly the requests that were sent and will be answered; a broker
+    answers them in that order, so the next frame belongs to the first of them, and a frame with another correlation
+    id means that the stream cannot be trusted any more. A Produce with acks=0 gets no answer and is never in there.
     """
 
     def __init__(
@@ -63,8 +65,8 @@ class Connection:
     def negotiate(self, answer: ApiVersionsResponse | None = None) -> tuple[int, bytes] | None:
         """Ask which versions the broker serves; `versions` is set when this returns None.
 
-        Call it first without an answer and send the bytes; give it the response; send what comes back, if anything. A broker
-        that does not know our version of ApiVersions answers with version 0 and says which it knows (KIP-511).
+        Call it first without an answer and send the bytes; give it the response; send what comes back, if anything. A
+        broker that does not know our version of ApiVersions answers with version 0 and says which it knows (KIP-511).
         Raises `KafkaError` with the broker's error code if it refuses.
         """
         if answer is None:
@@ -83,10 +85,10 @@ class Connection:
     def send(self, message: Any, version: int | None = None, timeout_ms: int | None = None) -> tuple[int, bytes]:
         """Frame a request: its correlation id and the bytes for the socket.
 
-        `version` None picks the highest that both sides know, which needs a finished negotiation; a number is taken as it
-        is. `timeout_ms` None means `request_timeout_ms`. Raises `KafkaError(UNSUPPORTED_VERSION)`.
+        `version` None picks the highest that both sides know, which needs a finished negotiation; a number is taken
+        as it is. `timeout_ms` None means `request_timeout_ms`. Raises `KafkaError(UNSUPPORTED_VERSION)`.
         """
-        api_key = api_key_of(type(message))
+        api_key = api_key_of(message)
         if version is None:
             if self.versions is None:
                 raise KafkaError(Errors.UNSUPPORTED_VERSION, f"No version of {api_key.name} has been negotiated yet")
@@ -105,7 +107,7 @@ class Connection:
     def receive_data(self, data: bytes | bytearray | memoryview) -> list[tuple[int, Any]]:
         """Take bytes from the socket; the responses they complete, each with its request's correlation id.
 
-        Records inside a response are views of the bytes that came. Raises `KafkaError(CORRUPT_MESSAGE)` or `SchemaError`
+        Records inside a response are views of the bytes that came. Raises `KafkaError(UNKNOWN_SERVER_ERROR)`
         when the bytes make no sense; the connection is then of no use.
         """
         return [self._decode(frame) for frame in self._frames.feed(data)]
@@ -120,34 +122,38 @@ class Connection:
         return self.send(request, version)
 
     def _client_id_field(self, api_key: ApiKey, version: int) -> bytes:
-        """The request header after the correlation id: the client id, from flexible versions on also empty tagged fields."""
-        if api_key == ApiKey.CONTROLLED_SHUTDOWN and version == 0:
+        """The end of the request header: the client id and, in flexible versions, no tagged fields."""
+        header_version = api_key.request_header_version(version)
+        if header_version == 0:
             return b""
         if self.client_id is None:
             field = b"\xff\xff"
         else:
             client_id = self.client_id.encode()
-            field = _ERROR_CODE.pack(len(client_id)) + client_id
-        return field + b"\x00" if api_key.flexible(version) else field
+            field = _STRING_LENGTH.pack(len(client_id)) + client_id
+        return field + b"\x00" if header_version >= 2 else field
 
     def _decode(self, frame: memoryview) -> tuple[int, Any]:
         if len(frame) < 4:
-            raise KafkaError(Errors.CORRUPT_MESSAGE, f"A response of {len(frame)} bytes has no room for its header")
+            raise KafkaError(Errors.UNKNOWN_SERVER_ERROR, f"A response of {len(frame)} bytes is too short")
         correlation_id = _CORRELATION_ID.unpack_from(frame)[0]
         if not self.in_flight or self.in_flight[0].correlation_id != correlation_id:
             expected = self.in_flight[0].correlation_id if self.in_flight else "no response at all"
             raise KafkaError(
-                Errors.CORRUPT_MESSAGE, f"Correlation id {correlation_id} in a response does not match: expected {expected}"
+                Errors.UNKNOWN_SERVER_ERROR,
+                f"Correlation id {correlation_id} in a response does not match: expected {expected}",
             )
         request = self.in_flight.popleft()
         version, position = request.version, 4
-        if request.api_key == ApiKey.API_VERSIONS:
-            # Its response header never has tagged fields, and a refused version is answered in version 0.
-            if len(frame) >= 6 and _ERROR_CODE.unpack_from(frame, 4)[0] == Errors.UNSUPPORTED_VERSION.code:
-                version = 0
-        elif request.api_key.flexible(version):
+        if request.api_key.response_header_version(version) >= 1:
             position = _skip_tagged_fields(frame, position)
-        return correlation_id, request.api_key.response.decode(frame, version, position)
+        if request.api_key is ApiKey.API_VERSIONS and frame[4:6] == _UNSUPPORTED_VERSION:
+            version = 0  # a version that the broker does not know is answered in version 0 (KIP-511)
+        try:
+            return correlation_id, request.api_key.response.decode(frame, version, position)
+        except SchemaError as error:
+            sentence = f"The response to {request.api_key.name} version {version} cannot be read: {error}"
+            raise KafkaError(Errors.UNKNOWN_SERVER_ERROR, sentence) from error
 
 
 def _skip_tagged_fields(frame: memoryview, position: int) -> int:
@@ -168,4 +174,4 @@ def _unsigned_varint(frame: memoryview, position: int) -> tuple[int, int]:
         if byte < 0x80:
             return value, position
         shift += 7
-    raise KafkaError(Errors.CORRUPT_MESSAGE, "The tagged fields of a response header are cut off or too long")
+    raise KafkaError(Errors.UNKNOWN_SERVER_ERROR, "The tagged fields of a response header are cut off or too long")

@@ -28,7 +28,7 @@ class FrameReader:
         """The frames that `data` completes, without their length fields.
 
         A frame is a view: of `data` itself if it came in one piece, else of a buffer that is given away with it.
-        Raises `KafkaError(CORRUPT_MESSAGE)` for a negative length or one above the bound.
+        Raises `KafkaError(UNKNOWN_SERVER_ERROR)` for a negative length or one above the bound.
         """
         frames: list[memoryview] = []
         rest = memoryview(data)
@@ -63,7 +63,7 @@ class FrameReader:
         length: int = _SIZE.unpack_from(buffer)[0]
         if not 0 <= length <= self._max_frame_bytes:
             raise KafkaError(
-                Errors.CORRUPT_MESSAGE,
+                Errors.UNKNOWN_SERVER_ERROR,
                 f"The peer announced a response of {length} bytes; at most {self._max_frame_bytes} are accepted. "
                 "Is it a Kafka listener, and without TLS?",
             )

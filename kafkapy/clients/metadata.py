@@ -1,4 +1,4 @@
-"""What a client knows of a cluster: where it starts, who its brokers are, who leads what (Kafka's `Metadata`, `Cluster`)."""
+"""What a client knows of a cluster: where it starts, its brokers, who leads what (Kafka's `Metadata`, `Cluster`)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ NO_NODE = Node(NO_NODE_ID, "", -1)
 
 
 def parse_bootstrap_servers(servers: str | Iterable[str]) -> list[Address]:
-    """`"a:9092,[::1]:9093"` or a list of such -> addresses, as Kafka's `ClientUtils.parseAndValidateAddresses` takes them.
+    """`"a:9092,[::1]:9093"` or a list of such -> addresses (Kafka's `ClientUtils.parseAndValidateAddresses`).
 
     Raises `KafkaError(INVALID_CONFIG)` if there is none, or one without a host or a port.
     """
@@ -119,7 +119,7 @@ class ClusterMetadata:
         return next((p for p in topic.partitions if p.partition == partition.partition), None)
 
     def leader_of(self, partition: TopicPartition) -> Node:
-        """The live leader. Raises `KafkaError` with the topic's or partition's error, LEADER_NOT_AVAILABLE if there is none."""
+        """The live leader. Raises `KafkaError`: the topic's error, or LEADER_NOT_AVAILABLE if there is none."""
         topic = self.topics.get(partition.topic)
         if topic is None:
             raise KafkaError(Errors.UNKNOWN_TOPIC_OR_PARTITION, f"Topic {partition.topic} is not known to the cluster")
