@@ -28,7 +28,7 @@ class Broker:
     id: int
     end_points: tuple[EndPoint, ...]
     rack: str | None = None
-    features: dict[str, tuple[int, int]] = field(default_factory=dict)
+    features: dict[str, tuple[int, int]] = field(default_factory=dict, hash=False)
 
     def end_point(self, listener_name: str) -> EndPoint | None:
         """The end point of that listener, or None if the broker has none."""

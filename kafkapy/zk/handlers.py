@@ -32,9 +32,10 @@ class ZNodeChildChangeHandler:
 class StateChangeHandler:
     """For a new session after an expired one (Kafka's `StateChangeHandler`).
 
-    `before_initializing_session` runs when the old session is known to be lost and no request can use the new one yet; it may block (the
-    controller resigns in it). `after_initializing_session` runs when the new session is there: requests work, no watch is armed, no
-    ephemeral node exists. Both run on a thread of the client's own, in order.
+    `before_initializing_session` runs when the old session is known to be lost; requests fail with
+    `SessionExpiredError` until it returns, and it may wait for others to notice (the controller resigns in it).
+    `after_initializing_session` runs when the new session is there: requests work, no watch is armed, no ephemeral node
+    of ours exists. Both run on a thread of the client's own, in order.
     """
 
     name: str

@@ -2,18 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
+from kafkapy.common import uuid
 from kafkapy.common.broker import Broker
 from kafkapy.common.leader_and_isr import LeaderAndIsr, LeaderIsrAndControllerEpoch
 from kafkapy.common.replica_assignment import ReplicaAssignment, TopicIdReplicaAssignment
+from kafkapy.common.time import SystemTime, Time
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.zk.errors import ZooKeeperError
+from kafkapy.zk.broker_registration import create_checked_ephemeral
+from kafkapy.zk.errors import (
+    BadVersionError,
+    ControllerMovedError,
+    NodeExistsError,
+    NoNodeError,
+    ZooKeeperError,
+)
 from kafkapy.zk.handlers import StateChangeHandler, ZNodeChangeHandler, ZNodeChildChangeHandler
-from kafkapy.zk.zk_data import BrokerInfo
+from kafkapy.zk.request_pipeline import MATCH_ANY_VERSION as MATCH_ANY_VERSION
+from kafkapy.zk.request_pipeline import RequestPipeline
+from kafkapy.zk.requests import Check, Create, Delete, Exists, GetChildren, GetData, Multi, Response, SetData
+from kafkapy.zk.zk_data import (
+    PERSISTENT_PATHS,
+    BrokerIdZNode,
+    BrokerInfo,
+    BrokerSequenceIdZNode,
+    BrokersZNode,
+    ClusterIdZNode,
+    ConfigEntityChangeNotificationZNode,
+    ConfigEntityTypeZNode,
+    ConfigEntityZNode,
+    ControllerEpochZNode,
+    ControllerZNode,
+    DeleteTopicsTopicZNode,
+    DeleteTopicsZNode,
+    IsrChangeNotificationZNode,
+    LogDirEventNotificationZNode,
+    PreferredReplicaElectionZNode,
+    ReassignPartitionsZNode,
+    TopicPartitionStateZNode,
+    TopicPartitionsZNode,
+    TopicPartitionZNode,
+    TopicZNode,
+    sequence_number,
+)
+from kafkapy.zk.zookeeper_client import ZooKeeperClient
 
-MATCH_ANY_VERSION = -1
+log = logging.getLogger(__name__)
+
 UNKNOWN_VERSION = -2
 
 
@@ -32,84 +70,136 @@ class UpdateLeaderAndIsrResult:
 class KafkaZkClient:
     """Kafka's ZooKeeper operations by Kafka's names (`kafka.zk.KafkaZkClient`).
 
-    Every method blocks until the answer is there, waits for the connection if it is lost and repeats the request then: so every caller
-    accepts that an earlier try of its own may have gone through. Safe to call from several threads, never from the reactor or
-    from a watch handler. Methods raise `ZooKeeperError` subclasses for what their docstring does not say otherwise.
+    Every method blocks until the answer is there; if the connection is lost it waits for the next one and repeats the
+    request, so every caller accepts that an earlier try of its own may have gone through. Safe to call from several
+    threads, never from the reactor or from a watch handler. Methods raise `ZooKeeperError` subclasses for what their
+    docstring does not say otherwise, `SessionExpiredError` and `ZooKeeperClientClosedError` among them.
 
     Fencing: methods with `expected_controller_epoch_zk_version` send each write as a multi with a check of
     /controller_epoch's version and raise `ControllerMovedError` if it has another one. MATCH_ANY_VERSION: no check.
     Methods that take many partitions pipeline their requests.
     """
 
+    def __init__(self, client: ZooKeeperClient, time: Time | None = None) -> None:
+        """Takes over `client`, started: `close` closes it. `connect` makes both."""
+        self._client = client
+        self._pipeline = RequestPipeline(client)
+        self._time = time or SystemTime()
+
+    @classmethod
+    def connect(
+        cls,
+        connect: str,
+        session_timeout_ms: int = 18000,
+        connection_timeout_ms: int = 18000,
+        max_in_flight_requests: int = 10,
+        time: Time | None = None,
+    ) -> KafkaZkClient:
+        """Connect to `zookeeper.connect` (`host:port[,host:port]...[/chroot]`), the chroot is created if missing.
+
+        Raises `ZooKeeperClientTimeoutError`, whose text says where and how long, if there is no connection in time.
+        """
+        hosts, slash, chroot = connect.partition("/")
+        if chroot:
+            root = ZooKeeperClient(hosts, session_timeout_ms)
+            root.start(connection_timeout_ms)
+            try:
+                RequestPipeline(root).create_recursive(slash + chroot.rstrip("/"), exist_ok=True)
+            finally:
+                root.close()
+        client = ZooKeeperClient(connect.rstrip("/"), session_timeout_ms, max_in_flight_requests)
+        client.start(connection_timeout_ms)
+        return cls(client, time)
+
     # --- handlers -------------------------------------------------------------------------------------------------
 
     def register_state_change_handler(self, handler: StateChangeHandler) -> None:
-        raise NotImplementedError
+        self._client.register_state_change_handler(handler)
 
     def unregister_state_change_handler(self, name: str) -> None:
-        raise NotImplementedError
+        self._client.unregister_state_change_handler(name)
 
     def register_znode_change_handler(self, handler: ZNodeChangeHandler) -> None:
         """Have `handler` called for changes of its path, from the next `exists`/`get_data` read of that path on."""
-        raise NotImplementedError
+        self._client.register_znode_change_handler(handler)
 
     def register_znode_change_handler_and_check_existence(self, handler: ZNodeChangeHandler) -> bool:
         """Register and arm the watch by asking whether the node exists; returns the answer."""
-        raise NotImplementedError
+        self._client.register_znode_change_handler(handler)
+        return self.path_exists(handler.path)
 
     def unregister_znode_change_handler(self, path: str) -> None:
-        raise NotImplementedError
+        self._client.unregister_znode_change_handler(path)
 
     def register_znode_child_change_handler(self, handler: ZNodeChildChangeHandler) -> None:
         """Have `handler` called for children of its path, from the next read of the children on."""
-        raise NotImplementedError
+        self._client.register_znode_child_change_handler(handler)
 
     def unregister_znode_child_change_handler(self, path: str) -> None:
-        raise NotImplementedError
+        self._client.unregister_znode_child_change_handler(path)
 
     # --- start-up and brokers -------------------------------------------------------------------------------------
 
     def create_top_level_paths(self) -> None:
         """Create the persistent roots that are missing, in Kafka's order."""
-        raise NotImplementedError
+        for path in PERSISTENT_PATHS:
+            self._pipeline.create_recursive(path, exist_ok=True)
 
     def get_cluster_id(self) -> str | None:
-        raise NotImplementedError
+        data, version = self.get_data_and_version(ClusterIdZNode.path)
+        return None if version == UNKNOWN_VERSION else ClusterIdZNode.decode(data)
 
     def get_or_create_cluster_id(self, proposed: str) -> str:
         """The cluster's id; `proposed` becomes it if there is none."""
-        raise NotImplementedError
+        try:
+            self._pipeline.create_recursive(ClusterIdZNode.path, ClusterIdZNode.encode(proposed))
+        except NodeExistsError:
+            pass
+        existing = self.get_cluster_id()
+        if existing is None:
+            raise NoNodeError(path=ClusterIdZNode.path)
+        return existing
 
     def generate_broker_id(self, reserved_broker_max_id: int) -> int:
         """A broker id no one has, above `reserved_broker_max_id` (a counter in /brokers/seqid)."""
-        raise NotImplementedError
+        path = BrokerSequenceIdZNode.path
+        response = self._pipeline.one(SetData(path, b""))
+        if isinstance(response.error, NoNodeError):
+            self._pipeline.create_recursive(path, exist_ok=True)
+            response = self._pipeline.one(SetData(path, b""))
+        return reserved_broker_max_id + response.raise_for_error().version
 
     def register_broker(self, broker_info: BrokerInfo) -> int:
         """Create /brokers/ids/<id>; returns the broker epoch (its czxid).
 
-        A node of our own expired session is deleted and made again; a node of another live session (a killed predecessor) is
-        waited for until that session ends; `NodeExistsError` if it does not end.
+        A node of our own expired session is deleted and made again; the end of another live session (a killed
+        predecessor's) is waited for; `NodeExistsError` if it does not end.
         """
-        raise NotImplementedError
+        data = BrokerIdZNode.encode(broker_info, self._time.milliseconds())
+        path = BrokerIdZNode.path(broker_info.broker.id)
+        stat = create_checked_ephemeral(self._client, path, data)
+        log.info("Registered broker %d at %s with epoch %d", broker_info.broker.id, path, stat.czxid)
+        return stat.czxid
 
     def update_broker_info(self, broker_info: BrokerInfo) -> None:
         """Overwrite /brokers/ids/<id> (changed listeners); the broker epoch stays."""
-        raise NotImplementedError
+        data = BrokerIdZNode.encode(broker_info, self._time.milliseconds())
+        self.set_data(BrokerIdZNode.path(broker_info.broker.id), data)
 
     def get_broker(self, broker_id: int) -> Broker | None:
         """The broker if registered; arms the data watch of its node."""
-        raise NotImplementedError
+        return next(iter(self._get_brokers([broker_id])), None)
 
     def get_all_brokers_in_cluster(self) -> list[Broker]:
-        raise NotImplementedError
+        return list(self._get_brokers(self.get_sorted_broker_list()))
 
     def get_all_broker_and_epochs_in_cluster(self) -> dict[Broker, int]:
         """Every live broker with its epoch; arms the watches of /brokers/ids (children) and of each broker's node."""
-        raise NotImplementedError
+        return self._get_brokers(self.get_sorted_broker_list())
 
     def get_sorted_broker_list(self) -> list[int]:
         """Ids of the live brokers; arms the children watch of /brokers/ids."""
-        raise NotImplementedError
+        return sorted(int(name) for name in self.get_children(BrokersZNode.ids_path))
 
     # --- the controller -------------------------------------------------------------------------------------------
 
@@ -118,37 +208,62 @@ class KafkaZkClient:
 
         Raises `ControllerMovedError` if another broker is or just became controller.
         """
-        raise NotImplementedError
+        epoch, zk_version = self.get_controller_epoch() or self._create_controller_epoch()
+        node = ControllerZNode.encode(controller_id, self._time.milliseconds())
+        election = Multi(
+            (
+                Create(ControllerZNode.path, node, ephemeral=True),
+                SetData(ControllerEpochZNode.path, ControllerEpochZNode.encode(epoch + 1), zk_version),
+            )
+        )
+        response = self._pipeline.one(election)
+        if not isinstance(response.error, NodeExistsError | BadVersionError):
+            return epoch + 1, response.raise_for_error().results[1].version
+        # Perhaps our own try, whose answer was lost: then the node is ours and the epoch is the one we tried.
+        if self.get_controller_id() == controller_id:
+            now = self.get_controller_epoch()
+            if now is not None and now[0] == epoch + 1:
+                return now
+        raise ControllerMovedError("Another broker has become controller; this election is over")
 
     def get_controller_id(self) -> int | None:
         """The active controller's broker id; arms the watch of /controller."""
-        raise NotImplementedError
+        data, version = self.get_data_and_version(ControllerZNode.path)
+        return None if version == UNKNOWN_VERSION else ControllerZNode.decode(data)
 
     def get_controller_epoch(self) -> tuple[int, int] | None:
         """(controller epoch, version of /controller_epoch), None if there has been no controller yet."""
-        raise NotImplementedError
+        data, version = self.get_data_and_version(ControllerEpochZNode.path)
+        return None if version == UNKNOWN_VERSION else (ControllerEpochZNode.decode(data), version)
 
     def delete_controller(self, expected_controller_epoch_zk_version: int) -> None:
         """Give up being controller. Not an error if the node is gone."""
-        raise NotImplementedError
+        self._delete_all([ControllerZNode.path], expected_controller_epoch_zk_version)
 
     # --- topics ---------------------------------------------------------------------------------------------------
 
     def get_all_topics_in_cluster(self, register_watch: bool = False) -> set[str]:
         """Names of all topics; `register_watch` arms the children watch of /brokers/topics."""
-        raise NotImplementedError
+        request = GetChildren(BrokersZNode.topics_path, register_watch)
+        return set(self._children(self._pipeline.one(request)))
 
     def topic_exists(self, topic: str) -> bool:
-        raise NotImplementedError
+        return self.path_exists(TopicZNode.path(topic))
 
     def is_topic_marked_for_deletion(self, topic: str) -> bool:
-        raise NotImplementedError
+        return self.path_exists(DeleteTopicsTopicZNode.path(topic))
 
     def create_topic_assignment(
         self, topic: str, topic_id: bytes | None, assignment: Mapping[int, Iterable[int]]
     ) -> None:
         """Create the topic's node; `NodeExistsError` if it is there."""
-        raise NotImplementedError
+        node = TopicZNode.encode(topic_id, {p: ReplicaAssignment(tuple(r)) for p, r in assignment.items()})
+        try:
+            self._pipeline.create_recursive(TopicZNode.path(topic), node)
+        except NodeExistsError:
+            # The id is ours alone: a node that has it is our own try, whose answer was lost.
+            if topic_id is None or self.get_topic_ids_for_topics([topic]).get(topic) != topic_id:
+                raise
 
     def set_topic_assignment(
         self,
@@ -158,50 +273,68 @@ class KafkaZkClient:
         expected_controller_epoch_zk_version: int = MATCH_ANY_VERSION,
     ) -> None:
         """Overwrite the topic's node; `NoNodeError` if there is none."""
-        raise NotImplementedError
+        write = SetData(TopicZNode.path(topic), TopicZNode.encode(topic_id, assignment))
+        self._pipeline.fenced([write], expected_controller_epoch_zk_version)[0].raise_for_error()
 
     def set_topic_ids(
         self, assignments: Iterable[TopicIdReplicaAssignment], expected_controller_epoch_zk_version: int
     ) -> list[TopicIdReplicaAssignment]:
-        """Give each of these topics (without an id) a fresh id; returns them with it. Topics that are gone are left out."""
-        raise NotImplementedError
+        """Give each of these topics (without an id) a fresh id; returns them with it, without those that are gone."""
+        updated = [replace(a, topic_id=uuid.random_uuid()) for a in assignments]
+        writes = [SetData(TopicZNode.path(a.topic), TopicZNode.encode(a.topic_id, a.assignment)) for a in updated]
+        responses = self._pipeline.fenced(writes, expected_controller_epoch_zk_version)
+        return [a for a, response in zip(updated, responses, strict=True) if self._exists(response)]
 
     def get_replica_assignment_and_topic_id_for_topics(self, topics: Iterable[str]) -> list[TopicIdReplicaAssignment]:
         """Topics that are not there are left out; arms the data watch of each topic's node."""
-        raise NotImplementedError
+        names = list(topics)
+        responses = self._pipeline.many([GetData(TopicZNode.path(topic)) for topic in names])
+        return [TopicZNode.decode(t, r.data) for t, r in zip(names, responses, strict=True) if self._exists(r)]
 
     def get_full_replica_assignment_for_topics(self, topics: Iterable[str]) -> dict[TopicPartition, ReplicaAssignment]:
-        raise NotImplementedError
+        return {
+            TopicPartition(topic.topic, partition): assignment
+            for topic in self.get_replica_assignment_and_topic_id_for_topics(topics)
+            for partition, assignment in topic.assignment.items()
+        }
 
     def get_topic_ids_for_topics(self, topics: Iterable[str]) -> dict[str, bytes]:
         """Ids of those topics that exist and have one."""
-        raise NotImplementedError
+        found = self.get_replica_assignment_and_topic_id_for_topics(topics)
+        return {topic.topic: topic.topic_id for topic in found if topic.topic_id is not None}
 
     def get_topic_deletions(self) -> list[str]:
         """Topics under /admin/delete_topics; arms its children watch."""
-        raise NotImplementedError
+        return self.get_children(DeleteTopicsZNode.path)
 
     def create_delete_topic_path(self, topic: str) -> None:
         """Ask the controller to delete the topic; `NodeExistsError` if that was asked before."""
-        raise NotImplementedError
+        self._pipeline.create_recursive(DeleteTopicsTopicZNode.path(topic))
 
     def delete_topic_znode(self, topic: str, expected_controller_epoch_zk_version: int) -> None:
         """Delete the topic's node and all below it, bottom up."""
-        raise NotImplementedError
+        self._pipeline.delete_recursive(TopicZNode.path(topic), expected_controller_epoch_zk_version)
 
     def delete_topic_configs(self, topics: Iterable[str], expected_controller_epoch_zk_version: int) -> None:
-        raise NotImplementedError
+        paths = [ConfigEntityZNode.path("topics", topic) for topic in topics]
+        self._delete_all(paths, expected_controller_epoch_zk_version)
 
     def delete_topic_deletions(self, topics: Iterable[str], expected_controller_epoch_zk_version: int) -> None:
-        raise NotImplementedError
+        self._delete_all([DeleteTopicsTopicZNode.path(t) for t in topics], expected_controller_epoch_zk_version)
 
     # --- partition states -----------------------------------------------------------------------------------------
 
     def get_topic_partition_states(
         self, partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, LeaderIsrAndControllerEpoch]:
-        """States of those partitions that have one; `partition_epoch` is the node's version. Arms registered watches."""
-        raise NotImplementedError
+        """States of those partitions that have one; `partition_epoch` is the node's version. Arms the watches."""
+        wanted = list(partitions)
+        responses = self._pipeline.many([GetData(TopicPartitionStateZNode.path(p)) for p in wanted])
+        return {
+            partition: TopicPartitionStateZNode.decode(response.data, response.version)
+            for partition, response in zip(wanted, responses, strict=True)
+            if self._exists(response)
+        }
 
     def create_topic_partition_states(
         self,
@@ -212,7 +345,13 @@ class KafkaZkClient:
 
         Kafka's `createTopicPartitionStatesRaw` with its `createTopicPartitions`.
         """
-        raise NotImplementedError
+        roots = [Create(TopicPartitionsZNode.path(t)) for t in dict.fromkeys(p.topic for p in states)]
+        nodes = [Create(TopicPartitionZNode.path(p)) for p in states]
+        state_nodes = [
+            Create(TopicPartitionStateZNode.path(p), TopicPartitionStateZNode.encode(s)) for p, s in states.items()
+        ]
+        responses = self._pipeline.fenced([*roots, *nodes, *state_nodes], expected_controller_epoch_zk_version)
+        return dict(zip(states, (r.error for r in responses[-len(states) :]), strict=True)) if states else {}
 
     def update_leader_and_isr(
         self,
@@ -221,23 +360,45 @@ class KafkaZkClient:
         expected_controller_epoch_zk_version: int,
     ) -> UpdateLeaderAndIsrResult:
         """Write each state if its node still has the version `partition_epoch`."""
-        raise NotImplementedError
+        writes = [
+            SetData(
+                TopicPartitionStateZNode.path(partition),
+                TopicPartitionStateZNode.encode(LeaderIsrAndControllerEpoch(state, controller_epoch)),
+                state.partition_epoch,
+            )
+            for partition, state in leader_and_isrs.items()
+        ]
+        responses = self._pipeline.fenced(writes, expected_controller_epoch_zk_version)
+        result = UpdateLeaderAndIsrResult({}, [])
+        for (partition, state), response in zip(leader_and_isrs.items(), responses, strict=True):
+            if response.error is None:
+                result.finished_partitions[partition] = state.with_partition_epoch(response.version)
+            elif isinstance(response.error, BadVersionError):
+                result.partitions_to_retry.append(partition)
+            else:
+                result.finished_partitions[partition] = response.error
+        return result
 
     # --- configs --------------------------------------------------------------------------------------------------
 
     def get_entity_configs(self, root_entity_type: str, sanitized_entity_name: str) -> dict[str, str]:
         """The overrides of one entity, {} if it has none. Types: topics, brokers, clients, users, ips."""
-        raise NotImplementedError
+        return self.get_entities_configs(root_entity_type, [sanitized_entity_name])[sanitized_entity_name]
 
     def get_entities_configs(
         self, root_entity_type: str, sanitized_entity_names: Iterable[str]
     ) -> dict[str, dict[str, str]]:
         """`get_entity_configs` of many, pipelined; every name is a key of the answer."""
-        raise NotImplementedError
+        names = list(sanitized_entity_names)
+        responses = self._pipeline.many([GetData(ConfigEntityZNode.path(root_entity_type, n)) for n in names])
+        return {
+            name: ConfigEntityZNode.decode(response.data) if self._exists(response) else {}
+            for name, response in zip(names, responses, strict=True)
+        }
 
     def get_all_entities_with_config(self, entity_type: str) -> list[str]:
         """Names under /config/<entity_type>."""
-        raise NotImplementedError
+        return self.get_children(ConfigEntityTypeZNode.path(entity_type))
 
     def set_or_create_entity_configs(
         self, root_entity_type: str, sanitized_entity_name: str, config: Mapping[str, str]
@@ -246,107 +407,195 @@ class KafkaZkClient:
 
         An existing node is written only while /controller is there and unchanged (the guard of KRaft migration).
         """
-        raise NotImplementedError
+        controller, controller_version = self.get_data_and_version(ControllerZNode.path)
+        if controller_version == UNKNOWN_VERSION:
+            raise ControllerMovedError("Cannot set entity configs when there is no controller.")
+        if ControllerZNode.decode_kraft_epoch(controller) > 0:
+            raise ControllerMovedError("Cannot set entity configs directly when there is a KRaft controller.")
+        path, data = ConfigEntityZNode.path(root_entity_type, sanitized_entity_name), ConfigEntityZNode.encode(config)
+        guarded = Multi((Check(ControllerZNode.path, controller_version), SetData(path, data)))
+        response = self._pipeline.one(guarded)
+        if response.results and isinstance(response.results[0].error, BadVersionError | NoNodeError):
+            raise ControllerMovedError("Cannot set entity configs: the controller has moved.")
+        if isinstance(response.error, NoNodeError):
+            try:
+                self._pipeline.create_recursive(path, data)
+            except NodeExistsError:
+                self.set_data(path, data)
+        else:
+            response.raise_for_error()
 
     def create_config_change_notification(self, sanitized_entity_path: str) -> None:
         """Tell every broker that the entity ("topics/t", "brokers/1") changed."""
-        raise NotImplementedError
+        self._pipeline.create_recursive(ConfigEntityChangeNotificationZNode.path, exist_ok=True)
+        data = ConfigEntityChangeNotificationZNode.encode(sanitized_entity_path)
+        path = ConfigEntityChangeNotificationZNode.create_path()
+        self._pipeline.one(Create(path, data, sequential=True)).raise_for_error()
 
     # --- notifications to the controller --------------------------------------------------------------------------
 
     def get_all_log_dir_event_notifications(self) -> list[str]:
         """Names of the log dir event nodes; arms the children watch."""
-        raise NotImplementedError
+        return [sequence_number(name) for name in self.get_children(LogDirEventNotificationZNode.path)]
 
     def get_broker_ids_from_log_dir_events(self, sequence_numbers: Iterable[str]) -> list[int]:
-        raise NotImplementedError
+        paths = [LogDirEventNotificationZNode.path_of(n) for n in sequence_numbers]
+        return [LogDirEventNotificationZNode.decode(data) for data in self._get_all(paths)]
 
     def propagate_log_dir_event(self, broker_id: int) -> None:
-        raise NotImplementedError
+        path = LogDirEventNotificationZNode.create_path()
+        create = Create(path, LogDirEventNotificationZNode.encode(broker_id), sequential=True)
+        self._pipeline.one(create).raise_for_error()
 
     def delete_log_dir_event_notifications(
         self, expected_controller_epoch_zk_version: int, sequence_numbers: Iterable[str] | None = None
     ) -> None:
         """Delete these, or all of them if None."""
-        raise NotImplementedError
+        if sequence_numbers is None:
+            sequence_numbers = self.get_all_log_dir_event_notifications()
+        paths = [LogDirEventNotificationZNode.path_of(n) for n in sequence_numbers]
+        self._delete_all(paths, expected_controller_epoch_zk_version)
 
     def get_all_isr_change_notifications(self) -> list[str]:
         """Names of the ISR change nodes; arms the children watch."""
-        raise NotImplementedError
+        return [sequence_number(name) for name in self.get_children(IsrChangeNotificationZNode.path)]
 
     def get_partitions_from_isr_change_notifications(self, sequence_numbers: Iterable[str]) -> list[TopicPartition]:
-        raise NotImplementedError
+        paths = [IsrChangeNotificationZNode.path_of(n) for n in sequence_numbers]
+        return [p for data in self._get_all(paths) for p in IsrChangeNotificationZNode.decode(data)]
 
     def propagate_isr_changes(self, partitions: Iterable[TopicPartition]) -> None:
-        raise NotImplementedError
+        path = IsrChangeNotificationZNode.create_path()
+        create = Create(path, IsrChangeNotificationZNode.encode(partitions), sequential=True)
+        self._pipeline.one(create).raise_for_error()
 
     def delete_isr_change_notifications(
         self, expected_controller_epoch_zk_version: int, sequence_numbers: Iterable[str] | None = None
     ) -> None:
         """Delete these, or all of them if None."""
-        raise NotImplementedError
+        if sequence_numbers is None:
+            sequence_numbers = self.get_all_isr_change_notifications()
+        paths = [IsrChangeNotificationZNode.path_of(n) for n in sequence_numbers]
+        self._delete_all(paths, expected_controller_epoch_zk_version)
 
     def get_preferred_replica_election(self) -> set[TopicPartition]:
         """What the legacy election node asks for; arms its watch. Empty if there is none."""
-        raise NotImplementedError
+        data, version = self.get_data_and_version(PreferredReplicaElectionZNode.path)
+        return set() if version == UNKNOWN_VERSION else PreferredReplicaElectionZNode.decode(data)
 
     def delete_preferred_replica_election(self, expected_controller_epoch_zk_version: int) -> None:
-        raise NotImplementedError
+        self._delete_all([PreferredReplicaElectionZNode.path], expected_controller_epoch_zk_version)
 
     def get_partition_reassignment(self) -> dict[TopicPartition, list[int]]:
         """What the legacy reassignment node asks for; arms its watch. Empty if there is none."""
-        raise NotImplementedError
+        data, version = self.get_data_and_version(ReassignPartitionsZNode.path)
+        return {} if version == UNKNOWN_VERSION else ReassignPartitionsZNode.decode(data)
 
     def set_or_create_partition_reassignment(
         self, reassignment: Mapping[TopicPartition, Iterable[int]], expected_controller_epoch_zk_version: int
     ) -> None:
-        raise NotImplementedError
+        path, data = ReassignPartitionsZNode.path, ReassignPartitionsZNode.encode(reassignment)
+        epoch_version = expected_controller_epoch_zk_version
+        response = self._pipeline.fenced([SetData(path, data)], epoch_version)[0]
+        if isinstance(response.error, NoNodeError):
+            response = self._pipeline.fenced([Create(path, data)], epoch_version)[0]
+        response.raise_for_error()
 
     def delete_partition_reassignment(self, expected_controller_epoch_zk_version: int) -> None:
-        raise NotImplementedError
+        self._delete_all([ReassignPartitionsZNode.path], expected_controller_epoch_zk_version)
 
     # --- single nodes ---------------------------------------------------------------------------------------------
 
     def path_exists(self, path: str) -> bool:
         """Also arms the watch of `path` if a handler is registered for it."""
-        raise NotImplementedError
+        return self._exists(self._pipeline.one(Exists(path)))
 
     def get_children(self, path: str) -> list[str]:
         """Also arms the children watch of `path` if a handler is registered for it; [] if there is no such node."""
-        raise NotImplementedError
+        return self._children(self._pipeline.one(GetChildren(path)))
 
     def get_data_and_version(self, path: str) -> tuple[bytes | None, int]:
         """(data, zk version); (None, UNKNOWN_VERSION) if there is no such node. Arms the watch."""
-        raise NotImplementedError
+        response = self._pipeline.one(GetData(path))
+        if not self._exists(response):
+            # Reading a missing node sets no watch, asking for it does; it may have come in between.
+            if not self.path_exists(path):
+                return None, UNKNOWN_VERSION
+            return self.get_data_and_version(path)
+        return response.data, response.version
 
     def get_data_and_ctime(self, path: str) -> tuple[bytes | None, int] | None:
         """(data, creation time in ms), None if there is no such node."""
-        raise NotImplementedError
+        response = self._pipeline.one(GetData(path))
+        return (response.data, response.stat.ctime) if self._exists(response) and response.stat else None
 
     def create_recursive(self, path: str, data: bytes | None = None) -> None:
         """Create `path` and the parents that are missing; `NodeExistsError` if it is there."""
-        raise NotImplementedError
+        self._pipeline.create_recursive(path, data)
 
     def conditional_update_path(self, path: str, data: bytes, expected_version: int) -> tuple[bool, int]:
         """Compare-and-set: (True, new version), or (False, UNKNOWN_VERSION) if the node has moved on or is gone.
 
         If the reply was lost and the node now holds exactly `data`, the update is ours and counts as done.
         """
-        raise NotImplementedError
+        response = self._pipeline.one(SetData(path, data, expected_version))
+        if isinstance(response.error, BadVersionError):
+            now = self.get_data_and_version(path)
+            return (True, now[1]) if now[0] == data else (False, UNKNOWN_VERSION)
+        return (True, response.version) if self._exists(response) else (False, UNKNOWN_VERSION)
 
     def set_data(self, path: str, data: bytes, expected_version: int = MATCH_ANY_VERSION) -> int:
         """Write an existing node; returns its new version."""
-        raise NotImplementedError
+        return self._pipeline.one(SetData(path, data, expected_version)).raise_for_error().version
 
     def delete_path(self, path: str) -> bool:
         """Delete the node and all below it; False if there was none."""
-        raise NotImplementedError
+        return self._pipeline.delete_recursive(path)
 
     @property
     def session_id(self) -> int | None:
         """The present session's id, None while there is none."""
-        raise NotImplementedError
+        return self._client.session_id
 
     def close(self) -> None:
         """End the session (ephemeral nodes go at once)."""
-        raise NotImplementedError
+        self._client.close()
+
+    # --- helpers --------------------------------------------------------------------------------------------------
+
+    def _exists(self, response: Response) -> bool:
+        """Whether the node was there; other errors are raised."""
+        return not isinstance(response.error, NoNodeError) and response.raise_for_error() is response
+
+    def _children(self, response: Response) -> list[str]:
+        return response.children if self._exists(response) else []
+
+    def _get_all(self, paths: Sequence[str]) -> list[bytes | None]:
+        """Data of those nodes that exist."""
+        return [r.data for r in self._pipeline.many([GetData(path) for path in paths]) if self._exists(r)]
+
+    def _delete_all(self, paths: Sequence[str], epoch_zk_version: int) -> None:
+        """Fenced deletes; nodes that are gone are as good as deleted."""
+        for response in self._pipeline.fenced([Delete(path) for path in paths], epoch_zk_version):
+            self._exists(response)
+
+    def _get_brokers(self, broker_ids: Sequence[int]) -> dict[Broker, int]:
+        """Those that are registered, with their epochs."""
+        responses = self._pipeline.many([GetData(BrokerIdZNode.path(i)) for i in broker_ids])
+        return {
+            BrokerIdZNode.decode(broker_id, response.data).broker: response.stat.czxid
+            for broker_id, response in zip(broker_ids, responses, strict=True)
+            if self._exists(response) and response.stat
+        }
+
+    def _create_controller_epoch(self) -> tuple[int, int]:
+        """The first controller of a cluster makes the node; whoever comes second reads it."""
+        initial = ControllerEpochZNode.encode(ControllerEpochZNode.initial_epoch)
+        try:
+            self._pipeline.create_recursive(ControllerEpochZNode.path, initial)
+        except NodeExistsError:
+            pass
+        epoch = self.get_controller_epoch()
+        if epoch is None:
+            raise NoNodeError(path=ControllerEpochZNode.path)
+        return epoch

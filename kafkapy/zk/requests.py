@@ -1,0 +1,116 @@
+"""Requests to ZooKeeper and what comes back, as plain values (Kafka's `AsyncRequest` and `AsyncResponse`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from kafkapy.zk.errors import ZooKeeperError
+
+
+class Stat(NamedTuple):
+    """ZooKeeper's record of a znode; times in ms since the epoch, `ephemeral_owner` 0 for persistent nodes."""
+
+    czxid: int
+    mzxid: int
+    ctime: int
+    mtime: int
+    version: int
+    cversion: int
+    aversion: int
+    ephemeral_owner: int
+    data_length: int
+    num_children: int
+    pzxid: int
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """`data` None is no data at all, which ZooKeeper tells from empty data."""
+
+    path: str
+    data: bytes | None = None
+    ephemeral: bool = False
+    sequential: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    path: str
+    version: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class SetData:
+    path: str
+    data: bytes
+    version: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Only inside a `Multi`: fail it unless the node is at `version`."""
+
+    path: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Exists:
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class GetData:
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class GetChildren:
+    """`watch` False leaves the registered handler unarmed."""
+
+    path: str
+    watch: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Multi:
+    """All or nothing. `path` is that of the operation the multi is about, for messages."""
+
+    ops: tuple[Create | Delete | SetData | Check, ...]
+
+    @property
+    def path(self) -> str:
+        return self.ops[-1].path
+
+
+Request = Create | Delete | SetData | Exists | GetData | GetChildren | Multi
+
+
+@dataclass(slots=True)
+class Response:
+    """The answer to one request: `error`, or the fields that the kind of request fills.
+
+    Create: `path`, `stat`; SetData, Exists: `stat` (Exists of a missing node has a `NoNodeError`);
+    GetData: `data`, `stat`; GetChildren: `children`, `stat`; Multi: `results`, one Response for each operation, also
+    when it failed.
+    """
+
+    error: ZooKeeperError | None = None
+    path: str = ""
+    data: bytes | None = None
+    stat: Stat | None = None
+    children: list[str] = field(default_factory=list)
+    results: list[Response] = field(default_factory=list)
+
+    def raise_for_error(self) -> Response:
+        """The response itself if it has no error."""
+        if self.error is not None:
+            raise self.error
+        return self
+
+    @property
+    def version(self) -> int:
+        """The znode's version; only of a response with a stat."""
+        assert self.stat is not None
+        return self.stat.version

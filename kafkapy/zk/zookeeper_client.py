@@ -1,0 +1,479 @@
+"""The session with ZooKeeper. The only file that knows kazoo.
+
+kazoo keeps the connection, the session and the thread that reads and writes; what Kafka asks for beyond that is here:
+
+* requests are pipelined, at most `max_in_flight_requests` unanswered;
+* a watch survives a lost connection: kazoo forgets its watches then, so they are set again with the last zxid that was
+  seen (ZooKeeper's SetWatches), and ZooKeeper at once reports what changed in between;
+* after an expired session the state change handlers run in Kafka's order before requests may use the new session.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from kazoo import exceptions as kazoo_errors
+from kazoo.client import KazooClient, KazooState
+from kazoo.protocol import serialization as wire
+from kazoo.protocol.states import EventType, KeeperState, WatchedEvent
+from kazoo.security import OPEN_ACL_UNSAFE
+
+from kafkapy.zk import errors
+from kafkapy.zk.handlers import StateChangeHandler, ZNodeChangeHandler, ZNodeChildChangeHandler
+from kafkapy.zk.requests import (
+    Check,
+    Create,
+    Delete,
+    Exists,
+    GetChildren,
+    GetData,
+    Multi,
+    Request,
+    Response,
+    SetData,
+    Stat,
+)
+
+log = logging.getLogger(__name__)
+
+_MAX_IN_FLIGHT = 64
+"""kazoo wakes its thread with one byte on a socket pair for each request; some 270 unread bytes block the sender."""
+
+_SET_WATCHES_MAX_BYTES = 128 * 1024
+"""As ZooKeeper's own client splits them, to stay far below the server's jute.maxbuffer."""
+
+CONNECTING, CONNECTED, EXPIRED, CLOSED = "CONNECTING", "CONNECTED", "EXPIRED", "CLOSED"
+
+
+class ZooKeeperClient:
+    """One session at a time, renewed when it expires (Kafka's `ZooKeeperClient`).
+
+    Invariant: requests are sent only in state CONNECTED. CONNECTING: wait. EXPIRED (from the news that the session is
+    lost until every `before_initializing_session` has run): requests fail with `SessionExpiredError`, so that whoever
+    holds things of the lost session lets go. CLOSED: they fail with `ZooKeeperClientClosedError`.
+    """
+
+    def __init__(self, connect: str, session_timeout_ms: int, max_in_flight_requests: int = 10) -> None:
+        """`connect` is `host:port[,host:port]...[/chroot]`; the chroot must exist."""
+        self.connect = connect
+        self.session_timeout_ms = session_timeout_ms
+        self.past_session_ids: set[int] = set()
+        self._state = CONNECTING
+        self._state_changed = threading.Condition()
+        self._linked = False  # kazoo's view: connected, with whatever session
+        self._in_flight = threading.BoundedSemaphore(min(max_in_flight_requests, _MAX_IN_FLIGHT))
+        self._expirations: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        self._pending_expirations = 0
+        self._state_change_handlers: dict[str, StateChangeHandler] = {}
+        self._znode_handlers: dict[str, ZNodeChangeHandler] = {}
+        self._child_handlers: dict[str, ZNodeChildChangeHandler] = {}
+        self._kazoo = KazooClient(
+            hosts=connect,
+            timeout=session_timeout_ms / 1000,
+            connection_retry={"max_tries": -1, "delay": 0.1, "backoff": 1.5, "max_delay": 1.0},
+            logger=logging.getLogger(f"{__name__}.connection"),
+        )
+        self._watches = _Watches(self._kazoo)
+        self._kazoo.add_listener(self._connection_changed)
+        self._session_thread = threading.Thread(target=self._renew_sessions, name="zk-session-expiry-handler")
+        self._session_thread.daemon = True
+
+    # --- the connection -------------------------------------------------------------------------------------------
+
+    def start(self, connection_timeout_ms: int) -> None:
+        """Connect; `ZooKeeperClientTimeoutError` if that takes longer (the client is closed then)."""
+        self._kazoo.start_async()
+        self._session_thread.start()
+        try:
+            self.wait_until_connected(connection_timeout_ms)
+        except errors.ZooKeeperClientTimeoutError:
+            self.close()
+            raise
+
+    def wait_until_connected(self, timeout_ms: int | None = None) -> None:
+        """Wait for the session to be usable; None: for ever. Raises as a request would in state EXPIRED and CLOSED."""
+        deadline = None if timeout_ms is None else time.monotonic() + timeout_ms / 1000
+        with self._state_changed:
+            while self._state == CONNECTING:
+                remaining = None if deadline is None else deadline - time.monotonic()
+                if remaining is not None and remaining <= 0:
+                    raise errors.ZooKeeperClientTimeoutError(
+                        f"Timed out waiting for a connection to ZooKeeper at {self.connect} after {timeout_ms} ms"
+                    )
+                self._state_changed.wait(remaining)
+            self._check_usable()
+
+    @property
+    def is_connected(self) -> bool:
+        return self._state == CONNECTED
+
+    @property
+    def session_id(self) -> int | None:
+        """The present session's id; the last one while the connection is lost, None before the first."""
+        session_id: int | None = self._kazoo._session_id
+        return session_id
+
+    @property
+    def session_password(self) -> bytes:
+        """The secret that lets another connection carry on this session."""
+        password: bytes = self._kazoo._session_passwd
+        return password
+
+    def close(self) -> None:
+        """End the session at the server, if it can be reached, and wake all who wait."""
+        with self._state_changed:
+            if self._state == CLOSED:
+                return
+            self._state = CLOSED
+            self._state_changed.notify_all()
+        self._expirations.put(False)
+        self._kazoo.stop()
+        self._kazoo.close()
+
+    def _check_usable(self) -> None:
+        if self._state == CLOSED:
+            raise errors.ZooKeeperClientClosedError("The ZooKeeper client is closed")
+        if self._state == EXPIRED:
+            raise errors.SessionExpiredError("The ZooKeeper session has expired")
+
+    def _connection_changed(self, kazoo_state: str) -> None:
+        """kazoo's listener, on its connection thread: must not block."""
+        with self._state_changed:
+            self._linked = kazoo_state == KazooState.CONNECTED
+            if self._state == CLOSED:
+                return
+            if kazoo_state == KazooState.CONNECTED:
+                if self._state == CONNECTING:
+                    self._state = CONNECTED
+                self._watches.set_again()
+            elif kazoo_state == KazooState.SUSPENDED:
+                if self._state == CONNECTED:
+                    self._state = CONNECTING
+                self._watches.remember()
+            else:
+                self._state = EXPIRED
+                self._watches.forget()
+                self.past_session_ids.add(self._kazoo._session_id or 0)
+                self._pending_expirations += 1
+                self._expirations.put(True)
+            self._state_changed.notify_all()
+
+    # --- a new session --------------------------------------------------------------------------------------------
+
+    def _renew_sessions(self) -> None:
+        """The session thread: for each expired session the handlers before, the new session, the handlers after."""
+        while self._expirations.get():
+            log.warning("ZooKeeper session expired, a new one is being made")
+            self._call_handlers("before_initializing_session")
+            if self._reinitialize():
+                self._call_handlers("after_initializing_session")
+
+    def _reinitialize(self) -> bool:
+        """Let requests through again and wait for the connection; False if this session is over as well by then."""
+        if self._kazoo.client_state == KeeperState.CLOSED and self._state != CLOSED:
+            self._kazoo.stop()  # kazoo's thread has ended by an error of its own: start it anew
+            self._kazoo.start_async()
+        with self._state_changed:
+            self._pending_expirations -= 1
+            if self._state == CLOSED or self._pending_expirations:
+                return False
+            self._state = CONNECTED if self._linked else CONNECTING
+            self._state_changed.notify_all()
+        try:
+            self.wait_until_connected()
+        except (errors.SessionExpiredError, errors.ZooKeeperClientClosedError):
+            return False
+        log.info("New ZooKeeper session 0x%x", self.session_id or 0)
+        return True
+
+    def _call_handlers(self, moment: str) -> None:
+        for handler in list(self._state_change_handlers.values()):
+            try:
+                getattr(handler, moment)()
+            except Exception:
+                log.exception("State change handler %s failed in %s", handler.name, moment)
+
+    # --- handlers and watches -------------------------------------------------------------------------------------
+
+    def register_state_change_handler(self, handler: StateChangeHandler) -> None:
+        self._state_change_handlers[handler.name] = handler
+
+    def unregister_state_change_handler(self, name: str) -> None:
+        self._state_change_handlers.pop(name, None)
+
+    def register_znode_change_handler(self, handler: ZNodeChangeHandler) -> None:
+        """One handler a path; the next `Exists` or `GetData` of the path sets the watch."""
+        self._znode_handlers[handler.path] = handler
+
+    def unregister_znode_change_handler(self, path: str) -> None:
+        self._znode_handlers.pop(path, None)
+
+    def register_znode_child_change_handler(self, handler: ZNodeChildChangeHandler) -> None:
+        """One handler a path; the next `GetChildren` of the path sets the watch."""
+        self._child_handlers[handler.path] = handler
+
+    def unregister_znode_child_change_handler(self, path: str) -> None:
+        self._child_handlers.pop(path, None)
+
+    def _znode_changed(self, event: WatchedEvent) -> None:
+        handler = self._znode_handlers.get(event.path)
+        if handler is None:
+            return
+        if event.type == EventType.CREATED:
+            handler.handle_creation()
+        elif event.type == EventType.DELETED:
+            handler.handle_deletion()
+        elif event.type == EventType.CHANGED:
+            handler.handle_data_change()
+
+    def _children_changed(self, event: WatchedEvent) -> None:
+        handler = self._child_handlers.get(event.path)
+        if handler is not None and event.type == EventType.CHILD:
+            handler.handle_child_change()
+
+    # --- requests -------------------------------------------------------------------------------------------------
+
+    def handle_requests(self, requests: Sequence[Request]) -> list[Response]:
+        """Send all, wait for all; answers in order. Each response has its error, `ConnectionLossError` too.
+
+        Raises only if nothing can be sent: `SessionExpiredError`, `ZooKeeperClientClosedError`.
+        """
+        batch = _Batch(len(requests), self._in_flight.release)
+        for index, request in enumerate(requests):
+            waiting = _Waiting(self._kazoo, self._watches, request, batch, index)
+            self._in_flight.acquire()
+            with self._state_changed:
+                if self._state == CONNECTED:
+                    self._kazoo._call(self._to_wire(request), waiting)
+                    continue
+                if index == 0:
+                    self._in_flight.release()
+                    if self._state == CONNECTING:
+                        return [Response(errors.ConnectionLossError(path=r.path)) for r in requests]
+                    self._check_usable()
+            waiting.set_exception(kazoo_errors.ConnectionLoss())
+        return batch.wait()
+
+    def _to_wire(self, request: Request | Check) -> Any:
+        path = self._kazoo.chroot + request.path if request.path != "/" else self._kazoo.chroot or "/"
+        match request:
+            case Create():
+                flags = (1 if request.ephemeral else 0) | (2 if request.sequential else 0)
+                return wire.Create2(path, request.data, OPEN_ACL_UNSAFE, flags)
+            case Delete():
+                return wire.Delete(path, request.version)
+            case SetData():
+                return wire.SetData(path, request.data, request.version)
+            case Check():
+                return wire.CheckVersion(path, request.version)
+            case Exists():
+                return wire.Exists(path, self._znode_watcher(request.path))
+            case GetData():
+                return wire.GetData(path, self._znode_watcher(request.path))
+            case GetChildren():
+                watch = request.watch and request.path in self._child_handlers
+                return wire.GetChildren2(path, self._children_changed if watch else None)
+            case Multi():
+                return wire.Transaction([self._to_multi_op(op) for op in request.ops])
+
+    def _to_multi_op(self, op: Create | Delete | SetData | Check) -> Any:
+        operation = self._to_wire(op)
+        return wire.Create(*operation) if isinstance(operation, wire.Create2) else operation
+
+    def _znode_watcher(self, path: str) -> Callable[[WatchedEvent], None] | None:
+        return self._znode_changed if path in self._znode_handlers else None
+
+
+class _Batch:
+    """Responses of requests that were sent together; whoever waits is woken when the last has come."""
+
+    def __init__(self, size: int, answered: Callable[[], None]) -> None:
+        self.responses = [Response() for _ in range(size)]
+        self._answered = answered
+        self._missing = size
+        self._lock = threading.Lock()
+        self._complete = threading.Event()
+        if not size:
+            self._complete.set()
+
+    def put(self, index: int, response: Response) -> None:
+        self.responses[index] = response
+        self._answered()
+        with self._lock:
+            self._missing -= 1
+            if not self._missing:
+                self._complete.set()
+
+    def wait(self) -> list[Response]:
+        self._complete.wait()
+        return self.responses
+
+
+class _Waiting:
+    """One unanswered request: kazoo's async result. Called on kazoo's thread, or on the sender's if it can't be sent"""
+
+    __slots__ = ("batch", "done", "index", "kazoo", "request", "watches")
+
+    def __init__(self, kazoo: KazooClient, watches: _Watches, request: Request, batch: _Batch, index: int) -> None:
+        self.kazoo = kazoo
+        self.watches = watches
+        self.request = request
+        self.batch = batch
+        self.index = index
+        self.done = False
+
+    def set(self, value: Any) -> None:
+        if isinstance(self.request, Exists | GetData):
+            self.watches.saw(self.kazoo.chroot + self.request.path, value is not None)
+        self._put(_to_response(self.request, value, self.kazoo))
+
+    def set_exception(self, exception: Exception) -> None:
+        self._put(Response(_to_error(exception, self.request.path)))
+
+    def _put(self, response: Response) -> None:
+        if not self.done:  # kazoo may report a request twice when it is closed meanwhile
+            self.done = True
+            self.batch.put(self.index, response)
+
+
+def _to_response(request: Request, value: Any, kazoo: KazooClient) -> Response:
+    match request:
+        case Create():
+            path, stat = value
+            return Response(path=kazoo.unchroot(path), stat=Stat(*stat))
+        case Delete():
+            return Response()
+        case SetData():
+            return Response(stat=Stat(*value))
+        case Exists():
+            if value is None:
+                return Response(errors.NoNodeError(path=request.path))
+            return Response(stat=Stat(*value))
+        case GetData():
+            data, stat = value
+            return Response(data=data, stat=Stat(*stat))
+        case GetChildren():
+            children, stat = value
+            return Response(children=children, stat=Stat(*stat))
+        case Multi():
+            return _to_multi_response(request, value)
+
+
+def _to_multi_response(request: Multi, values: Sequence[Any]) -> Response:
+    results = []
+    for op, value in zip(request.ops, values, strict=True):
+        if isinstance(value, Exception):
+            results.append(Response(_to_error(value, op.path)))
+        elif isinstance(op, SetData):
+            results.append(Response(stat=Stat(*value)))
+        else:
+            results.append(Response(path=value if isinstance(op, Create) else op.path))
+    failed = [r.error for r in results if r.error and not isinstance(r.error, errors.RolledBackError)]
+    return Response(failed[0] if failed else None, results=results)
+
+
+_ERRORS: list[tuple[type[Exception], type[errors.ZooKeeperError]]] = [
+    (kazoo_errors.NoNodeError, errors.NoNodeError),
+    (kazoo_errors.NodeExistsError, errors.NodeExistsError),
+    (kazoo_errors.BadVersionError, errors.BadVersionError),
+    (kazoo_errors.NotEmptyError, errors.NotEmptyError),
+    (kazoo_errors.NoAuthError, errors.NoAuthError),
+    (kazoo_errors.RolledBackError, errors.RolledBackError),
+    (kazoo_errors.RuntimeInconsistency, errors.RolledBackError),
+    (kazoo_errors.ConnectionLoss, errors.ConnectionLossError),
+    (kazoo_errors.ConnectionClosedError, errors.ConnectionLossError),  # before its base class SessionExpiredError
+    (kazoo_errors.SessionMovedError, errors.ConnectionLossError),
+    (kazoo_errors.SessionExpiredError, errors.SessionExpiredError),
+]
+
+
+def _to_error(exception: Exception, path: str) -> errors.ZooKeeperError:
+    for kazoo_type, our_type in _ERRORS:
+        if isinstance(exception, kazoo_type):
+            return our_type(path=path)
+    return errors.ZooKeeperError(f"{type(exception).__name__} {exception} for {path}".replace("  ", " "), path)
+
+
+class _SetWatches:
+    """ZooKeeper's request to watch again: reports at once each path that changed after `relative_zxid`."""
+
+    type = 101
+    deserialize = staticmethod(lambda buffer, offset: True)
+
+    def __init__(self, relative_zxid: int) -> None:
+        self.relative_zxid = relative_zxid
+        self.data_paths: list[str] = []
+        self.exist_paths: list[str] = []
+        self.child_paths: list[str] = []
+
+    def serialize(self) -> bytes:
+        out = bytearray(struct.pack("!q", self.relative_zxid))
+        for paths in (self.data_paths, self.exist_paths, self.child_paths):
+            out += struct.pack("!i", len(paths))
+            for path in paths:
+                out += wire.write_string(path)
+        return bytes(out)
+
+
+class _Watches:
+    """What must be watched again on the next connection of the same session.
+
+    kazoo's tables say what is watched, by full path, until the connection goes; from then on `_data` and `_child` keep
+    it. kazoo doesn't tell the watch on a node from the watch for a node to come, so `_absent` has the paths that were
+    last seen missing. All calls come on kazoo's connection thread.
+    """
+
+    def __init__(self, kazoo: KazooClient) -> None:
+        self._kazoo = kazoo
+        self._data: dict[str, set[Any]] = {}
+        self._child: dict[str, set[Any]] = {}
+        self._absent: set[str] = set()
+
+    def saw(self, path: str, exists: bool) -> None:
+        """A watched read of the node at this full path was answered."""
+        if exists:
+            self._absent.discard(path)
+        else:
+            self._absent.add(path)
+
+    def remember(self) -> None:
+        """The connection is lost; kazoo is about to clear its tables."""
+        self._data = dict(self._kazoo._data_watchers)
+        self._child = dict(self._kazoo._child_watchers)
+
+    def forget(self) -> None:
+        """The session is over, and its watches with it."""
+        self._data, self._child, self._absent = {}, {}, set()
+
+    def set_again(self) -> None:
+        """Connected again: before anything else is sent, ask for the watches and for what was missed."""
+        self._kazoo._data_watchers.update(self._data)
+        self._kazoo._child_watchers.update(self._child)
+        for request in self._requests():
+            self._kazoo._queue.appendleft((request, None))
+            self._kazoo._connection._write_sock.send(b"\0")
+
+    def _requests(self) -> Iterator[_SetWatches]:
+        request, size = _SetWatches(self._kazoo.last_zxid), 0
+        watches = [(kind, path) for kind, paths in self._by_kind().items() for path in paths]
+        for kind, path in watches:
+            if size + len(path) > _SET_WATCHES_MAX_BYTES:
+                yield request
+                request, size = _SetWatches(self._kazoo.last_zxid), 0
+            getattr(request, kind).append(path)
+            size += len(path) + 4
+        if size:
+            yield request
+
+    def _by_kind(self) -> dict[str, list[str]]:
+        return {
+            "data_paths": [path for path in self._data if path not in self._absent],
+            "exist_paths": [path for path in self._data if path in self._absent],
+            "child_paths": list(self._child),
+        }
