@@ -25,7 +25,7 @@ class Errors(Enum):
     retriable: bool
     refresh_metadata: bool
 
-    def __new__(cls, code: int, exception: str, message: str, flags: int = 0) -> Errors:
+    def __new__(cls, code: int, exception: str = "", message: str = "", flags: int = 0) -> Errors:
         error = object.__new__(cls)
         error._value_ = code
         error.code = code
