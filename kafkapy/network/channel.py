@@ -14,7 +14,8 @@ from kafkapy.network.request import Request, RequestContext
 from kafkapy.network.transport import Part, PlaintextTransport
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.header import RequestHeader, encode_response_parts
-from kafkapy.protocol.message import Message, SchemaError
+from kafkapy.protocol.message import Message
+from kafkapy.protocol.wire import SchemaError
 
 if TYPE_CHECKING:
     from kafkapy.network.socket_server import SocketServer
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("kafkapy.network.SocketServer")
 
 _SIZE = Struct(">i")
+_API_KEYS: dict[int, ApiKey] = {key.value: key for key in ApiKey}
 
 SHARED_BUFFER_SIZE = 1 << 20
 """All connections read into one buffer of this size: the request is handled before the next read, so it may be shared."""
@@ -133,7 +135,7 @@ class KafkaChannel(Protocol):
     def _handle_frame(self, frame: memoryview) -> None:
         try:
             header, position = RequestHeader.decode(frame)
-            api_key = ApiKey.for_id(header.api_key)
+            api_key = _API_KEYS.get(header.api_key)
             version = header.api_version
             if api_key is None or not self._server.is_enabled(api_key):
                 return self.close(f"request with unknown api key {header.api_key}")

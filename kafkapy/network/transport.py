@@ -63,7 +63,7 @@ class PlaintextTransport(tcp.Server):
 
     # ------------------------------------------------------------------------------------------------ reading
 
-    def doRead(self) -> Failure | Exception | None:  # noqa: N802 (Twisted's name)
+    def doRead(self) -> Any:  # noqa: N802 (Twisted's name)
         channel: BufferedReceiver = self.protocol
         if channel.muted:
             # Lazy mute: most requests are answered before more bytes arrive, so the reactor is only told now.
@@ -103,7 +103,7 @@ class PlaintextTransport(tcp.Server):
             elif self._queue:
                 self.startWriting()
 
-    def doWrite(self) -> Failure | Exception | None:  # noqa: N802 (Twisted's name)
+    def doWrite(self) -> Any:  # noqa: N802 (Twisted's name)
         result = self._flush()
         if result is not None:
             return result
@@ -204,7 +204,7 @@ class PlaintextTransport(tcp.Server):
     def connectionLost(self, reason: Failure) -> None:  # noqa: N802 (Twisted's name)
         self._queue.clear()
         self.queued_bytes = 0
-        super().connectionLost(reason)  # type: ignore[no-untyped-call]
+        super().connectionLost(reason)
 
 
 class PlaintextPort(tcp.Port):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.log.log import AppendOrigin, FetchIsolation
+from kafkapy.log.log_types import AppendOrigin, FetchIsolation
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.server.delayed_produce import PendingAppend
 from kafkapy.server.metadata_cache import MetadataCache

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from kafkapy.log.log import FetchIsolation, LogOffsetMetadata
+from kafkapy.log.log_types import FetchIsolation, LogOffsetMetadata
 from kafkapy.protocol.errors import KafkaError
 from kafkapy.server.purgatory import DelayedOperation
 
@@ -49,7 +49,7 @@ class DelayedFetch(DelayedOperation):
             end = log.end_offset_metadata(isolation)
             if end.message_offset == start.message_offset:
                 continue
-            if end.message_offset < start.message_offset or end.on_older_segment(start) or start.on_older_segment(end):
+            if end.message_offset < start.message_offset or not end.on_same_segment(start):
                 return self.force_complete()  # B
             accumulated += min(end.position_diff(start), fetch.max_bytes)
             if accumulated >= self._min_bytes:

@@ -56,7 +56,7 @@ class CachedPartition(FetchPartition):
         if self.local_log_start_offset != data.log_start_offset:
             must = True
             self.local_log_start_offset = data.log_start_offset
-        if data.preferred_read_replica != -1 or data.diverging_epoch.epoch >= 0:
+        if data.preferred_read_replica != -1 or data.diverging_epoch is not None:
             must = True
         if data.error_code != 0:
             # Told again next time even if nothing else changes: the client must see that the error is gone.

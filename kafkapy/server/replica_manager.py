@@ -9,7 +9,8 @@ from kafkapy.cluster.partition import Partition
 from kafkapy.common.scheduler import Scheduler
 from kafkapy.common.time import Time
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.log.log import AppendOrigin, FetchDataInfo, FetchIsolation, Log, LogAppendInfo, LogOffsetMetadata
+from kafkapy.log.log import Log
+from kafkapy.log.log_types import AppendOrigin, FetchDataInfo, FetchIsolation, LogAppendInfo, LogOffsetMetadata
 from kafkapy.log.log_manager import LogManager
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record.file_records import FileRecords

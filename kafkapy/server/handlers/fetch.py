@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
-from kafkapy.log.log import FetchIsolation
+from kafkapy.log.log_types import FetchIsolation
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse

@@ -1,0 +1,77 @@
+"""Who this broker is: the cluster's id, its own id, and the `meta.properties` that hold them to its directories."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Sequence
+
+from kafkapy.common import uuid
+from kafkapy.log.checkpoints import BrokerMetadata, BrokerMetadataCheckpoint, MalformedFileError
+from kafkapy.zk.kafka_zk_client import KafkaZkClient
+
+log = logging.getLogger("kafkapy.server.KafkaServer")
+
+
+class InconsistentBrokerError(Exception):
+    """The directories belong to another broker or cluster; the message says which and what to do."""
+
+
+def cluster_id(zk_client: KafkaZkClient, directories: Sequence[str]) -> str:
+    """The cluster's id, made by the first broker; `InconsistentBrokerError` if the directories belong to another cluster."""
+    actual = zk_client.get_or_create_cluster_id(uuid.to_string(uuid.random_uuid()))
+    for directory, metadata in _read(directories).items():
+        if metadata.cluster_id is not None and metadata.cluster_id != actual:
+            raise InconsistentBrokerError(
+                f"The Cluster ID {actual} doesn't match stored clusterId {metadata.cluster_id} in {directory}/meta.properties. "
+                f"The broker is trying to join the wrong cluster. Configured zookeeper.connect may be wrong."
+            )
+    return actual
+
+
+def broker_id(configured: int, generation_enabled: bool, generate: Callable[[], int], directories: Sequence[str]) -> int:
+    """The configured id, else the stored one, else a new one; `InconsistentBrokerError` if they contradict each other."""
+    stored = {metadata.broker_id for metadata in _read(directories).values() if metadata.broker_id is not None}
+    if len(stored) > 1:
+        raise InconsistentBrokerError(
+            f"Failed to match broker.id across log.dirs. This could happen if multiple brokers shared a log directory "
+            f"(log.dirs) or partial data was manually copied from another broker. Found {sorted(stored)}"
+        )
+    known = next(iter(stored), None)
+    if configured >= 0:
+        if known is not None and known != configured:
+            raise InconsistentBrokerError(
+                f"Configured broker.id {configured} doesn't match stored broker.id {known} in meta.properties. If you moved "
+                f"your data, make sure your configured broker.id matches. If you intend to create a new broker, you should "
+                f"remove all data in your data directories (log.dirs)."
+            )
+        return configured
+    if known is not None:
+        return known
+    if not generation_enabled:
+        raise InconsistentBrokerError("broker.id is not set and broker.id.generation.enable is false: set broker.id")
+    return generate()
+
+
+def write_meta_properties(directories: Sequence[str], broker: int, cluster: str) -> None:
+    """Make every directory say whose it is (only those that don't say so yet are written)."""
+    wanted = BrokerMetadata(broker, cluster)
+    for directory in directories:
+        checkpoint = BrokerMetadataCheckpoint(directory)
+        found = checkpoint.read()
+        if found is None or (found.broker_id, found.cluster_id) != (broker, cluster):
+            checkpoint.write(wanted)
+
+
+def _read(directories: Sequence[str]) -> dict[str, BrokerMetadata]:
+    found: dict[str, BrokerMetadata] = {}
+    for directory in directories:
+        if not os.path.isdir(directory):
+            continue
+        try:
+            metadata = BrokerMetadataCheckpoint(directory).read()
+        except MalformedFileError as error:
+            raise InconsistentBrokerError(str(error)) from error
+        if metadata is not None:
+            found[directory] = metadata
+    return found

@@ -1,0 +1,126 @@
+"""kafka-server-start: run one broker until it is told to stop (Kafka's `kafka.Kafka`)."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+USAGE = "USAGE: kafka-server-start.sh [-daemon] server.properties [--override property=value]*"
+
+log = logging.getLogger("kafkapy.server.KafkaServer")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if not arguments:
+        print(USAGE, file=sys.stderr)
+        return 1
+    if arguments[0] in ("--version", "--help"):
+        return _information(arguments[0])
+    if arguments[0] == "-daemon":
+        return _start_daemon(arguments[1:])
+    from kafkapy.common.config_def import ConfigException
+    from kafkapy.common.logging_setup import setup_logging
+    from kafkapy.server.kafka_config import KafkaConfig
+
+    try:
+        properties = _properties(arguments)
+        setup_logging()
+        config = KafkaConfig.from_properties(properties)
+    except (ConfigException, OSError, ValueError) as error:
+        print(f"{_sentence(error)}", file=sys.stderr)
+        return 1
+    return _run(config)
+
+
+def _information(option: str) -> int:
+    if option == "--help":
+        print(USAGE)
+        return 0
+    from importlib.metadata import version
+
+    print(f"kafkapy {version('kafkapy')} (Apache Kafka 3.9.1 protocol)")
+    return 0
+
+
+def _sentence(error: BaseException) -> str:
+    if isinstance(error, FileNotFoundError):
+        return f"{error.filename}: no such file. Give the path of a server.properties file, e.g. config/server.properties."
+    return str(error)
+
+
+def _properties(arguments: list[str]) -> dict[str, str]:
+    """The file's properties with the `--override`s over them; `ValueError` says what is wrong with the arguments."""
+    from kafkapy.common.properties import load_file
+
+    properties = load_file(arguments[0])
+    rest = arguments[1:]
+    while rest:
+        option = rest.pop(0)
+        if option.startswith("--override="):
+            value = option.removeprefix("--override=")
+        elif option == "--override" and rest:
+            value = rest.pop(0)
+        else:
+            raise ValueError(f"Found non argument parameters: {option}\n{USAGE}")
+        key, separator, text = value.partition("=")
+        if not separator or not key:
+            raise ValueError(f"--override {value}: property=value is expected")
+        properties[key.strip()] = text.strip()
+    return properties
+
+
+def _start_daemon(arguments: list[str]) -> int:
+    """Start the broker in a session of its own, its output in the log directory (`kafkaServer.out`)."""
+    from kafkapy.common.logging_setup import default_log_dir
+
+    directory = default_log_dir()
+    os.makedirs(directory, exist_ok=True)
+    command = [sys.executable, "-m", "kafkapy.tools.kafka_server_start", *arguments]
+    environment = dict(os.environ, KAFKAPY_DAEMON="1")
+    with open(os.path.join(directory, "kafkaServer.out"), "ab") as out:
+        subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True, env=environment
+        )
+    return 0
+
+
+def _run(config: Any) -> int:
+    from twisted.internet import reactor as _reactor
+    from twisted.internet.defer import Deferred
+
+    from kafkapy.network.socket_server import ListenError
+    from kafkapy.server.broker_identity import InconsistentBrokerError
+    from kafkapy.server.kafka_server import KafkaServer
+
+    reactor: Any = _reactor
+    server = KafkaServer(config, reactor)
+    status = 0
+
+    async def start() -> None:
+        nonlocal status
+        try:
+            await server.startup()
+        except (ListenError, InconsistentBrokerError) as error:
+            log.error("%s", error)
+            status = 1
+        except Exception as error:
+            expected = type(error).__module__.startswith("kafkapy.")
+            log.error("Exiting Kafka: %s", error, exc_info=None if expected else error)
+            status = 1
+        if status:
+            reactor.stop()
+
+    reactor.callWhenRunning(lambda: Deferred.fromCoroutine(start()))
+    reactor.addSystemEventTrigger("before", "shutdown", lambda: Deferred.fromCoroutine(server.shutdown()))
+    reactor.run()
+    logging.shutdown()
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

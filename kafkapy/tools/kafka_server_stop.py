@@ -1,0 +1,42 @@
+"""kafka-server-stop: ask the brokers of this user on this machine to stop (SIGTERM), as Kafka's script does."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+SERVER = ("-m", "kafkapy.tools.kafka_server_start")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    found = list(broker_processes())
+    if not found:
+        print("No kafka server to stop", file=sys.stderr)
+        return 1
+    for pid in found:
+        os.kill(pid, signal.SIGTERM)
+    return 0
+
+
+def broker_processes() -> Iterator[int]:
+    """Process ids of brokers that belong to the caller."""
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        try:
+            if entry.stat().st_uid != os.getuid():
+                continue
+            arguments = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
+        except OSError:
+            continue
+        if any(tuple(arguments[i : i + 2]) == SERVER for i in range(len(arguments) - 1)):
+            yield int(entry.name)
+        elif any(Path(argument).name == "kafka-server-start" for argument in arguments[:3]):
+            yield int(entry.name)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
