@@ -61,7 +61,7 @@ def setup_logging(config_file: str | Path | None = None, log_dir: str | Path | N
 
 
 def default_log_dir() -> Path:
-    """$LOG_DIR as in Kafka's start scripts, else `logs` beside a clone's `bin`, else `logs` in the working directory."""
+    """$LOG_DIR as in Kafka's scripts, else `logs` beside a clone's `bin`, else `logs` in the working directory."""
     if os.environ.get("LOG_DIR"):
         return Path(os.environ["LOG_DIR"])
     clone = Path(__file__).resolve().parents[2]

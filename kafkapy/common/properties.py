@@ -20,7 +20,7 @@ def load_file(path: str | Path) -> dict[str, str]:
 
 
 def load(text: str) -> dict[str, str]:
-    """Keys and values. A key ends at the first `=`, `:` or blank; `\\` escapes and continues lines; the last one wins."""
+    """Keys and values. A key ends at the first `=`, `:` or blank; `\\` escapes and continues; the last one wins."""
     properties = {}
     for line in _logical_lines(text):
         key, value = _split(line)

@@ -1,7 +1,7 @@
 """Broker configs that change while the broker runs (KIP-226; Kafka's `DynamicBrokerConfig`).
 
-They are kept in ZooKeeper for one broker (/config/brokers/<id>) or for all (/config/brokers/<default>). What holds is the
-first that is set of: this broker's, all brokers', the properties file, the default.
+They are kept in ZooKeeper for one broker (/config/brokers/<id>) or for all (/config/brokers/<default>). What holds is
+the first that is set of: this broker's, all brokers', the properties file, the default.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class BrokerReconfigurable(Protocol):
 class DynamicBrokerConfig:
     """Puts dynamic configs over those of the properties file, and tells the parts of the broker that they concern.
 
-    Invariant: `config` has the values of `static` with `dynamic_default` and `dynamic_broker` over it. Lives on the reactor
-    thread; nothing here blocks.
+    Invariant: `config` has the values of `static` with `dynamic_default` and `dynamic_broker` over it. Lives on the
+    reactor thread; nothing here blocks.
     """
 
     def __init__(self, config: KafkaConfig) -> None:
@@ -55,6 +55,7 @@ class DynamicBrokerConfig:
         self.dynamic_default: dict[str, str] = {}
         self.dynamic_broker: dict[str, str] = {}
         self._reconfigurables: list[BrokerReconfigurable] = []
+        self._starting = False
 
     def add_reconfigurable(self, reconfigurable: BrokerReconfigurable) -> None:
         """Tell `reconfigurable` of changes from now on. `ValueError` if it names a config that cannot change."""
@@ -63,9 +64,14 @@ class DynamicBrokerConfig:
         self._reconfigurables.append(reconfigurable)
 
     def initialize(self, default_properties: Mapping[str, str], broker_properties: Mapping[str, str]) -> None:
-        """Take what ZooKeeper has of <default> and of this broker, before the parts of the broker are built."""
+        """Take what ZooKeeper has of <default> and of this broker, before the parts of the broker are built.
+
+        What a running broker may not do in one step (treble its threads) it may have done in several before it restarted.
+        """
+        self._starting = True
         self.update_default_config(default_properties)
         self.update_broker_config(broker_properties)
+        self._starting = False
 
     def update_broker_config(self, persistent: Mapping[str, str]) -> None:
         """ZooKeeper has `persistent` for this broker. What cannot be applied is logged, and the old values stay."""
@@ -75,7 +81,8 @@ class DynamicBrokerConfig:
             self._update_current_config()
         except ConfigException as error:
             self.dynamic_broker = before
-            log.error("Per-broker configs of %s could not be applied: %s: %s", self.config.broker_id, error, [*persistent])
+            names = ", ".join(persistent)
+            log.error("Per-broker configs of %s could not be applied: %s: %s", self.config.broker_id, names, error)
 
     def update_default_config(self, persistent: Mapping[str, str]) -> None:
         """ZooKeeper has `persistent` for all brokers. What cannot be applied is logged, and the old values stay."""
@@ -85,7 +92,7 @@ class DynamicBrokerConfig:
             self._update_current_config()
         except ConfigException as error:
             self.dynamic_default = before
-            log.error("Cluster default configs could not be applied: %s: %s", error, [*persistent])
+            log.error("Cluster default configs could not be applied: %s: %s", ", ".join(persistent), error)
 
     def validate(self, properties: Mapping[str, str], per_broker: bool) -> None:
         """`ConfigException` if `properties` could not be the dynamic configs of this broker, or of all."""
@@ -114,7 +121,11 @@ class DynamicBrokerConfig:
         """What of ZooKeeper's configs can be used; the rest (of another version, or written by hand) is logged."""
         properties = dict(persistent)
         self._remove_invalid(properties, per_broker)
-        _remove(properties, rules.non_dynamic_names(properties), "Non-dynamic configs configured in ZooKeeper will be ignored")
+        _remove(
+            properties,
+            rules.non_dynamic_names(properties),
+            "Non-dynamic configs configured in ZooKeeper will be ignored",
+        )
         _remove(
             properties,
             rules.unprefixed_security_names(properties),
@@ -161,7 +172,8 @@ class DynamicBrokerConfig:
             return []
         concerned = [r for r in self._reconfigurables if r.reconfigurable_configs & changed]
         try:
-            rules.validate_change(self.config, new)
+            if not self._starting:
+                rules.validate_change(self.config, new)
             for reconfigurable in concerned:
                 reconfigurable.validate_reconfiguration(new)
         except ConfigException as error:

@@ -56,7 +56,10 @@ _LISTENER_MECHANISM_CONFIGS: Final = (
 _DYNAMIC_PASSWORDS: Final = tuple(
     name for name in DYNAMIC_CONFIGS if KafkaConfig.definition[name].type is ConfigType.PASSWORD
 )
-_THREAD_POOLS: Final = ("num.io.threads", "num.replica.fetchers", "num.recovery.threads.per.data.dir", "background.threads")
+_THREAD_POOLS: Final = (
+    *("num.io.threads", "num.replica.fetchers", "num.recovery.threads.per.data.dir", "background.threads"),
+    "log.cleaner.threads",
+)
 _LISTENER = re.compile(r"listener\.name\.[^.]*\.(.*)")
 
 _SYNONYMS: Final = {
@@ -163,7 +166,7 @@ def _value(config: KafkaConfig, listener: str | None, name: str) -> Any:
 
 
 def _validate_thread_counts(current: KafkaConfig, new: KafkaConfig) -> None:
-    counts = [(name, current.get(name), new.get(name)) for name in (*_THREAD_POOLS, "log.cleaner.threads")]
+    counts = [(name, current.get(name), new.get(name)) for name in _THREAD_POOLS]
     for listener in {e.listener_name for e in new.listeners} & {e.listener_name for e in current.listeners}:
         name = "num.network.threads"
         counts.append((name, current.listener_value(listener, name), new.listener_value(listener, name)))
