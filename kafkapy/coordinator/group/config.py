@@ -1,0 +1,37 @@
+"""What the group coordinator can be told; the server fills it from the broker's configuration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class GroupConfig:
+    """Limits of groups and their members (Kafka's `GroupConfig` of the classic coordinator). Times in ms."""
+
+    min_session_timeout_ms: int = 6_000
+    """group.min.session.timeout.ms"""
+    max_session_timeout_ms: int = 1_800_000
+    """group.max.session.timeout.ms"""
+    max_size: int = 2**31 - 1
+    """group.max.size"""
+    initial_rebalance_delay_ms: int = 3_000
+    """group.initial.rebalance.delay.ms"""
+
+
+@dataclass(frozen=True)
+class OffsetConfig:
+    """Committed offsets and the topic they are kept in (Kafka's `OffsetConfig`). Times in ms, sizes in bytes."""
+
+    max_metadata_size: int = 4096
+    """offset.metadata.max.bytes: counted, as Java does, in UTF-16 code units"""
+    retention_ms: int = 7 * 24 * 60 * 60 * 1000
+    """offsets.retention.minutes"""
+    retention_check_interval_ms: int = 600_000
+    """offsets.retention.check.interval.ms"""
+    topic_num_partitions: int = 50
+    """offsets.topic.num.partitions"""
+    compression_codec: int = 0
+    """offsets.topic.compression.codec: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd"""
+    commit_timeout_ms: int = 5_000
+    """offsets.commit.timeout.ms"""

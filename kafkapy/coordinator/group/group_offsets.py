@@ -1,0 +1,174 @@
+"""The offsets of one group: committed, on their way into the log, and held back by open transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import NamedTuple
+
+from kafkapy.common.topic_partition import TopicPartition
+
+NO_LEADER_EPOCH = -1
+NO_TIMESTAMP = -1
+
+
+class OffsetAndMetadata(NamedTuple):
+    """What a consumer committed for a partition. Timestamps: ms since the epoch."""
+
+    offset: int
+    leader_epoch: int
+    """-1: not told"""
+    metadata: str
+    commit_timestamp: int
+    expire_timestamp: int = NO_TIMESTAMP
+    """-1: by the broker's retention; else the time until which an old client (OffsetCommit v2-4) wants it kept"""
+
+
+class CommittedOffset(NamedTuple):
+    """An offset with the position of its record: of two commits the one further on in the log holds.
+
+    `base_offset` is that of the record's batch, which is all an append tells.
+    """
+
+    base_offset: int
+    value: OffsetAndMetadata
+
+
+Offsets = dict[TopicPartition, OffsetAndMetadata]
+
+
+class GroupOffsets:
+    """Invariants:
+    - `committed` holds only offsets whose record is committed in the log (and, if transactional, whose marker is).
+    - A commit enters `_pending` (or `_transactional`) before its append and leaves when that is done, whatever came of
+      it, unless a younger commit for the partition has taken its place.
+    - `_transactional` has no producer without offsets; a None position is an append not yet done.
+    """
+
+    __slots__ = ("_pending", "_transactional", "committed")
+
+    def __init__(self) -> None:
+        self.committed: dict[TopicPartition, CommittedOffset] = {}
+        self._pending: Offsets = {}
+        self._transactional: dict[int, dict[TopicPartition, tuple[int | None, OffsetAndMetadata]]] = {}
+
+    def __bool__(self) -> bool:
+        """Is there any offset, committed or pending?"""
+        return bool(self.committed or self._pending or self._transactional)
+
+    def get(self, partition: TopicPartition) -> OffsetAndMetadata | None:
+        found = self.committed.get(partition)
+        return None if found is None else found.value
+
+    def is_pending(self, partition: TopicPartition) -> bool:
+        """Could the partition's offset change without another request (KIP-447)? Costs O(open transactions)."""
+        return partition in self._pending or any(partition in offsets for offsets in self._transactional.values())
+
+    # ------------------------------------------------------------------------------------------------ commits
+
+    def prepare(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+        self._pending.update(offsets)
+
+    def complete(self, partition: TopicPartition, value: OffsetAndMetadata, base_offset: int) -> None:
+        """The record is committed. Nothing remains to be done if the partition's topic was deleted meanwhile."""
+        pending = self._pending.get(partition)
+        if pending is None:
+            return
+        self._put_if_newer(partition, CommittedOffset(base_offset, value))
+        if pending == value:
+            del self._pending[partition]
+
+    def fail(self, partition: TopicPartition, value: OffsetAndMetadata) -> None:
+        """The record did not get into the log."""
+        if self._pending.get(partition) == value:
+            del self._pending[partition]
+
+    def _put_if_newer(self, partition: TopicPartition, offset: CommittedOffset) -> None:
+        current = self.committed.get(partition)
+        if current is None or current.base_offset < offset.base_offset:
+            self.committed[partition] = offset
+
+    # ------------------------------------------------------------------------------------------------ transactions
+
+    @property
+    def producers(self) -> Collection[int]:
+        """The producers that have offsets in an open transaction."""
+        return self._transactional.keys()
+
+    def prepare_transactional(self, producer_id: int, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+        pending = self._transactional.setdefault(producer_id, {})
+        pending.update((partition, (None, value)) for partition, value in offsets.items())
+
+    def append_transactional(
+        self, producer_id: int, partition: TopicPartition, value: OffsetAndMetadata, base_offset: int
+    ) -> None:
+        """The record is in the log; it holds once the transaction is committed."""
+        pending = self._transactional.get(producer_id, {})
+        if partition in pending and pending[partition][1] == value:
+            pending[partition] = (base_offset, value)
+
+    def fail_transactional(self, producer_id: int, partition: TopicPartition) -> None:
+        """The record did not get into the log."""
+        pending = self._transactional.get(producer_id)
+        if pending is not None:
+            pending.pop(partition, None)
+            if not pending:
+                del self._transactional[producer_id]
+
+    def complete_transaction(self, producer_id: int, commit: bool) -> None:
+        """The producer's marker is in the log: its offsets hold, or are forgotten."""
+        pending = self._transactional.pop(producer_id, {})
+        if commit:
+            for partition, (base_offset, value) in pending.items():
+                if base_offset is not None:
+                    self._put_if_newer(partition, CommittedOffset(base_offset, value))
+
+    def load(
+        self,
+        committed: Mapping[TopicPartition, CommittedOffset],
+        transactional: Mapping[int, Mapping[TopicPartition, CommittedOffset]],
+    ) -> None:
+        """Take over what was read from the log."""
+        self.committed.update(committed)
+        for producer_id, offsets in transactional.items():
+            pending = self._transactional.setdefault(producer_id, {})
+            pending.update((partition, (offset.base_offset, offset.value)) for partition, offset in offsets.items())
+
+    # ------------------------------------------------------------------------------------------------ removal
+
+    def remove(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
+        """Forget all there is about the partitions; those that had a committed offset."""
+        removed = []
+        for partition in partitions:
+            self._pending.pop(partition, None)
+            for producer_id in list(self._transactional):
+                self.fail_transactional(producer_id, partition)
+            if self.committed.pop(partition, None) is not None:
+                removed.append(partition)
+        return removed
+
+    def remove_all(self) -> list[TopicPartition]:
+        return self.remove(list(self.committed))
+
+    def remove_expired(
+        self,
+        now: int,
+        retention_ms: int,
+        base_timestamp: Callable[[OffsetAndMetadata], int],
+        subscribed_topics: Collection[str] = (),
+    ) -> list[TopicPartition]:
+        """Forget the offsets whose time is over: `retention_ms` after their base timestamp, or at their own expire
+        timestamp. Pending ones and those of subscribed topics stay."""
+        expired = [
+            partition
+            for partition, (_, value) in self.committed.items()
+            if (
+                now - base_timestamp(value) >= retention_ms
+                if value.expire_timestamp == NO_TIMESTAMP
+                else now >= value.expire_timestamp
+            )
+            and partition.topic not in subscribed_topics
+            and partition not in self._pending
+        ]
+        for partition in expired:
+            del self.committed[partition]
+        return expired

@@ -1,0 +1,156 @@
+"""The records of `__consumer_offsets`: keys and values in Kafka's format.
+
+A key or value is its version (int16) and then the fields of that version. The version of a key also tells its kind:
+0 and 1 an offset, 2 a group; 3 and above belong to the coordinator of newer clusters and are left alone here.
+A record without value (a tombstone) takes back what its key named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from struct import Struct
+from typing import NamedTuple
+
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.coordinator.group.group_metadata import GroupMetadata
+from kafkapy.coordinator.group.group_offsets import OffsetAndMetadata
+from kafkapy.coordinator.group.member_metadata import MemberMetadata
+from kafkapy.protocol.message import Message
+from kafkapy.protocol.records.group_metadata import GroupMetadataKey, GroupMetadataValue
+from kafkapy.protocol.records.offset_commit import OffsetCommitKey, OffsetCommitValue
+from kafkapy.protocol.wire import SchemaError
+
+OFFSET_KEY_VERSION = 1
+GROUP_KEY_VERSION = 2
+
+# What Kafka writes at inter.broker.protocol.version 2.1 and above: the newest versions that are not flexible.
+OFFSET_VALUE_VERSION = 3
+OFFSET_VALUE_VERSION_WITH_EXPIRATION = 1
+GROUP_VALUE_VERSION = 3
+
+_VERSION = Struct(">h")
+
+
+class OffsetKey(NamedTuple):
+    group_id: str
+    partition: TopicPartition
+
+
+class GroupKey(NamedTuple):
+    group_id: str
+
+
+class UnknownKey(NamedTuple):
+    version: int
+
+
+# ---------------------------------------------------------------------------------------------------- writing
+
+
+def offset_key(group_id: str, partition: TopicPartition) -> bytes:
+    key = OffsetCommitKey(group=group_id, topic=partition.topic, partition=partition.partition)
+    return _versioned(key, OFFSET_KEY_VERSION)
+
+
+def offset_value(offset: OffsetAndMetadata) -> bytes:
+    """Version 3, or 1 where an old client set a time to expire, which later versions cannot say."""
+    value = OffsetCommitValue(*offset)
+    explicit = offset.expire_timestamp != -1
+    return _versioned(value, OFFSET_VALUE_VERSION_WITH_EXPIRATION if explicit else OFFSET_VALUE_VERSION)
+
+
+def group_key(group_id: str) -> bytes:
+    return _versioned(GroupMetadataKey(group=group_id), GROUP_KEY_VERSION)
+
+
+def group_value(group: GroupMetadata, assignment: Mapping[str, bytes]) -> bytes:
+    """The group's current generation with this assignment, one entry for each member."""
+    return _versioned(
+        GroupMetadataValue(
+            protocol_type=group.protocol_type or "",
+            generation=group.generation_id,
+            protocol=group.protocol_name,
+            leader=group.leader_id,
+            current_state_timestamp=group.state_timestamp,
+            members=[
+                GroupMetadataValue.MemberMetadata(
+                    member_id=member.member_id,
+                    group_instance_id=member.group_instance_id,
+                    client_id=member.client_id,
+                    client_host=member.client_host,
+                    rebalance_timeout=member.rebalance_timeout_ms,
+                    session_timeout=member.session_timeout_ms,
+                    subscription=member.metadata(group.protocol_name or ""),
+                    assignment=assignment[member.member_id],
+                )
+                for member in group.members.values()
+            ],
+        ),
+        GROUP_VALUE_VERSION,
+    )
+
+
+def _versioned(message: Message, version: int) -> bytes:
+    return _VERSION.pack(version) + message.encode(version)
+
+
+# ---------------------------------------------------------------------------------------------------- reading
+
+
+def read_key(data: bytes) -> OffsetKey | GroupKey | UnknownKey:
+    """`SchemaError` if the key is not what its version says."""
+    version = _read_version(data)
+    if version in (0, OFFSET_KEY_VERSION):
+        offset = OffsetCommitKey.decode(data, version, _VERSION.size)
+        return OffsetKey(offset.group, TopicPartition(offset.topic, offset.partition))
+    if version == GROUP_KEY_VERSION:
+        return GroupKey(GroupMetadataKey.decode(data, version, _VERSION.size).group)
+    return UnknownKey(version)
+
+
+def read_offset_value(data: bytes) -> OffsetAndMetadata:
+    """`SchemaError` for an unknown version or bytes that are not what it says."""
+    version = _read_version(data)
+    if not 0 <= version <= 4:
+        raise SchemaError(f"Unknown offset message version: {version}")
+    value = OffsetCommitValue.decode(data, version, _VERSION.size)
+    return OffsetAndMetadata(
+        value.offset, value.leader_epoch, value.metadata, value.commit_timestamp, value.expire_timestamp
+    )
+
+
+def read_group_value(group_id: str, data: bytes) -> GroupMetadata:
+    """`SchemaError` for an unknown version or bytes that are not what it says."""
+    version = _read_version(data)
+    if not 0 <= version <= 4:
+        raise SchemaError(f"Unknown group metadata message version: {version}")
+    value = GroupMetadataValue.decode(data, version, _VERSION.size)
+    return GroupMetadata.loaded(
+        group_id,
+        value.generation,
+        value.protocol_type,
+        value.protocol,
+        value.leader,
+        value.current_state_timestamp,
+        [
+            MemberMetadata(
+                member.member_id,
+                member.group_instance_id,
+                member.client_id,
+                member.client_host,
+                member.session_timeout if version == 0 else member.rebalance_timeout,
+                member.session_timeout,
+                value.protocol_type,
+                [(value.protocol or "", member.subscription)],
+                member.assignment,
+            )
+            for member in value.members
+        ],
+    )
+
+
+def _read_version(data: bytes) -> int:
+    if len(data) < _VERSION.size:
+        raise SchemaError(f"{len(data)} bytes cannot hold a version")
+    version: int = _VERSION.unpack_from(data)[0]
+    return version
