@@ -90,7 +90,26 @@ class Message(Struct):
         pieces.append(b"".join(parts[start:]))
         return pieces
 
+    def to_version_prefixed_bytes(self, version: int) -> bytes:
+        """The version as an int16 and the message: the form of coordinator records and of what consumers tell each
+        other (Kafka's `MessageUtil`). Raises as `encode`."""
+        return struct.pack(">h", version) + self.encode(version)
+
+    @classmethod
+    def from_version_prefixed_bytes(cls, buffer: bytes | memoryview) -> Self:
+        """Reads that form. Raises as `decode`."""
+        return cls.decode(buffer, version_prefix(buffer), 2)
+
     @classmethod
     def _check_version(cls, version: int) -> None:
         if not cls.VERSIONS.includes(version):
             raise KafkaError(Errors.UNSUPPORTED_VERSION, f"{cls.__name__} has no version {version}")
+
+
+def version_prefix(buffer: bytes | memoryview) -> int:
+    """The int16 at the start of a version-prefixed message; SchemaError if there is none."""
+    try:
+        version: int = struct.unpack_from(">h", buffer)[0]
+    except struct.error as error:
+        raise SchemaError("no version: fewer than 2 bytes") from error
+    return version
