@@ -13,7 +13,7 @@ from twisted.python.failure import Failure
 from kafkapy.network.request import Request, RequestContext
 from kafkapy.network.transport import Part, PlaintextTransport
 from kafkapy.protocol.api_keys import ApiKey
-from kafkapy.protocol.header import RequestHeader, encode_response_parts
+from kafkapy.protocol.headers import RequestHeader, encode_response_parts
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.wire import SchemaError
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 log = logging.getLogger("kafkapy.network.SocketServer")
 
 _SIZE = Struct(">i")
-_API_KEYS: dict[int, ApiKey] = {key.value: key for key in ApiKey}
 
 SHARED_BUFFER_SIZE = 1 << 20
 """All connections read into one buffer of this size: the request is handled before the next read, so it may be shared."""
@@ -49,6 +48,7 @@ class KafkaChannel(Protocol):
         self._server = server
         self._handler = handler
         self._max_request_size = server.max_request_size
+        self._enabled = server.enabled_apis
         self.context = context
         self._pending: bytearray | None = None
         self._filled = 0
@@ -135,10 +135,10 @@ class KafkaChannel(Protocol):
     def _handle_frame(self, frame: memoryview) -> None:
         try:
             header, position = RequestHeader.decode(frame)
-            api_key = _API_KEYS.get(header.api_key)
+            api_key = header.api_key
             version = header.api_version
-            if api_key is None or not self._server.is_enabled(api_key):
-                return self.close(f"request with unknown api key {header.api_key}")
+            if api_key not in self._enabled:
+                return self.close(f"request with api key {api_key.name}, which is not served")
             if not api_key.min_version <= version <= api_key.max_version:
                 if api_key is not ApiKey.API_VERSIONS:
                     return self.close(f"{api_key.name} was asked for in version {version}, which is not supported")
@@ -148,7 +148,7 @@ class KafkaChannel(Protocol):
         except SchemaError as error:
             return self.close(f"malformed request: {error}")
         context = self.context
-        context.client_id = header.client_id or ""
+        context.client_id = header.client_id
         self._busy = True
         self._handling = True
         try:

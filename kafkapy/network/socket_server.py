@@ -50,7 +50,6 @@ class SocketServer:
     def __init__(
         self,
         reactor: Any,
-        handler: Callable[[Request], None],
         enabled_apis: Collection[ApiKey],
         max_request_size: int,
         limits: ConnectionLimits,
@@ -59,8 +58,8 @@ class SocketServer:
         self.reactor = reactor
         self.max_request_size = max_request_size
         self.limits = limits
-        self._handler = handler
-        self._enabled = frozenset(enabled_apis)
+        self.enabled_apis = frozenset(enabled_apis)
+        self._handler: Callable[[Request], None] | None = None
         self._exempt = frozenset(exempt_listeners)
         self._ports: dict[str, Any] = {}
         self._channels: set[KafkaChannel] = set()
@@ -71,17 +70,14 @@ class SocketServer:
 
     now = staticmethod(time.monotonic)
 
-    def is_enabled(self, api_key: ApiKey) -> bool:
-        return api_key in self._enabled
-
     @property
     def connection_count(self) -> int:
         return len(self._channels)
 
     # ------------------------------------------------------------------------------------------------ listeners
 
-    def listen(self, endpoint: EndPoint, backlog: int = 50, accept: bool = True) -> int:
-        """Bind one listener; the port it got. `ListenError` if the address is taken or unknown."""
+    def listen(self, endpoint: EndPoint, backlog: int = 50) -> int:
+        """Bind one listener, its door shut; the port it got. `ListenError` if the address is taken or unknown."""
         factory = _ChannelFactory(self, endpoint)
         port = PlaintextPort(endpoint.port, factory, backlog, endpoint.host or "", self.reactor)
         try:
@@ -91,8 +87,7 @@ class SocketServer:
                 f"Socket server failed to bind to {endpoint.host or '0.0.0.0'}:{endpoint.port}: {problem.socketError}. "
                 f"Another process may use the port; stop it or choose another port in 'listeners'."
             ) from problem
-        if not accept:
-            port.stopReading()
+        port.stopReading()
         self._ports[endpoint.listener_name] = port
         if self._idle_scan is None:
             self._idle_scan = self.reactor.callLater(IDLE_SCAN_SECONDS, self._close_idle)
@@ -103,8 +98,9 @@ class SocketServer:
         port: int = self._ports[listener_name].getHost().port
         return port
 
-    def start_accepting(self) -> None:
-        """Open the doors of the listeners that were bound with `accept=False`."""
+    def start_accepting(self, handler: Callable[[Request], None]) -> None:
+        """Open the doors of the listeners; `handler` gets every request."""
+        self._handler = handler
         for port in self._ports.values():
             port.startReading()
 
@@ -136,6 +132,7 @@ class SocketServer:
             endpoint.listener_name,
             endpoint.security_protocol,
         )
+        assert self._handler is not None
         return KafkaChannel(self, context, self._handler)
 
     def channel_opened(self, channel: KafkaChannel) -> None:

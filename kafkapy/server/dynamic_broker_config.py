@@ -66,7 +66,7 @@ class DynamicBrokerConfig:
     def initialize(self, default_properties: Mapping[str, str], broker_properties: Mapping[str, str]) -> None:
         """Take what ZooKeeper has of <default> and of this broker, before the parts of the broker are built.
 
-        What a running broker may not do in one step (treble its threads) it may have done in several before it restarted.
+        What a running broker may not do in one step (treble its threads) it may have done in several before a restart.
         """
         self._starting = True
         self.update_default_config(default_properties)

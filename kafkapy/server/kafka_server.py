@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
-import os
+import socket
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
@@ -21,7 +22,8 @@ from kafkapy.coordinator.group.config import GroupConfig, OffsetConfig
 from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
 from kafkapy.log.log_manager import LogManager
 from kafkapy.network.socket_server import ConnectionLimits, SocketServer
-from kafkapy.protocol.errors import Errors
+from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.protocol.message import Message
 from kafkapy.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest
 from kafkapy.protocol.messages.controlled_shutdown import ControlledShutdownRequest
 from kafkapy.server import broker_identity
@@ -41,13 +43,15 @@ from kafkapy.server.replica_manager import ReplicaManager
 from kafkapy.server.services import BrokerServices
 from kafkapy.server.timer import Timer
 from kafkapy.server.zk_admin_manager import ZkAdminManager
+from kafkapy.zk.errors import ZooKeeperError
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
+from kafkapy.zk.zk_data import BrokerInfo
 
 log = logging.getLogger("kafkapy.server.KafkaServer")
 
 R = TypeVar("R")
 
-_LOAD_TIMEOUT_S = 60
+OFFSETS_TOPIC = "__consumer_offsets"
 
 
 class KafkaServer:
@@ -84,18 +88,18 @@ class KafkaServer:
         zk_client = await self._in_thread(self._connect_zookeeper)
         self._undo.append(("ZooKeeper client", lambda: self._in_thread(zk_client.close)))
         cluster_id, broker_id = await self._in_thread(self._identify, zk_client)
-        dynamic_config = DynamicBrokerConfig(config, zk_client)
-        await self._in_thread(dynamic_config.initialize)
+        dynamic_config = DynamicBrokerConfig(config)
+        dynamic_config.initialize(*await self._in_thread(_dynamic_properties, zk_client, broker_id))
         log_manager = await self._in_thread(self._load_logs, zk_client)
         self._undo.append(("log manager", lambda: self._in_thread(log_manager.shutdown)))
-        broker_identity.write_meta_properties(log_manager.live_log_dirs, broker_id, cluster_id)
+        await self._in_thread(broker_identity.write_meta_properties, log_manager.live_log_dirs, broker_id, cluster_id)
 
         timer = Timer(self._reactor)
         metadata_cache = MetadataCache(broker_id, self._reactor)
         replica_manager = ReplicaManager(broker_id, log_manager, metadata_cache, self._time, self._scheduler, timer)
-        coordinator_log = CoordinatorLog(replica_manager, metadata_cache, config.offsets_load_buffer_size)
-        group_coordinator = self._group_coordinator(coordinator_log)
+        group_coordinator = self._group_coordinator(replica_manager, metadata_cache)
         high_watermarks = HighWatermarkCheckpoints(log_manager.live_log_dirs)
+        self._undo.append(("high watermarks", lambda: self._write_high_watermarks(high_watermarks, replica_manager)))
         leadership = Leadership(
             replica_manager,
             high_watermarks,
@@ -103,15 +107,22 @@ class KafkaServer:
             lambda stopped: _stop_coordinating(group_coordinator, stopped),
         )
 
-        server = self._socket_server()
-        self._undo.append(("socket server", lambda: self._close_network(server)))
+        sockets = self._socket_server()
+        self._undo.append(("socket server", sockets.shutdown))
         for endpoint in config.listeners:
-            server.listen(endpoint, config.socket_listen_backlog_size, accept=False)
-        broker_info = self._broker_info(server)
+            sockets.listen(endpoint, config.socket_listen_backlog_size)
+        broker_info = self._broker_info(sockets)
         self._broker_epoch = await self._in_thread(zk_client.register_broker, broker_info)
         log.info("Registered broker %d at %s", broker_id, ", ".join(e.connection_string for e in broker_info.broker.end_points))
 
-        controller = KafkaController(self._controller_config(broker_id), zk_client, broker_info, self._broker_epoch, self._time)
+        controller = KafkaController(
+            self._controller_config(),
+            zk_client,
+            broker_info,
+            self._broker_epoch,
+            self._time,
+            on_broker_registered=self._registered_anew,
+        )
         self.services = services = BrokerServices(
             reactor=self._reactor,
             config=config,
@@ -128,20 +139,24 @@ class KafkaServer:
             controller=controller,
             zk_client=zk_client,
             admin_manager=ZkAdminManager(config, zk_client),
-            auto_topic_creation=None,
+            auto_topic_creation=AutoTopicCreationManager(config, zk_client, metadata_cache),
             dynamic_config=dynamic_config,
             producer_ids=ProducerIdManager(self._request_producer_ids, Deferred.fromCoroutine, self._time.monotonic_ms),
             authorizer=AllowAll(),
             broker_epoch=lambda: self._broker_epoch,
         )
-        services.auto_topic_creation = AutoTopicCreationManager(services)
-        server.serve(KafkaApis(services).handle)
-        self._schedule_checkpoints(high_watermarks, replica_manager)
-        group_coordinator.startup()
+        self._scheduler.schedule(
+            "highwatermark-checkpoint",
+            lambda: self._write_high_watermarks(high_watermarks, replica_manager),
+            config.replica_high_watermark_checkpoint_interval_ms,
+            config.replica_high_watermark_checkpoint_interval_ms,
+        )
+        group_coordinator.startup(await self._in_thread(_offsets_partitions, zk_client, config))
         self._undo.append(("group coordinator", group_coordinator.shutdown))
         await self._in_thread(controller.startup)
         self._undo.append(("controller", lambda: self._in_thread(controller.shutdown)))
-        server.start_accepting()
+        sockets.start_accepting(KafkaApis(services).handle)
+        self._undo.append(("listeners", sockets.stop_listening))
         log.info("[KafkaServer id=%d] started", broker_id)
 
     def _connect_zookeeper(self) -> KafkaZkClient:
@@ -167,3 +182,181 @@ class KafkaServer:
             config.log_dirs,
         )
         return cluster, config.broker_id
+
+    def _load_logs(self, zk_client: KafkaZkClient) -> LogManager:
+        config = self.config
+        topic_configs = zk_client.get_entities_configs("topics", zk_client.get_all_entities_with_config("topics"))
+        log_manager = LogManager.from_config(config, topic_configs, self._scheduler, self._time)
+        log_manager.startup()
+        return log_manager
+
+    def _group_coordinator(self, replica_manager: ReplicaManager, metadata_cache: MetadataCache) -> GroupCoordinator:
+        config = self.config
+        coordinator_log = CoordinatorLog(replica_manager, metadata_cache, config.offsets_load_buffer_size)
+        group_config = GroupConfig(
+            min_session_timeout_ms=config.group_min_session_timeout_ms,
+            max_session_timeout_ms=config.group_max_session_timeout_ms,
+            max_size=config.group_max_size,
+            initial_rebalance_delay_ms=config.group_initial_rebalance_delay_ms,
+        )
+        offset_config = OffsetConfig(
+            max_metadata_size=config.offset_metadata_max_bytes,
+            retention_ms=config.offsets_retention_minutes * 60_000,
+            retention_check_interval_ms=config.offsets_retention_check_interval_ms,
+            topic_num_partitions=config.offsets_topic_num_partitions,
+            compression_codec=config.offsets_topic_compression_codec,
+            commit_timeout_ms=config.offsets_commit_timeout_ms,
+        )
+        return GroupCoordinator(
+            group_config, offset_config, coordinator_log, coordinator_log, self._in_background, self._scheduler, self._time
+        )
+
+    def _in_background(self, work: Callable[[], R], done: Callable[[R], object]) -> None:
+        """Run `work` in the pool and give its result to `done` on the reactor."""
+        deferToThreadPool(self._reactor, self._reactor.getThreadPool(), work).addCallback(done).addErrback(
+            lambda failure: log.error("Background work failed", exc_info=failure.value)
+        )
+
+    def _socket_server(self) -> SocketServer:
+        config = self.config
+        limits = ConnectionLimits(
+            config.max_connections,
+            config.max_connections_per_ip,
+            config.max_connections_per_ip_overrides,
+            config.connections_max_idle_ms,
+        )
+        exempt = [config.inter_broker_listener_name] if len(config.listeners) > 1 else []
+        return SocketServer(self._reactor, HANDLERS, config.socket_request_max_bytes, limits, exempt)
+
+    def _broker_info(self, sockets: SocketServer) -> BrokerInfo:
+        """What goes into ZooKeeper: the advertised listeners, with the port that was bound where none was named."""
+        config = self.config
+        end_points = tuple(
+            EndPoint(
+                e.host or socket.getfqdn(),
+                e.port or sockets.bound_port(e.listener_name),
+                e.listener_name,
+                e.security_protocol,
+            )
+            for e in config.advertised_listeners
+        )
+        return BrokerInfo(Broker(config.broker_id, end_points, config.broker_rack))
+
+    def _controller_config(self) -> ControllerConfig:
+        config = self.config
+        return ControllerConfig(
+            broker_id=config.broker_id,
+            inter_broker_listener_name=config.inter_broker_listener_name,
+            control_plane_listener_name=config.control_plane_listener_name,
+            delete_topic_enable=config.delete_topic_enable,
+            unclean_leader_election_enable=config.unclean_leader_election_enable,
+            auto_leader_rebalance_enable=config.auto_leader_rebalance_enable,
+            leader_imbalance_check_interval_seconds=config.leader_imbalance_check_interval_seconds,
+            leader_imbalance_per_broker_percentage=config.leader_imbalance_per_broker_percentage,
+            controller_socket_timeout_ms=config.controller_socket_timeout_ms,
+        )
+
+    def _registered_anew(self, broker_epoch: int) -> None:
+        """On the controller thread: a new ZooKeeper session has registered this broker under a new epoch."""
+        log.info("Registered again after the ZooKeeper session had expired: broker epoch %d", broker_epoch)
+        self._broker_epoch = broker_epoch
+
+    def _write_high_watermarks(self, high_watermarks: HighWatermarkCheckpoints, replicas: ReplicaManager) -> Awaitable[None]:
+        return self._in_thread(high_watermarks.write, list(replicas.partitions()))
+
+    async def _request_producer_ids(self) -> Block:
+        """Ask the controller, over the network even if it is this broker (KIP-730)."""
+        request = AllocateProducerIdsRequest(broker_id=self.config.broker_id, broker_epoch=self._broker_epoch)
+        response = await self._in_thread(self._call_controller, request)
+        error = Errors.for_code(response.error_code)
+        if error is not Errors.NONE:
+            raise KafkaError(error)
+        return response.producer_id_start, response.producer_id_len
+
+    def _call_controller(self, request: Message) -> Any:
+        """Send one request to the active controller and wait. Blocks; `KafkaError` if there is none or it can't be reached."""
+        assert self.services is not None
+        zk_client = self.services.zk_client
+        controller_id = zk_client.get_controller_id()
+        broker = None if controller_id is None else zk_client.get_broker(controller_id)
+        end_point = None if broker is None else broker.end_point(self.config.inter_broker_listener_name)
+        if end_point is None:
+            raise KafkaError(Errors.NOT_CONTROLLER, "no controller is registered in ZooKeeper")
+        timeout = self.config.controller_socket_timeout_ms
+        with BlockingClient(
+            end_point.host or "127.0.0.1", end_point.port, f"broker-{self.config.broker_id}", request_timeout_ms=timeout
+        ) as client:
+            return client.call(request)
+
+    # ------------------------------------------------------------------------------------------------ stop
+
+    async def shutdown(self) -> None:
+        """Stop in order: hand over leadership, close the doors, flush, let go of ZooKeeper."""
+        if self._stopping:
+            return
+        self._stopping = True
+        log.info("[KafkaServer id=%d] shutting down", self.config.broker_id)
+        if self.services is not None and self.config.controlled_shutdown_enable:
+            await self._in_thread(self._controlled_shutdown)
+        self._scheduler.shutdown()
+        await self._run_undo()
+        log.info("[KafkaServer id=%d] shut down completed", self.config.broker_id)
+
+    def _controlled_shutdown(self) -> None:
+        """Ask the controller to move this broker's leaders away (`controlled.shutdown.max.retries`, `.retry.backoff.ms`)."""
+        config = self.config
+        for attempt in range(config.controlled_shutdown_max_retries + 1):
+            try:
+                request = ControlledShutdownRequest(broker_id=config.broker_id, broker_epoch=self._broker_epoch)
+                response = self._call_controller(request)
+                if response.error_code == 0 and not response.remaining_partitions:
+                    log.info("Controlled shutdown request returned successfully")
+                    return
+                log.info("Controlled shutdown: %s, %d partitions left", Errors.for_code(response.error_code).name, len(response.remaining_partitions))
+            except (KafkaError, ZooKeeperError) as error:
+                log.info("Controlled shutdown: %s", error)
+            if attempt < config.controlled_shutdown_max_retries:
+                self._time.sleep(config.controlled_shutdown_retry_backoff_ms / 1000)
+        log.warning("Proceeding to do an unclean shutdown as all the controlled shutdown attempts failed")
+
+    async def _run_undo(self) -> None:
+        while self._undo:
+            name, undo = self._undo.pop()
+            try:
+                result = undo()
+                if inspect.isawaitable(result):
+                    await result
+            except Exception:
+                log.exception("Error while stopping the %s", name)
+
+    def _in_thread(self, function: Callable[..., R], *args: Any) -> Deferred[R]:
+        return deferToThreadPool(self._reactor, self._reactor.getThreadPool(), function, *args)
+
+
+def _dynamic_properties(zk_client: KafkaZkClient, broker_id: int) -> tuple[dict[str, str], dict[str, str]]:
+    """(cluster defaults, this broker's) dynamic configs as ZooKeeper has them."""
+    return zk_client.get_entity_configs("brokers", "<default>"), zk_client.get_entity_configs("brokers", str(broker_id))
+
+
+def _offsets_partitions(zk_client: KafkaZkClient, config: KafkaConfig) -> int:
+    """How many partitions `__consumer_offsets` has, or will be made with."""
+    for found in zk_client.get_replica_assignment_and_topic_id_for_topics([OFFSETS_TOPIC]):
+        if found.assignment:
+            return len(found.assignment)
+    return config.offsets_topic_num_partitions
+
+
+def _coordinate(coordinator: GroupCoordinator, leaders: list[Partition], followers: list[Partition]) -> None:
+    """Whoever leads a partition of `__consumer_offsets` coordinates its groups."""
+    for partition in leaders:
+        if partition.topic_partition.topic == OFFSETS_TOPIC:
+            coordinator.on_election(partition.topic_partition.partition, partition.leader_epoch)
+    for partition in followers:
+        if partition.topic_partition.topic == OFFSETS_TOPIC:
+            coordinator.on_resignation(partition.topic_partition.partition, partition.leader_epoch)
+
+
+def _stop_coordinating(coordinator: GroupCoordinator, stopped: list[TopicPartition]) -> None:
+    for name in stopped:
+        if name.topic == OFFSETS_TOPIC:
+            coordinator.on_resignation(name.partition, None)

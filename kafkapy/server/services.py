@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from kafkapy.server.dynamic_broker_config import DynamicBrokerConfig
     from kafkapy.server.fetch_session import FetchSessionCache
     from kafkapy.server.kafka_config import KafkaConfig
+    from kafkapy.server.leadership import Leadership
     from kafkapy.server.metadata_cache import MetadataCache
     from kafkapy.server.producer_ids import ProducerIdManager
     from kafkapy.server.replica_manager import ReplicaManager
@@ -42,6 +43,7 @@ class BrokerServices:
     cluster_id: str
     log_manager: LogManager
     replica_manager: ReplicaManager
+    leadership: Leadership
     metadata_cache: MetadataCache
     fetch_sessions: FetchSessionCache
     group_coordinator: GroupCoordinator
