@@ -77,7 +77,6 @@ class ZooKeeperClient:
             hosts=connect,
             timeout=session_timeout_ms / 1000,
             connection_retry={"max_tries": -1, "delay": 0.1, "backoff": 1.5, "max_delay": 1.0},
-            logger=logging.getLogger(f"{__name__}.connection"),
         )
         self._watches = _Watches(self._kazoo)
         self._kazoo.add_listener(self._connection_changed)

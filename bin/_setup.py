@@ -1,0 +1,68 @@
+"""Make or complete .venv, with the Python that setup.sh runs this in. Needs nothing but the standard library."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+from hashlib import sha256
+from pathlib import Path
+
+BASE = Path(__file__).resolve().parent.parent
+VENV = BASE / ".venv"
+STAMP = VENV / ".kafkapy-setup"
+"""Says what the environment was made for; written last, so an interrupted setup is done again."""
+
+
+def main(extras: list[str]) -> int:
+    lock = os.open(BASE, os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_EX)  # until this process ends
+    done, requirements = installed(), sha256((BASE / "setup.cfg").read_bytes()).hexdigest()
+    if done.get("setup.cfg") == requirements and set(extras) <= set(done.get("extras", "").split()):
+        return 0
+    wanted = sorted({*extras, *done.get("extras", "").split()})
+    if not make_environment() or not install(wanted):
+        return 1
+    STAMP.write_text(f"setup.cfg={requirements}\nextras={' '.join(wanted)}\n")
+    say("done")
+    return 0
+
+
+def installed() -> dict[str, str]:
+    try:
+        return dict(line.split("=", 1) for line in STAMP.read_text().splitlines())
+    except OSError:
+        return {}
+
+
+def make_environment() -> bool:
+    python = VENV / "bin" / "python"
+    if python.exists() and subprocess.run([python, "-m", "pip", "--version"], capture_output=True).returncode == 0:
+        return True
+    say(f"making {VENV} with Python {sys.version.split()[0]}")
+    shutil.rmtree(VENV, ignore_errors=True)
+    if subprocess.run([sys.executable, "-m", "venv", VENV], stdout=sys.stderr).returncode == 0:
+        return True
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    say(f"{sys.executable} can't make virtual environments. On Debian and Ubuntu: apt install python{version}-venv")
+    return False
+
+
+def install(extras: list[str]) -> bool:
+    target = f"{BASE}[{','.join(extras)}]"
+    say(f"pip install -e {target} (the first time this takes a minute or two)")
+    pip = [VENV / "bin" / "python", "-m", "pip", "install", "-q", "--disable-pip-version-check", "-e", target]
+    if subprocess.run(pip, stdout=sys.stderr).returncode == 0:
+        return True
+    say("pip could not install what kafkapy needs; what it says stands above")
+    return False
+
+
+def say(text: str) -> None:
+    print(f"kafkapy setup: {text}", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
