@@ -1,4 +1,4 @@
-"""What a change of configs in ZooKeeper does to this broker (Kafka's `ConfigHandler`s). Called on the reactor thread."""
+"""What a change of configs in ZooKeeper does to this broker (Kafka's `ConfigHandler`s). On the reactor thread."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import logging
 from collections.abc import Callable, Mapping
 
 from kafkapy.common import metadata_version
-from kafkapy.log.log_manager import LogManager
 from kafkapy.server import entity_configs
 from kafkapy.server.dynamic_broker_config import DEFAULT_ENTITY, DynamicBrokerConfig
 from kafkapy.server.kafka_config import KafkaConfig
@@ -21,16 +20,17 @@ class TopicConfigHandler:
     def __init__(
         self,
         config: KafkaConfig,
-        log_manager: LogManager,
+        update_topic_config: Callable[[str, dict[str, str]], object],
         enable_topic_unclean_leader_election: Callable[[str], object],
     ) -> None:
-        """`enable_topic_unclean_leader_election(topic)` tells the controller, if it is this broker's turn."""
+        """`update_topic_config(topic, overrides)` is the log manager's; `enable_topic_unclean_leader_election(topic)` the
+        controller's."""
         self._config = config
-        self._log_manager = log_manager
+        self._update_topic_config = update_topic_config
         self._enable_topic_unclean_leader_election = enable_topic_unclean_leader_election
 
     def __call__(self, topic: str, configs: dict[str, str]) -> None:
-        self._log_manager.update_topic_config(topic, usable_topic_configs(self._config, topic, configs))
+        self._update_topic_config(topic, usable_topic_configs(self._config, topic, configs))
         if configs.get("unclean.leader.election.enable", "").lower() == "true":
             self._enable_topic_unclean_leader_election(topic)
 
@@ -76,8 +76,8 @@ def usable_topic_configs(config: KafkaConfig, topic: str, configs: Mapping[str, 
 
 def config_handlers(
     config: KafkaConfig,
-    log_manager: LogManager,
     dynamic_config: DynamicBrokerConfig,
+    update_topic_config: Callable[[str, dict[str, str]], object],
     enable_topic_unclean_leader_election: Callable[[str], object],
 ) -> dict[str, ConfigHandler]:
     """Handlers by type of entity, for `ZkConfigChangeListener`. Quotas of clients, users and IPs are only stored."""
@@ -86,7 +86,7 @@ def config_handlers(
         pass
 
     return {
-        entity_configs.TOPICS: TopicConfigHandler(config, log_manager, enable_topic_unclean_leader_election),
+        entity_configs.TOPICS: TopicConfigHandler(config, update_topic_config, enable_topic_unclean_leader_election),
         entity_configs.CLIENTS: stored_only,
         entity_configs.USERS: stored_only,
         entity_configs.BROKERS: BrokerConfigHandler(dynamic_config),
