@@ -1,0 +1,29 @@
+"""The configs that the controller acts on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class ControllerConfig:
+    """Filled by the server from KafkaConfig; field names are the config keys with underscores.
+
+    `unclean_leader_election_enable` is dynamic: `KafkaController.enable_default_unclean_leader_election` and
+    `disable_default_unclean_leader_election` change it.
+    """
+
+    broker_id: int
+    inter_broker_listener_name: str = "PLAINTEXT"
+    control_plane_listener_name: str | None = None
+    delete_topic_enable: bool = True
+    unclean_leader_election_enable: bool = False
+    auto_leader_rebalance_enable: bool = True
+    leader_imbalance_check_interval_seconds: int = 300
+    leader_imbalance_per_broker_percentage: int = 10
+    controller_socket_timeout_ms: int = 30_000
+
+    @property
+    def control_listener_name(self) -> str:
+        """The listener on which brokers take the controller's requests (KIP-291)."""
+        return self.control_plane_listener_name or self.inter_broker_listener_name

@@ -1,0 +1,220 @@
+"""Moves replicas from state to state; takes them out of the ISR (Kafka's `ZkReplicaStateMachine`)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection
+
+from kafkapy.common.leader_and_isr import NO_LEADER, LeaderAndIsr, LeaderIsrAndControllerEpoch
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.controller.controller_context import ControllerContext
+from kafkapy.controller.request_batch import ControllerBrokerRequestBatch
+from kafkapy.controller.states import VALID_PREVIOUS_REPLICA_STATES, PartitionAndReplica, ReplicaState
+from kafkapy.zk.errors import ControllerMovedError
+from kafkapy.zk.kafka_zk_client import KafkaZkClient
+
+log = logging.getLogger("kafkapy.controller")
+
+
+class ReplicaStateMachine:
+    """Each change goes to ZooKeeper first (where it shows there), then into the context, then to the brokers."""
+
+    def __init__(
+        self,
+        context: ControllerContext,
+        zk_client: KafkaZkClient,
+        new_batch: Callable[[], ControllerBrokerRequestBatch],
+    ) -> None:
+        self._context = context
+        self._zk = zk_client
+        self._new_batch = new_batch
+
+    def startup(self) -> None:
+        """Replicas on live brokers are online; the others go offline, and out of the ISR."""
+        context = self._context
+        online: list[PartitionAndReplica] = []
+        offline: list[PartitionAndReplica] = []
+        for replica in context.replicas_for_partitions(context.all_partitions()):
+            if context.is_replica_online(replica.replica, replica.topic_partition):
+                context.replica_states[replica] = ReplicaState.ONLINE
+                online.append(replica)
+            else:
+                context.replica_states[replica] = ReplicaState.DELETION_INELIGIBLE
+                offline.append(replica)
+        self.handle_state_changes(online, ReplicaState.ONLINE)
+        self.handle_state_changes(offline, ReplicaState.OFFLINE)
+
+    def handle_state_changes(self, replicas: Collection[PartitionAndReplica], target: ReplicaState) -> None:
+        """Bring the replicas into the state; those that may not enter it are left and logged.
+
+        Raises `ControllerMovedError`.
+        """
+        if not replicas:
+            return
+        valid: dict[int, list[PartitionAndReplica]] = {}
+        for replica in replicas:
+            if self._is_valid(replica, target):
+                valid.setdefault(replica.replica, []).append(replica)
+        batch = self._new_batch()
+        try:
+            for broker_id, replicas_on_broker in valid.items():
+                self._change_states(broker_id, replicas_on_broker, target, batch)
+        except ControllerMovedError:
+            raise
+        except Exception:
+            log.exception("Moving %d replicas to %s failed", len(replicas), target.value)
+        batch.send_requests_to_brokers()
+
+    def _is_valid(self, replica: PartitionAndReplica, target: ReplicaState) -> bool:
+        if self._context.may_change_replica_state(replica, target):
+            return True
+        log.error(
+            "Replica %s should be in one of the states %s before it moves to %s; it is in %s",
+            replica,
+            ", ".join(sorted(state.value for state in VALID_PREVIOUS_REPLICA_STATES[target])),
+            target.value,
+            self._context.replica_state(replica).value,
+        )
+        return False
+
+    def _change_states(
+        self,
+        broker_id: int,
+        replicas: list[PartitionAndReplica],
+        target: ReplicaState,
+        batch: ControllerBrokerRequestBatch,
+    ) -> None:
+        if target is ReplicaState.NEW:
+            self._to_new(replicas, batch)
+        elif target is ReplicaState.ONLINE:
+            self._to_online(replicas, batch)
+        elif target is ReplicaState.OFFLINE:
+            self._to_offline(broker_id, replicas, batch)
+        elif target is ReplicaState.NON_EXISTENT:
+            self._to_non_existent(replicas)
+        else:
+            for replica in replicas:
+                self._context.replica_states[replica] = target
+                if target is ReplicaState.DELETION_STARTED:
+                    batch.add_stop_replica_request(replica, delete=True)
+
+    def _to_new(self, replicas: list[PartitionAndReplica], batch: ControllerBrokerRequestBatch) -> None:
+        """A replica of a partition that has a leader is told to follow it; those of a new partition wait for one."""
+        for replica in replicas:
+            leadership = self._context.leadership.get(replica.topic_partition)
+            if leadership is not None:
+                if leadership.leader_and_isr.leader == replica.replica:
+                    log.error("Replica %s cannot become new: it leads the partition", replica)
+                    continue
+                batch.add_leader_and_isr_request_for_brokers(
+                    (replica.replica,), replica.topic_partition, leadership, is_new=True
+                )
+            self._context.replica_states[replica] = ReplicaState.NEW
+
+    def _to_online(self, replicas: list[PartitionAndReplica], batch: ControllerBrokerRequestBatch) -> None:
+        """A replica that was there before is told its role again; a new one knows it since it became new."""
+        for replica in replicas:
+            leadership = self._context.leadership.get(replica.topic_partition)
+            if leadership is not None and self._context.replica_state(replica) is not ReplicaState.NEW:
+                batch.add_leader_and_isr_request_for_brokers(
+                    (replica.replica,), replica.topic_partition, leadership, is_new=False
+                )
+            self._context.replica_states[replica] = ReplicaState.ONLINE
+
+    def _to_offline(
+        self, broker_id: int, replicas: list[PartitionAndReplica], batch: ControllerBrokerRequestBatch
+    ) -> None:
+        """The replica stops, leaves the ISR, and the other replicas hear of it."""
+        context = self._context
+        for replica in replicas:
+            batch.add_stop_replica_request(replica, delete=False)
+        with_leadership = [r.topic_partition for r in replicas if r.topic_partition in context.leadership]
+        for partition, state in self._remove_replica_from_isrs(broker_id, with_leadership).items():
+            if partition.topic not in context.topics_to_be_deleted:
+                others = [r for r in context.replica_assignment(partition).replicas if r != broker_id]
+                batch.add_leader_and_isr_request_for_brokers(others, partition, state, is_new=False)
+            context.replica_states[PartitionAndReplica(partition, broker_id)] = ReplicaState.OFFLINE
+        for replica in replicas:
+            if replica.topic_partition not in context.leadership:
+                batch.add_update_metadata_request_for_brokers(context.live_or_shutting_down_broker_ids)
+                context.replica_states[replica] = ReplicaState.OFFLINE
+
+    def _to_non_existent(self, replicas: list[PartitionAndReplica]) -> None:
+        for replica in replicas:
+            partition = replica.topic_partition
+            assignment = self._context.replica_assignment(partition).remove_replica(replica.replica)
+            self._context.update_replica_assignment(partition, assignment)
+            self._context.replica_states.pop(replica, None)
+
+    # --- the ISR in ZooKeeper -------------------------------------------------------------------------------------
+
+    def _remove_replica_from_isrs(
+        self, replica_id: int, partitions: list[TopicPartition]
+    ) -> dict[TopicPartition, LeaderIsrAndControllerEpoch]:
+        """Returns the states of the partitions whose ISR does not have the replica now, or only has it."""
+        results: dict[TopicPartition, LeaderIsrAndControllerEpoch] = {}
+        remaining = partitions
+        while remaining:
+            finished, remaining = self._try_to_remove_replica_from_isrs(replica_id, remaining)
+            results.update(finished)
+        return results
+
+    def _try_to_remove_replica_from_isrs(
+        self, replica_id: int, partitions: list[TopicPartition]
+    ) -> tuple[dict[TopicPartition, LeaderIsrAndControllerEpoch], list[TopicPartition]]:
+        """Returns what is settled and the partitions whose leader wrote their state meanwhile."""
+        context = self._context
+        finished: dict[TopicPartition, LeaderAndIsr] = {}
+        shrunk: dict[TopicPartition, LeaderAndIsr] = {}
+        current = self._zk.get_topic_partition_states(partitions)
+        for partition in partitions:
+            state = current.get(partition)
+            if state is None:
+                if partition.topic not in context.topics_to_be_deleted:
+                    log.error(
+                        "Replica %d of %s stays in its state: no partition state in ZooKeeper", replica_id, partition
+                    )
+            elif state.controller_epoch > context.epoch:
+                log.error(
+                    "Replica %d of %s stays in its state: the partition state was written by a controller of epoch %d",
+                    replica_id,
+                    partition,
+                    state.controller_epoch,
+                )
+            elif replica_id in state.leader_and_isr.isr:
+                shrunk[partition] = without_replica(state.leader_and_isr, replica_id)
+            else:
+                finished[partition] = state.leader_and_isr
+        to_retry: list[TopicPartition] = []
+        if shrunk:
+            written = self._zk.update_leader_and_isr(shrunk, context.epoch, context.epoch_zk_version)
+            to_retry = written.partitions_to_retry
+            for partition, update in written.finished_partitions.items():
+                if isinstance(update, LeaderAndIsr):
+                    finished[partition] = update
+                    _log_removal(partition, current[partition].leader_and_isr, update, replica_id)
+                else:
+                    log.error("Replica %d of %s stays in its state: %s", replica_id, partition, update)
+        states = {p: LeaderIsrAndControllerEpoch(state, context.epoch) for p, state in finished.items()}
+        context.leadership.update(states)
+        return states, to_retry
+
+
+def without_replica(state: LeaderAndIsr, replica_id: int) -> LeaderAndIsr:
+    """The state after the replica has left. The last replica stays in the ISR: only it knows all committed records."""
+    leader = NO_LEADER if state.leader == replica_id else state.leader
+    isr = state.isr if len(state.isr) == 1 else [r for r in state.isr if r != replica_id]
+    return state.new_leader_and_isr(leader, isr)
+
+
+def _log_removal(partition: TopicPartition, old: LeaderAndIsr, new: LeaderAndIsr, replica_id: int) -> None:
+    log.info(
+        "Partition %s: leader %s -> %s, ISR %s -> %s, leader epoch %d, because its replica on broker %d goes offline",
+        partition,
+        "none" if old.leader == NO_LEADER else old.leader,
+        "none" if new.leader == NO_LEADER else new.leader,
+        list(old.isr),
+        list(new.isr),
+        new.leader_epoch,
+        replica_id,
+    )
