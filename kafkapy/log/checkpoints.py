@@ -188,8 +188,12 @@ class BrokerMetadataCheckpoint:
         self.path = f"{directory}/{META_PROPERTIES_FILE}"
 
     def write(self, metadata: BrokerMetadata) -> None:
-        properties = {"broker.id" if metadata.version == 0 else "node.id": metadata.broker_id}
-        properties |= {"directory.id": metadata.directory_id, "version": metadata.version, "cluster.id": metadata.cluster_id}
+        properties: dict[str, object] = {
+            "broker.id" if metadata.version == 0 else "node.id": metadata.broker_id,
+            "directory.id": metadata.directory_id,
+            "version": metadata.version,
+            "cluster.id": metadata.cluster_id,
+        }
         date = _time.strftime("%a %b %d %H:%M:%S UTC %Y", _time.gmtime())
         lines = ["#", f"#{date}", *(f"{key}={value}" for key, value in properties.items() if value is not None)]
         write_atomically(self.path, ("\n".join(lines) + "\n").encode("latin-1"))

@@ -5,11 +5,21 @@ from __future__ import annotations
 from enum import Enum
 from typing import NamedTuple
 
-from kafkapy.log.transaction_index import AbortedTxn
 from kafkapy.record.file_records import FileRecords
 
 UNKNOWN_OFFSET = -1
 UNKNOWN_FILE_POSITION = -1
+
+
+class AppendOrigin(Enum):
+    """Who appends, and so what has to be checked."""
+
+    REPLICATION = 0
+    """A leader's batches, or the log's own at recovery: taken as they are."""
+    COORDINATOR = 1
+    """A group or transaction coordinator of this broker: no sequences."""
+    CLIENT = 2
+    """A produce request: everything."""
 
 
 class FetchIsolation(Enum):
@@ -97,22 +107,18 @@ class FetchDataInfo:
     def __init__(
         self,
         fetch_offset_metadata: LogOffsetMetadata,
-        records: FileRecords | None,
+        records: FileRecords | bytes = b"",
         first_entry_incomplete: bool = False,
-        aborted_transactions: list[AbortedTxn] | None = None,
+        aborted_transactions: list[tuple[int, int]] | None = None,
     ) -> None:
         self.fetch_offset_metadata = fetch_offset_metadata
         """The requested offset and where its batch begins."""
         self.records = records
-        """A slice of one segment's file; None if there is nothing to read."""
+        """A slice of one segment's file; `b""` if there is nothing to read."""
         self.first_entry_incomplete = first_entry_incomplete
         """The limit cuts the first batch (only without `min_one_message`)."""
         self.aborted_transactions = aborted_transactions
-        """For TXN_COMMITTED: those that may overlap the data; else None."""
-
-    @property
-    def size(self) -> int:
-        return self.records.size if self.records is not None else 0
+        """For TXN_COMMITTED: (producer id, first offset) of those that may overlap the data; else None."""
 
 
 class LogAppendInfo:

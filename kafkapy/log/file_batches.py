@@ -1,0 +1,117 @@
+"""Walks over the batches in a .log file by `pread`: headers only, or whole batches (Kafka's `FileLogInputStream`)."""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.record.legacy import LegacyRecordBatch
+from kafkapy.record.record_batch import (
+    HEADER_SIZE_UP_TO_MAGIC,
+    LOG_OVERHEAD,
+    MIN_RECORD_SIZE,
+    NO_TIMESTAMP,
+    RECORD_BATCH_OVERHEAD,
+    RecordBatch,
+)
+
+Batch = RecordBatch | LegacyRecordBatch
+
+_HEADER = struct.Struct(">qiiBIhiqq")
+_V1_TIMESTAMP = struct.Struct(">q")
+_V1_TIMESTAMP_POSITION = 18
+_CHUNK = 8192
+_WHOLE_BATCHES_CHUNK = 1 << 20
+
+
+class BatchHeader(NamedTuple):
+    """What the first bytes of a batch tell, in every message format."""
+
+    position: int
+    size: int
+    base_offset: int
+    """For formats v0 and v1 the last offset: the base offset of a compressed set is not in its header."""
+    last_offset: int
+    max_timestamp: int
+
+
+def headers(fd: int, position: int, end: int) -> Iterator[BatchHeader]:
+    """The headers of the complete batches in `[position, end)`.
+
+    `KafkaError` CORRUPT_MESSAGE where a batch begins with an impossible size.
+    """
+    chunk, start = b"", position
+    while end - position >= HEADER_SIZE_UP_TO_MAGIC:
+        if position + _HEADER.size > start + len(chunk):
+            chunk, start = os.pread(fd, min(_CHUNK, end - position), position), position
+        header = parse_header(chunk, position - start, position)
+        if header is None or position + header.size > end:
+            return
+        yield header
+        position += header.size
+
+
+def parse_header(chunk: bytes, index: int, position: int) -> BatchHeader | None:
+    """The header at `chunk[index]`, which is at `position` of its file; None if the chunk ends in it."""
+    try:
+        base_offset, length, _, magic, _, _, delta, _, max_timestamp = _HEADER.unpack_from(chunk, index)
+    except struct.error:
+        # Only a small message of an old format can end so soon.
+        cut = chunk[index:]
+        if len(cut) < HEADER_SIZE_UP_TO_MAGIC or cut[16] >= 2:
+            return None
+        base_offset, length, _, magic, _, _, delta, _, max_timestamp = _HEADER.unpack(cut.ljust(_HEADER.size, b"\0"))
+    if length < MIN_RECORD_SIZE:
+        raise KafkaError(
+            Errors.CORRUPT_MESSAGE, f"Found record size {length} smaller than minimum record overhead at {position}"
+        )
+    if magic >= 2:
+        return BatchHeader(position, length + LOG_OVERHEAD, base_offset, base_offset + delta, max_timestamp)
+    timestamp = NO_TIMESTAMP
+    if magic == 1:
+        (timestamp,) = _V1_TIMESTAMP.unpack_from(chunk, index + _V1_TIMESTAMP_POSITION)
+    return BatchHeader(position, length + LOG_OVERHEAD, base_offset, base_offset, timestamp)
+
+
+def find_offset(fd: int, position: int, end: int, offset: int) -> BatchHeader | None:
+    """The first batch at or behind `position` whose last offset is >= `offset`."""
+    for header in headers(fd, position, end):
+        if header.last_offset >= offset:
+            return header
+    return None
+
+
+def read_batch(fd: int, header: BatchHeader) -> Batch:
+    """One whole batch. `KafkaError` CORRUPT_MESSAGE if the file ends in it."""
+    data = os.pread(fd, header.size, header.position)
+    if len(data) < header.size:
+        raise KafkaError(Errors.CORRUPT_MESSAGE, f"The batch at position {header.position} is cut off")
+    return RecordBatch(data) if data[16] >= 2 else LegacyRecordBatch(data)
+
+
+def whole_batches(fd: int, position: int, end: int) -> Iterator[Batch]:
+    """All complete batches of `[position, end)` with their bytes, about a megabyte in memory at a time.
+
+    `KafkaError` CORRUPT_MESSAGE where a batch begins with an impossible size; CRCs are not looked at.
+    """
+    chunk, start = b"", position
+    while end - position >= HEADER_SIZE_UP_TO_MAGIC:
+        index = position - start
+        if index + RECORD_BATCH_OVERHEAD > len(chunk):
+            chunk, start, index = os.pread(fd, min(_WHOLE_BATCHES_CHUNK, end - position), position), position, 0
+        header = parse_header(chunk, index, position)
+        if header is None or position + header.size > end:
+            return
+        if index + header.size > len(chunk):
+            wanted = max(header.size, min(_WHOLE_BATCHES_CHUNK, end - position))
+            chunk, start, index = os.pread(fd, wanted, position), position, 0
+            if len(chunk) < header.size:
+                return
+        magic = chunk[index + 16]
+        if magic >= 2 and header.size < RECORD_BATCH_OVERHEAD:
+            raise KafkaError(Errors.CORRUPT_MESSAGE, f"Record batch of {header.size} bytes at {position} is too small")
+        yield RecordBatch(chunk, index) if magic >= 2 else LegacyRecordBatch(chunk, index)
+        position += header.size

@@ -1,0 +1,298 @@
+"""Opens a log directory and mends what a crash has left (Kafka's `LogLoader`)."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable
+
+from kafkapy.common.scheduler import Scheduler
+from kafkapy.common.time import Time
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.log.checkpoints import LeaderEpochCheckpointFile, MalformedFileError
+from kafkapy.log.file_batches import Batch
+from kafkapy.log.leader_epoch_cache import LeaderEpochCache
+from kafkapy.log.local_log import DirFailureHandler
+from kafkapy.log.log import Log
+from kafkapy.log.log_config import LogConfig
+from kafkapy.log.log_files import (
+    CLEANED_FILE_SUFFIX,
+    DELETE_DIR_SUFFIX,
+    DELETED_FILE_SUFFIX,
+    INDEX_FILE_SUFFIX,
+    LOG_FILE_SUFFIX,
+    SWAP_FILE_SUFFIX,
+    TIME_INDEX_FILE_SUFFIX,
+    TXN_INDEX_FILE_SUFFIX,
+    offset_from_file,
+    parse_topic_partition_name,
+    segment_file,
+)
+from kafkapy.log.log_segment import LogSegment
+from kafkapy.log.log_segments import LogSegments
+from kafkapy.log.producer_state import CompletedTxn
+from kafkapy.log.producer_state_manager import ProducerStateManager
+from kafkapy.log.producer_state_rebuild import rebuild_producer_state
+
+logger = logging.getLogger(__name__)
+
+DAY_MS = 24 * 60 * 60 * 1000
+_INDEX_SUFFIXES = (INDEX_FILE_SUFFIX, TIME_INDEX_FILE_SUFFIX, TXN_INDEX_FILE_SUFFIX)
+
+
+def load_log(
+    directory: str,
+    config: LogConfig,
+    scheduler: Scheduler,
+    time: Time,
+    on_dir_failure: DirFailureHandler = lambda directory, doing, error: None,
+    *,
+    log_start_offset: int = 0,
+    recovery_point: int = 0,
+    had_clean_shutdown: bool = True,
+    topic_id: bytes | None = None,
+    producer_id_expiration_ms: int = DAY_MS,
+    on_segments_left: Callable[[int], object] = lambda count: None,
+) -> Log:
+    """Open the log in `directory` (made if it is not there).
+
+    `log_start_offset`, `recovery_point`: from the dir's checkpoints; `had_clean_shutdown`: its marker was there;
+    `on_segments_left`: told of how many segments are still to be recovered. Raises `OSError`, and `KafkaError`
+    INCONSISTENT_TOPIC_ID.
+    """
+    os.makedirs(directory, exist_ok=True)
+    return _LogLoader(
+        directory, config, scheduler, time, on_dir_failure, log_start_offset, recovery_point, had_clean_shutdown,
+        producer_id_expiration_ms, on_segments_left,
+    ).load(topic_id)  # fmt: skip
+
+
+class _LogLoader:
+    """One load of one directory, in Kafka's order.
+
+    1. drop .deleted and .cleaned files, finish or drop swaps; 2. open the segments, rebuilding indexes that are missing;
+    3. after an unclean shutdown check every batch past the recovery point, cut at the first bad one, drop all segments behind;
+    4. cut the epochs to the log; 5. load the producers from the newest snapshot and replay the rest.
+    """
+
+    def __init__(
+        self,
+        directory: str,
+        config: LogConfig,
+        scheduler: Scheduler,
+        time: Time,
+        on_dir_failure: DirFailureHandler,
+        log_start_offset: int,
+        recovery_point: int,
+        had_clean_shutdown: bool,
+        producer_id_expiration_ms: int,
+        on_segments_left: Callable[[int], object],
+    ) -> None:
+        self.directory = directory
+        self.topic_partition: TopicPartition = parse_topic_partition_name(directory)
+        self.config = config
+        self.scheduler = scheduler
+        self.time = time
+        self.on_dir_failure = on_dir_failure
+        self.log_start_checkpoint = log_start_offset
+        self.recovery_point_checkpoint = recovery_point
+        self.had_clean_shutdown = had_clean_shutdown
+        self.producer_id_expiration_ms = producer_id_expiration_ms
+        self.on_segments_left = on_segments_left
+        self.segments = LogSegments()
+        self.epochs = LeaderEpochCache(self.topic_partition, LeaderEpochCheckpointFile(directory))
+
+    def load(self, topic_id: bytes | None) -> Log:
+        self._finish_interrupted_swaps()
+        self._open_segments()
+        if self.directory.endswith(DELETE_DIR_SUFFIX):
+            recovery_point = end = 0  # it only waits for its removal
+            if not len(self.segments):
+                self.segments.add(LogSegment.create(self.directory, 0, self.config, self.time))
+        else:
+            recovery_point, end = self._recover()
+        self.epochs.truncate_from_end(end)
+        start = max(self.log_start_checkpoint, self.segments.first.base_offset)
+        # The cut at the start may not have reached the disk before a crash.
+        self.epochs.truncate_from_start(self.log_start_checkpoint)
+        return Log(
+            self.directory,
+            self.topic_partition,
+            self.config,
+            self.segments,
+            start,
+            recovery_point,
+            end,
+            self.epochs,
+            self._load_producers(start, end),
+            self.scheduler,
+            self.time,
+            self.on_dir_failure,
+            topic_id,
+        )
+
+    # -- 1. files in transit
+
+    def _finish_interrupted_swaps(self) -> None:
+        names = [entry.name for entry in os.scandir(self.directory) if entry.is_file()]
+        cleaned = [name for name in names if name.endswith(CLEANED_FILE_SUFFIX)]
+        swaps = [name for name in names if name.endswith(SWAP_FILE_SUFFIX)]
+        min_cleaned = min(map(offset_from_file, cleaned), default=None)
+        # A split renames its output from the end on: at or behind a .cleaned file a .swap is not all of it.
+        invalid = [name for name in swaps if min_cleaned is not None and offset_from_file(name) >= min_cleaned]
+        deleted = [name for name in names if name.endswith(DELETED_FILE_SUFFIX)]
+        for name in [*deleted, *invalid, *cleaned]:
+            logger.info("Deleting stray temporary file %s in %s", name, self.directory)
+            self._unlink(name)
+        valid = [name for name in swaps if name not in invalid]
+        if valid:
+            self._complete_swap(valid, names)
+
+    def _complete_swap(self, swaps: list[str], names: list[str]) -> None:
+        """The new segments are whole: remove the files they replace, then take the suffix off."""
+        start, end = None, -1
+        for name in swaps:
+            if name.endswith(LOG_FILE_SUFFIX + SWAP_FILE_SUFFIX):
+                base = offset_from_file(name)
+                segment = LogSegment.open(self.directory, base, self.config, self.time, False, SWAP_FILE_SUFFIX)
+                start = base if start is None else min(start, base)
+                end = max(end, segment.read_next_offset())
+        if start is not None:
+            for name in names:
+                if name.endswith((LOG_FILE_SUFFIX, *_INDEX_SUFFIXES)) and start <= offset_from_file(name) < end:
+                    logger.info("Deleting %s in %s, which is compacted but not deleted yet", name, self.directory)
+                    self._unlink(name)
+        for name in swaps:
+            logger.info("Recovering file %s in %s by renaming", name, self.directory)
+            os.rename(f"{self.directory}/{name}", f"{self.directory}/{name.removesuffix(SWAP_FILE_SUFFIX)}")
+
+    def _unlink(self, name: str) -> None:
+        os.unlink(f"{self.directory}/{name}")
+
+    # -- 2. segments
+
+    def _open_segments(self) -> None:
+        names = {entry.name for entry in os.scandir(self.directory) if entry.is_file()}
+        for name in sorted(names):
+            if name.endswith(_INDEX_SUFFIXES) and name[: name.index(".")] + LOG_FILE_SUFFIX not in names:
+                logger.warning("Found an orphaned index file %s in %s, with no corresponding log file.", name, self.directory)
+                self._unlink(name)
+            elif name.endswith(LOG_FILE_SUFFIX):
+                self._open_segment(offset_from_file(name), names)
+
+    def _open_segment(self, base_offset: int, names: set[str]) -> None:
+        prefix = f"{base_offset:020d}"
+        has_txn_index = prefix + TXN_INDEX_FILE_SUFFIX in names
+        segment = LogSegment.open(self.directory, base_offset, self.config, self.time, has_txn_index)
+        try:
+            if prefix + INDEX_FILE_SUFFIX not in names:
+                raise FileNotFoundError(f"Could not find offset index file of {segment.log_path}")
+            if has_txn_index:
+                segment.txn_index.sanity_check()
+        except (FileNotFoundError, MalformedFileError) as error:
+            logger.warning("%s: recovering segment and rebuilding index files...", error)
+            self._recover_segment(segment)
+        else:
+            if prefix + TIME_INDEX_FILE_SUFFIX not in names:
+                open(segment_file(self.directory, base_offset, TIME_INDEX_FILE_SUFFIX), "wb").close()
+        self.segments.add(segment)
+
+    # -- 3. recovery
+
+    def _recover(self) -> tuple[int, int]:
+        """(recovery point, log end offset) after the mending."""
+        if not self.had_clean_shutdown:
+            self._recover_unflushed()
+        end = self._log_end_unless_below_start()
+        if end is None:
+            end = self.log_start_checkpoint
+            self.segments.add(LogSegment.create(self.directory, end, self.config, self.time))
+            return min(self.recovery_point_checkpoint, end), end
+        if self.had_clean_shutdown:
+            return end, end
+        # Not moved up: what was recovered is in the page cache only, and has to be looked at again after the next crash.
+        return min(self.recovery_point_checkpoint, end), end
+
+    def _recover_unflushed(self) -> None:
+        unflushed = self.segments.from_offset(self.recovery_point_checkpoint)
+        for number, segment in enumerate(unflushed):
+            self.on_segments_left(len(unflushed) - number)
+            logger.info(
+                "Recovering unflushed segment %d. %d/%d recovered for %s.",
+                segment.base_offset, number, len(unflushed), self.topic_partition,
+            )  # fmt: skip
+            try:
+                truncated = self._recover_segment(segment)
+            except ValueError as error:
+                logger.warning("Found invalid offset during recovery (%s): segment %s is emptied", error, segment)
+                truncated = segment.truncate_to(segment.base_offset)
+            if truncated > 0:
+                logger.warning(
+                    "Corruption found in segment %d of %s, truncating to offset %d (%d bytes)",
+                    segment.base_offset, self.topic_partition, segment.read_next_offset(), truncated,
+                )  # fmt: skip
+                self._delete_segments(unflushed[number + 1 :])
+                break
+        self.on_segments_left(0)
+
+    def _recover_segment(self, segment: LogSegment) -> int:
+        """Check one segment; bytes that were cut off."""
+        producers = ProducerStateManager(self.topic_partition, self.directory, self.producer_id_expiration_ms)
+        now = self.time.milliseconds()
+        rebuild_producer_state(producers, self.segments, self.log_start_checkpoint, segment.base_offset, now, False)
+        completed_before: list[CompletedTxn] = []
+
+        def on_batch(batch: Batch) -> CompletedTxn | None:
+            while completed_before:
+                producers.complete_txn(completed_before.pop())
+            epoch, latest = batch.partition_leader_epoch, self.epochs.latest_epoch
+            if batch.magic >= 2 and epoch >= 0 and (latest is None or epoch > latest):
+                self.epochs.assign(epoch, batch.base_offset)
+            completed = producers.replay(batch)
+            if completed is not None:
+                completed_before.append(completed)
+            return completed
+
+        truncated = segment.recover(on_batch, producers.last_stable_offset)
+        for completed in completed_before:
+            producers.complete_txn(completed)
+        producers.take_snapshot()
+        return truncated
+
+    def _log_end_unless_below_start(self) -> int | None:
+        """The log end; None if there is no segment, or they all were dropped because they end below the log start."""
+        if not len(self.segments):
+            return None
+        end = self.segments.active.read_next_offset()
+        if end >= self.log_start_checkpoint:
+            return end
+        logger.warning(
+            "Deleting all segments of %s because logEndOffset (%d) is smaller than logStartOffset %d. "
+            "This could happen if segment files were deleted from the file system.",
+            self.topic_partition, end, self.log_start_checkpoint,
+        )  # fmt: skip
+        self._delete_segments(self.segments.values())
+        self.epochs.clear_and_flush()
+        return None
+
+    def _delete_segments(self, segments: list[LogSegment]) -> None:
+        """Nobody reads yet, so the files may go at once; the snapshots go with the strays."""
+        for segment in segments:
+            logger.info("Deleting segment %s as part of log recovery", segment)
+            self.segments.remove(segment.base_offset)
+            segment.delete_if_exists()
+
+    # -- 5. producers
+
+    def _load_producers(self, log_start_offset: int, log_end_offset: int) -> ProducerStateManager:
+        producers = ProducerStateManager(self.topic_partition, self.directory, self.producer_id_expiration_ms)
+        producers.remove_stray_snapshots(segment.base_offset for segment in self.segments.values())
+        rebuild_producer_state(
+            producers,
+            self.segments,
+            log_start_offset,
+            log_end_offset,
+            self.time.milliseconds(),
+            self.had_clean_shutdown,
+        )
+        return producers

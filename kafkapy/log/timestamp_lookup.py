@@ -1,0 +1,52 @@
+"""The answers to ListOffsets (the `fetchOffsetByTimestamp` part of Kafka's `UnifiedLog`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkapy.log.log_types import UNKNOWN_OFFSET, TimestampAndOffset
+from kafkapy.record.record_batch import NO_TIMESTAMP
+
+if TYPE_CHECKING:
+    from kafkapy.log.log import Log
+
+LATEST_TIMESTAMP = -1
+EARLIEST_TIMESTAMP = -2
+MAX_TIMESTAMP = -3
+EARLIEST_LOCAL_TIMESTAMP = -4
+LATEST_TIERED_TIMESTAMP = -5
+
+
+def fetch_offset_by_timestamp(log: Log, timestamp: int) -> TimestampAndOffset | None:
+    """The first record whose timestamp is >= `timestamp`, or what a special timestamp stands for; None: no such record."""
+    if timestamp in (EARLIEST_TIMESTAMP, EARLIEST_LOCAL_TIMESTAMP):
+        start = log.log_start_offset
+        earliest = log.epochs.earliest_entry
+        # The first known epoch may begin later: what is before it was written in an older message format.
+        epoch = earliest.epoch if earliest is not None and earliest.start_offset <= start else None
+        return TimestampAndOffset(NO_TIMESTAMP, start, epoch)
+    if timestamp == LATEST_TIMESTAMP:
+        return TimestampAndOffset(NO_TIMESTAMP, log.log_end_offset, log.epochs.latest_epoch)
+    if timestamp == LATEST_TIERED_TIMESTAMP:
+        return TimestampAndOffset(NO_TIMESTAMP, UNKNOWN_OFFSET, -1)
+    segments = log.log_segments
+    if timestamp == MAX_TIMESTAMP:
+        return max(segments, key=lambda segment: segment.max_timestamp_so_far).find_max_timestamp()
+    for segment in segments:
+        if segment.largest_timestamp >= timestamp:
+            return segment.find_offset_by_timestamp(timestamp, log.log_start_offset)
+    return None
+
+
+def legacy_fetch_offsets_before(log: Log, timestamp: int, max_num_offsets: int) -> list[int]:
+    """Base offsets of segments by their files' times, newest first (ListOffsets v0)."""
+    segments = log.log_segments
+    known = [(max(segment.base_offset, log.log_start_offset), segment.last_modified) for segment in segments]
+    if segments[-1].size > 0:
+        known.append((log.log_end_offset, log.time.milliseconds()))
+    if timestamp == EARLIEST_TIMESTAMP:
+        known = known[:1]
+    elif timestamp != LATEST_TIMESTAMP:
+        while known and known[-1][1] > timestamp:
+            known.pop()
+    return sorted((offset for offset, _ in known[::-1][:max_num_offsets]), reverse=True)
