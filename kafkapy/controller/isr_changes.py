@@ -142,11 +142,15 @@ class IsrChanges:
             else:
                 log.error("ISR of partition %s could not be written: %s", partition, update)
                 outcomes[partition] = Errors.UNKNOWN_SERVER_ERROR
-        for partition in written.partitions_to_retry:
-            log.info("ISR of partition %s not written: its znode has another version", partition)
-            outcomes[partition] = Errors.INVALID_UPDATE_VERSION
         if written.partitions_to_retry:
             context.leadership.update(zk.get_topic_partition_states(written.partitions_to_retry))
+        for partition in written.partitions_to_retry:
+            now = context.leadership[partition].leader_and_isr
+            if states[partition].with_partition_epoch(now.partition_epoch) == now:
+                outcomes[partition] = now  # our own write, whose answer was lost
+            else:
+                log.info("ISR of partition %s not written: somebody else has changed its state", partition)
+                outcomes[partition] = Errors.INVALID_UPDATE_VERSION
 
     def _add_answers(
         self, response: AlterPartitionResponse, outcomes: dict[TopicPartition, Outcome | None], version: int

@@ -455,7 +455,7 @@ class KafkaController:
         self.events.clear_and_put(ControllerEvent("Expire", resign)).finished.wait()
 
     def _resign(self) -> None:
-        """Forget the cluster and stop talking to it. Takes handlers back from the ZooKeeper client, else never blocks."""
+        """Forget the cluster and stop talking to it. Handlers are taken back without asking ZooKeeper."""
         core = self._core
         epoch = self.context.epoch
         for handler in self._child_handlers:
