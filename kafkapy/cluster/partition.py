@@ -8,7 +8,8 @@ from kafkapy.common.time import Time
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.cluster.replica import Replica
-from kafkapy.log.log import AppendOrigin, FetchDataInfo, FetchIsolation, Log, LogAppendInfo, LogOffsetMetadata
+from kafkapy.log.log import Log
+from kafkapy.log.log_types import AppendOrigin, FetchDataInfo, FetchIsolation, LogAppendInfo, LogOffsetMetadata
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.leader_and_isr import LeaderAndIsrRequest
 

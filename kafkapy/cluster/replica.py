@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafkapy.log.log import LogOffsetMetadata
+from kafkapy.log.log_types import LogOffsetMetadata
 
 
 class Replica:

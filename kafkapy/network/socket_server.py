@@ -78,7 +78,7 @@ class SocketServer:
 
     def listen(self, endpoint: EndPoint, backlog: int = 50) -> int:
         """Bind one listener, its door shut; the port it got. `ListenError` if the address is taken or unknown."""
-        factory = _ChannelFactory(self, endpoint)
+        factory: Any = _ChannelFactory(self, endpoint)
         port = PlaintextPort(endpoint.port, factory, backlog, endpoint.host or "", self.reactor)
         try:
             port.startListening()
@@ -183,5 +183,5 @@ class _ChannelFactory(protocol.ServerFactory):
         self._server = server
         self._endpoint = endpoint
 
-    def buildProtocol(self, addr: Any) -> KafkaChannel | None:  # type: ignore[override]  # noqa: N802
+    def buildProtocol(self, addr: Any) -> KafkaChannel | None:  # noqa: N802
         return self._server.accept(self._endpoint, addr)

@@ -49,7 +49,9 @@ def _information(option: str) -> int:
 
 def _sentence(error: BaseException) -> str:
     if isinstance(error, FileNotFoundError):
-        return f"{error.filename}: no such file. Give the path of a server.properties file, e.g. config/server.properties."
+        return (
+            f"{error.filename}: no such file. Give the path of a server.properties file, e.g. config/server.properties."
+        )
     return str(error)
 
 

@@ -75,8 +75,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="quickstart.sh", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("files", nargs="*", metavar="FILE", help="input (default: the source of Python's standard library)")
+    parser = argparse.ArgumentParser(
+        prog="quickstart.sh", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "files", nargs="*", metavar="FILE", help="input (default: the source of Python's standard library)"
+    )
     parser.add_argument("--keep", action="store_true", help="leave ZooKeeper and the broker running")
     return parser
 
@@ -96,7 +100,9 @@ def lines(files: Iterable[Path]) -> Iterator[tuple[str, bytes]]:
                 for line in file:
                     yield str(path), line.rstrip(b"\r\n")
         except OSError as error:
-            raise QuickstartError(f"{path} can't be read: {error.strerror}. Give files that exist and may be read.") from error
+            raise QuickstartError(
+                f"{path} can't be read: {error.strerror}. Give files that exist and may be read."
+            ) from error
 
 
 def _run(files: list[Path], keep: bool) -> int:
@@ -233,7 +239,10 @@ def _free_port() -> int:
 def _how_to_go_on(servers: Servers, running: bool) -> str:
     text = f"\nData, configuration and logs are in {servers.directory}\n"
     if not running:
-        return text + "The servers are stopped; --keep leaves them running. Delete the directory when you are done with it."
+        return (
+            text
+            + "The servers are stopped; --keep leaves them running. Delete the directory when you are done with it."
+        )
     stop = " ".join(str(process.pid) for _, process in reversed(servers.processes))
     return text + (
         f"The servers are running. Look around:\n"
@@ -250,7 +259,9 @@ def _how_to_go_on(servers: Servers, running: bool) -> str:
 def _progress(total: int | None, what: str) -> Any:
     from tqdm import tqdm
 
-    return tqdm(total=total, desc=f"  {what}", unit=" lines", unit_scale=True, disable=not sys.stderr.isatty(), leave=False)
+    return tqdm(
+        total=total, desc=f"  {what}", unit=" lines", unit_scale=True, disable=not sys.stderr.isatty(), leave=False
+    )
 
 
 def _produce(files: list[Path], bootstrap: str) -> Digests:
@@ -279,7 +290,9 @@ def _produce(files: list[Path], bootstrap: str) -> Digests:
                 bar.update(number - bar.n)
         left = producer.flush(60)
     if left or failures:
-        raise QuickstartError(f"{left + len(failures)} lines were not acknowledged: {failures[0] if failures else 'time ran out'}")
+        raise QuickstartError(
+            f"{left + len(failures)} lines were not acknowledged: {failures[0] if failures else 'time ran out'}"
+        )
     return digester.result()
 
 
@@ -320,7 +333,14 @@ def _until(complete: Callable[[], bool], step: Callable[[], object], members: li
 def _member(bootstrap: str, progress: Queue[int], results: Queue[Digests], done: Any) -> None:
     from confluent_kafka import Consumer
 
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": GROUP, "auto.offset.reset": "earliest", "enable.auto.commit": False})
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": GROUP,
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+        }
+    )
     consumer.subscribe([TOPIC])
     digester = Digester()
     while not done.is_set():

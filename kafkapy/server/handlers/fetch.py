@@ -8,10 +8,11 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.log.log_types import FetchIsolation
 from kafkapy.network.request import Request
-from kafkapy.protocol.errors import Errors
+from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
 from kafkapy.record.file_records import FileRecords
-from kafkapy.record.legacy import down_convert
+from kafkapy.record.record_batch import batches
+from kafkapy.record.conversion import down_convert_to_size
 from kafkapy.server.authorizer import CLUSTER_NAME
 from kafkapy.server.fetch_session import FetchContext, Key, SessionErrorContext
 from kafkapy.server.replica_manager import FetchParams, FetchPartition, FetchResult
@@ -24,6 +25,7 @@ TopicResponse = FetchResponse.FetchableTopicResponse
 AbortedTransaction = FetchResponse.AbortedTransaction
 
 _FIRST_WITH_TOPIC_IDS = 13
+_FIRST_WITH_ZSTD = 10
 _FIRST_WITH_MAGIC_2 = 4
 _FIRST_WITH_SOFT_LIMITS = 3
 
@@ -32,7 +34,7 @@ def handle_fetch(broker: BrokerServices, request: Request) -> FetchResponse | No
     """Find the session, read, and answer when there is enough (or the time is up)."""
     body: FetchRequest = request.body
     version = request.api_version
-    replica_id = body.replica_id if version < 15 else body.replica_state.replica_id
+    replica_id = body.replica_id if version < 15 else _replica_id(body)
     is_follower = replica_id >= 0
     uses_topic_ids = version >= _FIRST_WITH_TOPIC_IDS
     context = broker.fetch_sessions.context(
@@ -45,7 +47,7 @@ def handle_fetch(broker: BrokerServices, request: Request) -> FetchResponse | No
     )
     if isinstance(context, SessionErrorContext):
         return FetchResponse(error_code=context.error.code, session_id=0)
-    errors = [_refusal(broker, request, fetch, uses_topic_ids, is_follower) for fetch in context.fetches]
+    errors = [_refusal(broker, request, fetch, is_follower) for fetch in context.fetches]
     readable = [fetch for fetch, error in zip(context.fetches, errors, strict=True) if error is None]
     params = FetchParams(
         replica_id,
@@ -68,6 +70,10 @@ def handle_fetch(broker: BrokerServices, request: Request) -> FetchResponse | No
 
     broker.replica_manager.fetch_messages(params, readable, done)
     return None
+
+
+def _replica_id(body: FetchRequest) -> int:
+    return -1 if body.replica_state is None else body.replica_state.replica_id
 
 
 def _wanted(broker: BrokerServices, body: FetchRequest, uses_topic_ids: bool) -> list[FetchPartition]:
@@ -110,11 +116,10 @@ def _isolation(is_follower: bool, isolation_level: int) -> FetchIsolation:
     return FetchIsolation.TXN_COMMITTED if isolation_level == 1 else FetchIsolation.HIGH_WATERMARK
 
 
-def _refusal(
-    broker: BrokerServices, request: Request, fetch: FetchPartition, uses_topic_ids: bool, is_follower: bool
-) -> Errors | None:
-    topic = fetch.topic_partition.topic
-    if uses_topic_ids and not topic:
+def _refusal(broker: BrokerServices, request: Request, fetch: FetchPartition, is_follower: bool) -> Errors | None:
+    topic, partition = fetch.topic_partition
+    version = request.api_version
+    if version >= _FIRST_WITH_TOPIC_IDS and not topic:
         return Errors.UNKNOWN_TOPIC_ID
     authorizer = broker.authorizer
     if authorizer.enabled:
@@ -124,9 +129,17 @@ def _refusal(
                 return Errors.TOPIC_AUTHORIZATION_FAILED
         elif not authorizer.authorize(request.context, "READ", "TOPIC", topic):
             return Errors.TOPIC_AUTHORIZATION_FAILED
-    if not broker.metadata_cache.contains(topic, fetch.topic_partition.partition):
+    if not broker.metadata_cache.contains(topic, partition):
         return Errors.UNKNOWN_TOPIC_OR_PARTITION
+    if version < _FIRST_WITH_ZSTD and _is_zstd(broker, fetch.topic_partition):
+        return Errors.UNSUPPORTED_COMPRESSION_TYPE
     return None
+
+
+def _is_zstd(broker: BrokerServices, name: TopicPartition) -> bool:
+    """Does the topic's configuration make every batch zstd, which old clients can't read (KIP-110)?"""
+    local = broker.replica_manager.partition(name)
+    return local is not None and local.log is not None and local.log.config.compression_type == "zstd"
 
 
 def _response(context: FetchContext, results: list[FetchResult], version: int) -> FetchResponse:
@@ -148,11 +161,15 @@ def _response(context: FetchContext, results: list[FetchResult], version: int) -
 def _partition_data(fetch: FetchPartition, result: FetchResult, version: int) -> FetchResponse.PartitionData:
     aborted = result.aborted_transactions
     records = result.records
+    error = result.error
     if version < _FIRST_WITH_MAGIC_2 and records:
-        records = _down_converted(fetch, records, 0 if version < 2 else 1)
+        try:
+            records = _down_converted(fetch, records, 0 if version < 2 else 1)
+        except KafkaError as problem:
+            error, records = problem.error, b""
     return PartitionData(
         partition_index=fetch.topic_partition.partition,
-        error_code=result.error.code,
+        error_code=error.code,
         high_watermark=result.high_watermark,
         last_stable_offset=result.last_stable_offset,
         log_start_offset=result.log_start_offset,
@@ -166,4 +183,4 @@ def _partition_data(fetch: FetchPartition, result: FetchResult, version: int) ->
 def _down_converted(fetch: FetchPartition, records: bytes | FileRecords, magic: int) -> bytes:
     """For clients from before 0.11: read the batches and write them in the old format."""
     data = records.read() if isinstance(records, FileRecords) else records
-    return down_convert(data, magic, fetch.fetch_offset)
+    return down_convert_to_size(batches(data), magic, fetch.fetch_offset)

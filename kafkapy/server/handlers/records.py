@@ -172,7 +172,7 @@ def _describe_producers(
             DescribeProducersResponse.ProducerState(
                 producer_id=state.producer_id,
                 producer_epoch=state.producer_epoch,
-                last_sequence=state.last_sequence,
+                last_sequence=state.last_seq,
                 last_timestamp=state.last_timestamp,
                 coordinator_epoch=state.coordinator_epoch,
                 current_txn_start_offset=-1

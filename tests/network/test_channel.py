@@ -1,0 +1,172 @@
+"""Frames, order and muting of one connection, without a socket."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+from twisted.internet.task import Clock
+
+from kafkapy.network.channel import SHARED_BUFFER_SIZE, KafkaChannel
+from kafkapy.network.request import Request, RequestContext
+from kafkapy.network.socket_server import ConnectionLimits, SocketServer
+from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.headers import encode_request
+from kafkapy.protocol.messages.api_versions import ApiVersionsRequest
+from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from kafkapy.protocol.messages.produce import ProduceRequest
+
+MAX_REQUEST = 1 << 22
+
+
+class FakeTransport:
+    def __init__(self) -> None:
+        self.sent = b""
+        self.closed = False
+        self.resumed = 0
+
+    def setTcpNoDelay(self, enabled: bool) -> None:  # noqa: N802
+        pass
+
+    def send_parts(self, parts: list[Any]) -> None:
+        self.sent += b"".join(bytes(part) for part in parts)
+
+    def resume_reading(self) -> None:
+        self.resumed += 1
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class Broker:
+    """Collects requests; answers at once unless `later`."""
+
+    def __init__(self, later: bool = False) -> None:
+        self.later = later
+        self.clock = Clock()
+        server = SocketServer(self.clock, [ApiKey.HEARTBEAT, ApiKey.PRODUCE, ApiKey.API_VERSIONS], MAX_REQUEST, ConnectionLimits())
+        self.requests: list[Request] = []
+        self.channel = KafkaChannel(server, RequestContext("c", "/127.0.0.1", "PLAINTEXT"), self.handle)
+        self.transport = FakeTransport()
+        self.channel.makeConnection(self.transport)  # type: ignore[arg-type]
+
+    def handle(self, request: Request) -> None:
+        self.requests.append(request)
+        if not self.later:
+            request.respond(HeartbeatResponse())
+
+    def answered(self) -> list[int]:
+        """Correlation ids of the responses sent."""
+        ids, position = [], 0
+        while position < len(self.transport.sent):
+            size, correlation_id = struct.unpack_from(">ii", self.transport.sent, position)
+            ids.append(correlation_id)
+            position += 4 + size
+        return ids
+
+
+def heartbeat(correlation_id: int) -> bytes:
+    return encode_request(ApiKey.HEARTBEAT, 4, correlation_id, "me", HeartbeatRequest(group_id="g", member_id="m"))
+
+
+def test_frames_are_handled_however_the_bytes_are_cut() -> None:
+    data = b"".join(heartbeat(i) for i in range(5))
+    for step in (1, 3, 7, 50, len(data)):
+        broker = Broker()
+        for start in range(0, len(data), step):
+            broker.channel.dataReceived(data[start : start + step])
+        assert broker.answered() == [0, 1, 2, 3, 4]
+        assert broker.requests[0].context.client_id == "me"
+
+
+def test_one_request_at_a_time_and_answers_in_order() -> None:
+    broker = Broker(later=True)
+    broker.channel.dataReceived(b"".join(heartbeat(i) for i in range(3)))
+    assert [r.correlation_id for r in broker.requests] == [0]
+    assert broker.channel.muted
+    for i in range(3):
+        assert len(broker.requests) == i + 1
+        broker.requests[i].respond(HeartbeatResponse())
+    assert broker.answered() == [0, 1, 2]
+    assert not broker.channel.muted
+    assert broker.transport.resumed > 0
+
+
+def test_a_large_frame_takes_memory_only_as_it_arrives() -> None:
+    broker = Broker()
+    broker.channel.dataReceived(struct.pack(">i", MAX_REQUEST) + b"x" * 100)
+    assert broker.channel._pending is not None
+    assert len(broker.channel._pending) <= 4096
+    for _ in range(20):
+        buffer = broker.channel.receive_buffer()
+        broker.channel.bytes_received(min(len(buffer), 1000))
+    assert len(broker.channel._pending) <= 4 * 21_000
+
+
+def test_a_frame_larger_than_the_shared_buffer() -> None:
+    records = bytes(SHARED_BUFFER_SIZE + 1000)
+    produce = ProduceRequest(
+        acks=1,
+        timeout_ms=1,
+        topic_data=[
+            ProduceRequest.TopicProduceData(
+                name="t", partition_data=[ProduceRequest.PartitionProduceData(index=0, records=records)]
+            )
+        ],
+    )
+    broker = Broker(later=True)
+    data = encode_request(ApiKey.PRODUCE, 9, 1, "me", produce)
+    broker.channel.dataReceived(data)
+    assert len(broker.requests[0].body.topic_data[0].partition_data[0].records) == len(records)
+
+
+def test_sizes_out_of_bounds_close_the_connection() -> None:
+    for size in (-1, -(2**31), MAX_REQUEST + 1, 2**31 - 1):
+        broker = Broker()
+        broker.channel.dataReceived(struct.pack(">i", size) + b"xxx")
+        assert broker.transport.closed
+        assert not broker.requests
+
+
+def test_unknown_key_version_and_malformed_body_close_the_connection() -> None:
+    for frame in (
+        struct.pack(">hhih", 999, 0, 1, -1),
+        struct.pack(">hhih", ApiKey.FETCH, 0, 1, -1),
+        struct.pack(">hhih", ApiKey.HEARTBEAT, 99, 1, -1),
+        struct.pack(">hhih", ApiKey.HEARTBEAT, 0, 1, -1) + b"\x7f\xff",
+        b"abc",
+        b"",
+    ):
+        broker = Broker()
+        broker.channel.dataReceived(struct.pack(">i", len(frame)) + frame)
+        assert broker.transport.closed
+        assert not broker.requests
+
+
+def test_api_versions_of_an_unknown_version_reaches_the_handler_without_a_body() -> None:
+    broker = Broker(later=True)
+    frame = struct.pack(">hhih", ApiKey.API_VERSIONS, 99, 1, -1) + b"\0"
+    broker.channel.dataReceived(struct.pack(">i", len(frame)) + frame)
+    assert broker.requests[0].body is None
+    assert ApiVersionsRequest is not None
+
+
+def test_a_throttled_connection_is_answered_and_then_rests() -> None:
+    broker = Broker(later=True)
+    broker.channel.dataReceived(heartbeat(0) + heartbeat(1))
+    broker.requests[0].respond(HeartbeatResponse(), throttle_ms=500)
+    assert broker.answered() == [0]
+    broker.clock.advance(0.4)
+    assert len(broker.requests) == 1
+    broker.clock.advance(0.2)
+    assert len(broker.requests) == 2
+
+
+def test_nothing_is_handled_after_the_connection_was_closed() -> None:
+    broker = Broker(later=True)
+    broker.channel.dataReceived(heartbeat(0) + heartbeat(1))
+    broker.requests[0].close_connection("test")
+    assert broker.transport.closed
+    assert len(broker.requests) == 1
+    broker.channel.dataReceived(heartbeat(2))
+    assert len(broker.requests) == 1

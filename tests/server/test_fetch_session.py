@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+from itertools import count
+
+from kafkapy.common.time import MockTime
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.common.uuid import ZERO_UUID
+from kafkapy.protocol.errors import Errors
+from kafkapy.protocol.messages.fetch import FetchResponse
+from kafkapy.server.fetch_session import (
+    FetchContext,
+    FetchSessionCache,
+    FullFetchContext,
+    IncrementalFetchContext,
+    SessionErrorContext,
+)
+from kafkapy.server.replica_manager import FetchPartition
+
+
+def cache(size: int = 10, time: MockTime | None = None) -> FetchSessionCache:
+    ids = count(1)
+    return FetchSessionCache(size, time or MockTime(), lambda: next(ids))
+
+
+def fetch(partition: int, offset: int = 0) -> FetchPartition:
+    return FetchPartition(TopicPartition("t", partition), ZERO_UUID, offset, -1, 1000, -1, -1)
+
+
+def answer(partition: int, high_watermark: int = 5, records: bytes = b"", error: Errors = Errors.NONE) -> FetchResponse.PartitionData:
+    return FetchResponse.PartitionData(
+        partition_index=partition, high_watermark=high_watermark, log_start_offset=0, records=records, error_code=error.code
+    )
+
+
+def open_session(sessions: FetchSessionCache, partitions: int, follower: bool = False) -> FetchContext:
+    context = sessions.context(0, 0, follower, False, [fetch(p) for p in range(partitions)], [])
+    context.select([answer(p) for p in range(partitions)])
+    return context
+
+
+def test_full_fetch_makes_a_session_and_answers_everything() -> None:
+    sessions = cache()
+    context = sessions.context(0, 0, False, False, [fetch(0), fetch(1)], [])
+    assert isinstance(context, FullFetchContext)
+    assert context.session_id == 1
+    assert context.select([answer(0), answer(1)]) == [0, 1]
+
+
+def test_final_epoch_is_sessionless() -> None:
+    sessions = cache()
+    context = sessions.context(0, -1, False, False, [fetch(0)], [])
+    assert context.session_id == 0
+    assert len(sessions) == 0
+
+
+def test_incremental_fetch_answers_only_news() -> None:
+    sessions = cache()
+    session_id = open_session(sessions, 3).session_id
+    context = sessions.context(session_id, 1, False, False, [], [])
+    assert isinstance(context, IncrementalFetchContext)
+    assert [f.topic_partition.partition for f in context.fetches] == [0, 1, 2]
+    assert context.select([answer(0), answer(1, high_watermark=6), answer(2, records=b"x")]) == [1, 2]
+
+
+def test_served_partitions_go_to_the_end_of_the_order() -> None:
+    sessions = cache()
+    session_id = open_session(sessions, 3).session_id
+    context = sessions.context(session_id, 1, False, False, [], [])
+    context.select([answer(0, records=b"x"), answer(1), answer(2)])
+    context = sessions.context(session_id, 2, False, False, [], [])
+    assert [f.topic_partition.partition for f in context.fetches] == [1, 2, 0]
+
+
+def test_an_error_is_told_again_until_it_is_gone_and_then_once_more() -> None:
+    sessions = cache()
+    session_id = open_session(sessions, 1).session_id
+    bad = answer(0, error=Errors.NOT_LEADER_OR_FOLLOWER)
+    assert sessions.context(session_id, 1, False, False, [], []).select([bad]) == [0]
+    assert sessions.context(session_id, 2, False, False, [], []).select([answer(0)]) == [0]
+    assert sessions.context(session_id, 3, False, False, [], []).select([answer(0)]) == []
+
+
+def test_partitions_are_added_changed_and_forgotten() -> None:
+    sessions = cache()
+    session_id = open_session(sessions, 2).session_id
+    context = sessions.context(session_id, 1, False, False, [fetch(1, 7), fetch(2)], [(ZERO_UUID, "t", 0)])
+    assert [(f.topic_partition.partition, f.fetch_offset) for f in context.fetches] == [(1, 7), (2, 0)]
+
+
+def test_a_session_without_partitions_ends() -> None:
+    sessions = cache()
+    session_id = open_session(sessions, 1).session_id
+    context = sessions.context(session_id, 1, False, False, [], [(ZERO_UUID, "t", 0)])
+    assert context.session_id == 0
+    assert len(sessions) == 0
+
+
+def test_wrong_id_epoch_and_kind_of_names_are_errors() -> None:
+    sessions = cache()
+    session_id = open_session(sessions, 1).session_id
+    for arguments, error in (
+        ((99, 1, False, False), Errors.FETCH_SESSION_ID_NOT_FOUND),
+        ((session_id, 2, False, False), Errors.INVALID_FETCH_SESSION_EPOCH),
+        ((session_id, 1, False, True), Errors.FETCH_SESSION_TOPIC_ID_ERROR),
+    ):
+        context = sessions.context(*arguments, [], [])
+        assert isinstance(context, SessionErrorContext)
+        assert context.error is error
+
+
+def test_epoch_wraps_to_one() -> None:
+    sessions = cache()
+    session_id = open_session(sessions, 1).session_id
+    sessions._sessions[session_id].epoch = 2147483647
+    assert isinstance(sessions.context(session_id, 2147483647, False, False, [], []), IncrementalFetchContext)
+    assert isinstance(sessions.context(session_id, 1, False, False, [], []), IncrementalFetchContext)
+
+
+def test_a_full_cache_refuses_until_a_session_is_stale() -> None:
+    time = MockTime()
+    sessions = cache(2, time)
+    open_session(sessions, 1)
+    open_session(sessions, 1)
+    assert open_session(sessions, 1).session_id == 0
+    time.advance(120_001)
+    assert open_session(sessions, 1).session_id != 0
+    assert len(sessions) == 2
+
+
+def test_a_follower_drives_out_a_consumer_that_is_used_but_old() -> None:
+    time = MockTime()
+    sessions = cache(1, time)
+    session_id = open_session(sessions, 5).session_id
+    for epoch in range(1, 4):
+        time.advance(60_000)
+        sessions.context(session_id, epoch, False, False, [], [])
+    assert open_session(sessions, 5).session_id == 0
+    assert open_session(sessions, 1, follower=True).session_id != 0

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+from twisted.internet.task import Clock
+
+from kafkapy.server.purgatory import DelayedOperation, DelayedOperationPurgatory
+from kafkapy.server.timer import Timer
+
+
+class Waiting(DelayedOperation):
+    def __init__(self, delay_ms: int = 100) -> None:
+        super().__init__(delay_ms)
+        self.ready = False
+        self.done = 0
+        self.expired = 0
+
+    def try_complete(self) -> bool:
+        return self.ready and self.force_complete()
+
+    def on_complete(self) -> None:
+        self.done += 1
+
+    def on_expiration(self) -> None:
+        self.expired += 1
+
+
+def purgatory(clock: Clock, purge_interval: int = 1000) -> DelayedOperationPurgatory:
+    return DelayedOperationPurgatory("Test", Timer(clock), purge_interval)
+
+
+def test_completes_at_once_when_the_condition_holds() -> None:
+    clock = Clock()
+    operation = Waiting()
+    operation.ready = True
+    assert purgatory(clock).try_complete_else_watch(operation, ["k"])
+    clock.advance(1)
+    assert (operation.done, operation.expired) == (1, 0)
+
+
+def test_an_event_on_any_key_completes_once() -> None:
+    clock = Clock()
+    waiting = purgatory(clock)
+    operation = Waiting()
+    assert not waiting.try_complete_else_watch(operation, ["a", "b"])
+    assert waiting.check_and_complete("a") == 0
+    operation.ready = True
+    assert waiting.check_and_complete("b") == 1
+    assert waiting.check_and_complete("a") == 0
+    clock.advance(1)
+    assert (operation.done, operation.expired) == (1, 0)
+
+
+def test_expires_not_before_its_time_and_completes() -> None:
+    clock = Clock()
+    operation = Waiting(delay_ms=100)
+    purgatory(clock).try_complete_else_watch(operation, ["a"])
+    clock.advance(0.099)
+    assert operation.done == 0
+    clock.advance(0.011)
+    assert (operation.done, operation.expired) == (1, 1)
+
+
+def test_completed_operations_do_not_pile_up() -> None:
+    waiting = purgatory(Clock(), purge_interval=10)
+    for _ in range(95):
+        operation = Waiting()
+        waiting.try_complete_else_watch(operation, ["never touched"])
+        operation.force_complete()
+    assert waiting.watched() < 12
+
+
+def test_an_operation_added_while_its_key_is_served_stays() -> None:
+    waiting = purgatory(Clock())
+    second = Waiting()
+
+    class Chained(Waiting):
+        def on_complete(self) -> None:
+            waiting.try_complete_else_watch(second, ["a"])
+
+    first = Chained()
+    waiting.try_complete_else_watch(first, ["a"])
+    first.ready = True
+    waiting.check_and_complete("a")
+    second.ready = True
+    assert waiting.check_and_complete("a") == 1
+
+
+def test_timer_serves_many_deadlines_with_one_call_per_tick() -> None:
+    clock = Clock()
+    timer = Timer(clock, tick_ms=10)
+    operations = [Waiting() for _ in range(100)]
+    for operation in operations:
+        timer.add(operation, 50)
+    assert len(clock.getDelayedCalls()) == 1
+    clock.advance(0.07)
+    assert all(operation.expired == 1 for operation in operations)
