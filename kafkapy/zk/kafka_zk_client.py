@@ -34,6 +34,7 @@ from kafkapy.zk.zk_data import (
     ConfigEntityChangeNotificationZNode,
     ConfigEntityTypeZNode,
     ConfigEntityZNode,
+    ConsumerOffsetZNode,
     ControllerEpochZNode,
     ControllerZNode,
     DeleteTopicsTopicZNode,
@@ -503,6 +504,18 @@ class KafkaZkClient:
 
     def delete_partition_reassignment(self, expected_controller_epoch_zk_version: int) -> None:
         self._delete_all([ReassignPartitionsZNode.path], expected_controller_epoch_zk_version)
+
+    # --- offsets of old consumers ---------------------------------------------------------------------------------
+
+    def get_consumer_offset(self, group: str, partition: TopicPartition) -> int | None:
+        """The offset that the group keeps in ZooKeeper, None if it has none."""
+        response = self._pipeline.one(GetData(ConsumerOffsetZNode.path(group, partition)))
+        return ConsumerOffsetZNode.decode(response.data) if self._exists(response) else None
+
+    def set_or_create_consumer_offset(self, group: str, partition: TopicPartition, offset: int) -> None:
+        path, data = ConsumerOffsetZNode.path(group, partition), ConsumerOffsetZNode.encode(offset)
+        if not self._exists(self._pipeline.one(SetData(path, data, MATCH_ANY_VERSION))):
+            self._pipeline.create_recursive(path, data)
 
     # --- single nodes ---------------------------------------------------------------------------------------------
 

@@ -381,6 +381,22 @@ class ReassignPartitionsZNode:
         }
 
 
+class ConsumerOffsetZNode:
+    """An offset that a consumer of Kafka 0.8 committed (OffsetCommit v0)."""
+
+    @staticmethod
+    def path(group: str, partition: TopicPartition) -> str:
+        return f"/consumers/{group}/offsets/{partition.topic}/{partition.partition}"
+
+    @staticmethod
+    def encode(offset: int) -> bytes:
+        return str(offset).encode()
+
+    @staticmethod
+    def decode(data: bytes | None) -> int | None:
+        return None if data is None else int(data)
+
+
 class PreferredReplicaElectionZNode:
     """Preferred leader election as old tools ask for it; ElectLeaders doesn't use it."""
 

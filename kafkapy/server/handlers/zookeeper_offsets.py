@@ -1,0 +1,67 @@
+"""OffsetCommit v0 and OffsetFetch v0: the consumers of Kafka 0.8 keep their offsets in ZooKeeper."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.network.request import Request
+from kafkapy.protocol.errors import Errors
+from kafkapy.protocol.messages.offset_commit import OffsetCommitRequest
+from kafkapy.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
+from kafkapy.zk.errors import ZooKeeperError
+from kafkapy.zk.kafka_zk_client import KafkaZkClient
+
+if TYPE_CHECKING:
+    from kafkapy.server.services import BrokerServices
+
+_NO_OFFSET = -1
+
+
+def write_offsets(
+    zk_client: KafkaZkClient, body: OffsetCommitRequest, max_metadata_size: int
+) -> dict[str, dict[int, Errors]]:
+    """Store all offsets of the request, which blocks; the outcome by topic and partition. Metadata is not stored."""
+
+    def write(topic: str, partition: OffsetCommitRequest.OffsetCommitRequestPartition) -> Errors:
+        if len(partition.committed_metadata or "") > max_metadata_size:
+            return Errors.OFFSET_METADATA_TOO_LARGE
+        name = TopicPartition(topic, partition.partition_index)
+        try:
+            zk_client.set_or_create_consumer_offset(body.group_id, name, partition.committed_offset)
+        except ZooKeeperError:
+            return Errors.UNKNOWN_SERVER_ERROR
+        return Errors.NONE
+
+    return {topic.name: {p.partition_index: write(topic.name, p) for p in topic.partitions} for topic in body.topics}
+
+
+def _read_offset(zk_client: KafkaZkClient, group_id: str, partition: TopicPartition) -> tuple[int, Errors]:
+    try:
+        offset = zk_client.get_consumer_offset(group_id, partition)
+    except ZooKeeperError:
+        return _NO_OFFSET, Errors.UNKNOWN_SERVER_ERROR
+    return (_NO_OFFSET, Errors.UNKNOWN_TOPIC_OR_PARTITION) if offset is None else (offset, Errors.NONE)
+
+
+async def fetch_from_zookeeper(broker: BrokerServices, request: Request) -> OffsetFetchResponse:
+    """The offsets of the partitions asked for; UNKNOWN_TOPIC_OR_PARTITION where there is none."""
+    body: OffsetFetchRequest = request.body
+    response = OffsetFetchResponse()
+    for topic in body.topics or ():
+        authorized = broker.authorizer.authorize(request.context, "DESCRIBE", "TOPIC", topic.name)
+        answer = OffsetFetchResponse.OffsetFetchResponseTopic(name=topic.name)
+        for index in topic.partition_indexes:
+            offset, error = _NO_OFFSET, Errors.UNKNOWN_TOPIC_OR_PARTITION
+            if not authorized:
+                error = Errors.TOPIC_AUTHORIZATION_FAILED
+            elif broker.metadata_cache.contains(topic.name, index):
+                partition = TopicPartition(topic.name, index)
+                offset, error = await broker.in_thread(_read_offset, broker.zk_client, body.group_id, partition)
+            answer.partitions.append(
+                OffsetFetchResponse.OffsetFetchResponsePartition(
+                    partition_index=index, committed_offset=offset, metadata="", error_code=error.code
+                )
+            )
+        response.topics.append(answer)
+    return response
