@@ -1,0 +1,29 @@
+"""Fixtures for all tests."""
+
+from __future__ import annotations
+
+import sys
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from zookeeper_server import ZooKeeperServer
+
+
+@pytest.fixture(scope="session")
+def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A ZooKeeper for all tests of the run, "127.0.0.1:port"; each test takes a chroot of its own."""
+    server = ZooKeeperServer(tmp_path_factory.mktemp("zookeeper"))
+    server.start()
+    yield server.address
+    server.stop()
+
+
+@pytest.fixture
+def zk_connect(zookeeper: str) -> str:
+    """A `zookeeper.connect` with a chroot that no other test has (not created yet)."""
+    return f"{zookeeper}/{uuid.uuid4().hex[:12]}"

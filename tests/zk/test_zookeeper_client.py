@@ -1,0 +1,296 @@
+"""The session against a real ZooKeeper: watches, lost connections, expired sessions."""
+
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from kazoo.client import KazooClient
+from zookeeper_server import ZooKeeperServer
+
+from kafkapy.zk.errors import (
+    NodeExistsError,
+    NoNodeError,
+    SessionExpiredError,
+    ZooKeeperClientClosedError,
+    ZooKeeperClientTimeoutError,
+    ZooKeeperError,
+)
+from kafkapy.zk.handlers import StateChangeHandler, ZNodeChangeHandler, ZNodeChildChangeHandler
+from kafkapy.zk.kafka_zk_client import KafkaZkClient
+from kafkapy.zk.request_pipeline import RequestPipeline
+from kafkapy.zk.requests import Check, Create, Delete, Exists, GetChildren, GetData, Multi, SetData
+from kafkapy.zk.zookeeper_client import ZooKeeperClient
+
+pytestmark = pytest.mark.integration
+
+Events = queue.Queue[str]
+
+
+@pytest.fixture
+def connect(zk_connect: str) -> str:
+    KafkaZkClient.connect(zk_connect).close()
+    return zk_connect
+
+
+@pytest.fixture
+def client(connect: str) -> Iterator[ZooKeeperClient]:
+    client = ZooKeeperClient(connect, 6000)
+    client.start(10_000)
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def other(connect: str) -> Iterator[RequestPipeline]:
+    """A second session, to change things behind the first one's back."""
+    client = ZooKeeperClient(connect, 6000)
+    client.start(10_000)
+    yield RequestPipeline(client)
+    client.close()
+
+
+@pytest.fixture
+def own_server(tmp_path: Path) -> Iterator[ZooKeeperServer]:
+    """A ZooKeeper that the test may stop."""
+    server = ZooKeeperServer(tmp_path)
+    server.start()
+    yield server
+    server.stop()
+
+
+def watch_all(client: ZooKeeperClient, path: str, events: Events) -> None:
+    def put(kind: str) -> Callable[[], object]:
+        return lambda: events.put(f"{kind} {path}")
+
+    client.register_znode_change_handler(ZNodeChangeHandler(path, put("created"), put("deleted"), put("changed")))
+    client.register_znode_child_change_handler(ZNodeChildChangeHandler(path, put("children")))
+
+
+def next_event(events: Events) -> str:
+    return events.get(timeout=10)
+
+
+def expire(client: ZooKeeperClient) -> None:
+    """End the session behind the client's back: another connection carries it on and closes it."""
+    assert client.session_id is not None
+    twin = KazooClient(client.connect.partition("/")[0], client_id=(client.session_id, client.session_password))
+    twin.start()
+    twin.stop()
+    twin.close()
+
+
+def test_requests_and_answers(client: ZooKeeperClient) -> None:
+    answers = client.handle_requests(
+        [
+            Create("/a", b"1"),
+            Create("/a"),
+            GetData("/a"),
+            Create("/null"),
+            GetData("/null"),
+            SetData("/a", b"2", 0),
+            SetData("/a", b"3", 0),
+            Exists("/missing"),
+            GetChildren("/"),
+            Create("/a/s_", b"", sequential=True),
+            Delete("/a"),
+        ]
+    )
+    assert [type(a.error).__name__ for a in answers if a.error] == [
+        "NodeExistsError",
+        "BadVersionError",
+        "NoNodeError",
+        "NotEmptyError",
+    ]
+    assert answers[0].path == "/a"
+    assert (answers[2].data, answers[2].version) == (b"1", 0)
+    assert answers[4].data is None
+    assert answers[5].version == 1
+    assert sorted(answers[8].children) == ["a", "null"]
+    assert answers[9].path == "/a/s_0000000000"
+    with pytest.raises(NodeExistsError, match="/a"):
+        answers[1].raise_for_error()
+
+
+def test_multi_is_all_or_nothing(client: ZooKeeperClient) -> None:
+    client.handle_requests([Create("/v")])
+    good, bad, gone = client.handle_requests(
+        [
+            Multi((Check("/v", 0), Create("/x", b"x"), SetData("/x", b"y", 0))),
+            Multi((Create("/y"), Check("/v", 1), Create("/z"))),
+            Multi((Delete("/missing"),)),
+        ]
+    )
+    assert good.error is None
+    assert good.results[2].version == 1
+    assert type(bad.error).__name__ == "BadVersionError"
+    assert [type(r.error).__name__ for r in bad.results] == ["RolledBackError", "BadVersionError", "RolledBackError"]
+    assert isinstance(gone.error, NoNodeError)
+    assert isinstance(client.handle_requests([Exists("/y")])[0].error, NoNodeError)
+
+
+def test_watches_fire_once_and_are_set_by_reads(client: ZooKeeperClient, other: RequestPipeline) -> None:
+    events: Events = queue.Queue()
+    watch_all(client, "/w", events)
+    other.one(Create("/w"))
+    other.one(Delete("/w"))
+    assert events.empty(), "registered but not read: no watch"
+    client.handle_requests([Exists("/w")])
+    other.one(Create("/w"))
+    assert next_event(events) == "created /w"
+    other.one(SetData("/w", b"unseen"))
+    client.handle_requests([GetData("/w"), GetChildren("/w")])
+    other.one(Create("/w/child"))
+    assert next_event(events) == "children /w"
+    other.one(SetData("/w", b"seen"))
+    assert next_event(events) == "changed /w"
+    client.handle_requests([GetData("/w"), GetChildren("/w"), GetChildren("/w", watch=False)])
+    other.delete_recursive("/w")
+    assert {next_event(events), next_event(events)} == {"children /w", "deleted /w"}
+    client.unregister_znode_change_handler("/w")
+    client.handle_requests([Exists("/w")])
+    other.one(Create("/w"))
+    client.handle_requests([Exists("/w")])
+    assert events.empty()
+
+
+def test_watches_survive_a_lost_connection(client: ZooKeeperClient, other: RequestPipeline) -> None:
+    """What changes while there is no connection is reported after it, once; what doesn't is watched on."""
+    events: Events = queue.Queue()
+    other.many([Create("/changed"), Create("/deleted"), Create("/parent"), Create("/same")])
+    for path in ("/changed", "/deleted", "/created", "/parent", "/same", "/later"):
+        watch_all(client, path, events)
+        client.handle_requests([Exists(path), GetChildren(path)])
+    session = client.session_id
+    lose_connection_during(
+        client,
+        lambda: other.many([SetData("/changed", b""), Delete("/deleted"), Create("/created"), Create("/parent/c")]),
+    )
+    seen = {next_event(events) for _ in range(4)}
+    assert seen == {"changed /changed", "deleted /deleted", "created /created", "children /parent"}
+    other.many([SetData("/same", b""), Create("/same/c"), Create("/later")])
+    assert {next_event(events) for _ in range(3)} == {"changed /same", "children /same", "created /later"}
+    assert events.empty()
+    assert client.session_id == session
+
+
+def lose_connection_during(client: ZooKeeperClient, action: Callable[[], object]) -> None:
+    """Run `action` while the client has no connection."""
+    lost, done = threading.Event(), threading.Event()
+
+    def listener(state: str) -> None:
+        if state == "SUSPENDED":
+            lost.set()
+            done.wait(10)
+
+    client._kazoo.add_listener(listener)
+    client._kazoo._connection._socket.shutdown(2)
+    assert lost.wait(10)
+    action()
+    client._kazoo.remove_listener(listener)
+    done.set()
+    client.wait_until_connected(10_000)
+
+
+def test_expired_session(client: ZooKeeperClient, other: RequestPipeline) -> None:
+    log: Events = queue.Queue()
+    blocked = threading.Event()
+
+    def before() -> None:
+        with pytest.raises(SessionExpiredError):
+            client.handle_requests([Exists("/")])
+        log.put(f"before, node is {'there' if other.one(Exists('/mine')).error is None else 'gone'}")
+        blocked.wait(10)
+
+    def after() -> None:
+        log.put(f"after, {client.handle_requests([Create('/mine', b'2', ephemeral=True)])[0].error}")
+
+    client.register_state_change_handler(StateChangeHandler("broken", lambda: 1 / 0, lambda: 1 / 0))
+    client.register_state_change_handler(StateChangeHandler("test", before, after))
+    client.handle_requests([Create("/mine", b"1", ephemeral=True)])
+    old = client.session_id
+    expire(client)
+    assert log.get(timeout=10) == "before, node is gone"
+    with pytest.raises(SessionExpiredError):
+        client.handle_requests([Exists("/")])
+    with pytest.raises(SessionExpiredError):
+        client.wait_until_connected()
+    blocked.set()
+    assert log.get(timeout=10) == "after, None"
+    assert client.session_id != old
+    assert old in client.past_session_ids
+    assert other.one(GetData("/mine")).data == b"2"
+
+
+def test_no_watch_is_left_from_an_expired_session(client: ZooKeeperClient, other: RequestPipeline) -> None:
+    events: Events = queue.Queue()
+    renewed = threading.Event()
+    client.register_state_change_handler(StateChangeHandler("test", after_initializing_session=renewed.set))
+    watch_all(client, "/e", events)
+    client.handle_requests([Exists("/e")])
+    expire(client)
+    assert renewed.wait(10)
+    other.one(Create("/e"))
+    client.handle_requests([Exists("/e")])
+    other.one(SetData("/e", b""))
+    assert next_event(events) == "changed /e"
+
+
+def test_zookeeper_restarts(own_server: ZooKeeperServer) -> None:
+    """Requests wait for ZooKeeper to come back; a session within its time-out goes on, watches too."""
+    client = ZooKeeperClient(own_server.address, 30_000, max_in_flight_requests=50)
+    client.start(10_000)
+    pipeline = RequestPipeline(client)
+    events: Events = queue.Queue()
+    try:
+        pipeline.many([Create("/keep", b"1", ephemeral=True), Create("/n")])
+        watch_all(client, "/n", events)
+        pipeline.one(GetData("/n"))
+        session = client.session_id
+        own_server.stop()
+        answers: queue.Queue[list[ZooKeeperError | None]] = queue.Queue()
+        requests = [Create(f"/n/{i}") for i in range(500)]
+        thread = threading.Thread(target=lambda: answers.put([r.error for r in pipeline.many(requests)]))
+        thread.start()
+        own_server.start()
+        assert set(answers.get(timeout=20)) == {None}
+        thread.join()
+        assert client.session_id == session
+        pipeline.one(SetData("/n", b"new"))
+        assert next_event(events) == "changed /n"
+    finally:
+        client.close()
+
+
+def test_closing_wakes_those_who_wait(own_server: ZooKeeperServer) -> None:
+    client = ZooKeeperClient(own_server.address, 5000)
+    client.start(10_000)
+    own_server.stop()
+    failure: queue.Queue[Exception] = queue.Queue()
+
+    def request() -> None:
+        try:
+            RequestPipeline(client).one(Exists("/"))
+        except ZooKeeperError as error:
+            failure.put(error)
+
+    thread = threading.Thread(target=request)
+    thread.start()
+    client.close()
+    assert isinstance(failure.get(timeout=10), ZooKeeperClientClosedError)
+    thread.join()
+
+
+def test_unreachable_zookeeper_is_a_clear_sentence() -> None:
+    with pytest.raises(ZooKeeperClientTimeoutError, match="connection to ZooKeeper at 127.0.0.1:1 after 300 ms"):
+        KafkaZkClient.connect("127.0.0.1:1/chroot", connection_timeout_ms=300)
+
+
+def test_thousands_of_requests(client: ZooKeeperClient) -> None:
+    pipeline = RequestPipeline(client)
+    pipeline.one(Create("/many"))
+    assert all(r.error is None for r in pipeline.many([Create(f"/many/{i}") for i in range(3000)]))
+    assert len(pipeline.one(GetChildren("/many")).children) == 3000
+    assert pipeline.delete_recursive("/many")
+    assert not pipeline.delete_recursive("/many")

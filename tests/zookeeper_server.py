@@ -1,0 +1,62 @@
+"""A real ZooKeeper for tests, started as bin/zookeeper-server-start.sh starts it."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+from kafkapy.tools.java import zookeeper_command
+
+
+class ZooKeeperServer:
+    """One process; `stop` and `start` again keep the port and the data."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.port = _free_port()
+        self.process: subprocess.Popen[bytes] | None = None
+        directory.mkdir(parents=True, exist_ok=True)
+        (directory / "zookeeper.properties").write_text(
+            f"dataDir={directory / 'data'}\nclientPort={self.port}\nclientPortAddress=127.0.0.1\n"
+            "maxClientCnxns=0\nadmin.enableServer=false\ntickTime=500\nminSessionTimeout=1000\n"
+            "maxSessionTimeout=60000\n4lw.commands.whitelist=*\nforceSync=no\n"
+        )
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        command = zookeeper_command(str(self.directory / "zookeeper.properties"), {**os.environ, "KAFKA_HEAP_OPTS": ""})
+        with open(self.directory / "zookeeper.out", "ab") as out:
+            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+        deadline = time.monotonic() + 30
+        while not self._is_serving():
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError((self.directory / "zookeeper.out").read_text()[-2000:])
+            time.sleep(0.05)
+
+    def _is_serving(self) -> bool:
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=1) as connection:
+                connection.sendall(b"ruok")
+                return connection.recv(4) == b"imok"
+        except OSError:
+            return False
+
+    def stop(self) -> None:
+        """kill -9: a ZooKeeper loses nothing by it, and it is quick."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
