@@ -71,9 +71,7 @@ def decompress(codec: int, data: Buffer, limit: int, magic: int = 2) -> bytes:
     for chunk in decompress_chunks(codec, data, magic):
         size += len(chunk)
         if size > limit:
-            raise KafkaError(
-                Errors.MESSAGE_TOO_LARGE, f"The records take more than {limit} bytes when they are decompressed"
-            )
+            raise too_large(limit)
         chunks.append(chunk)
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
@@ -92,3 +90,8 @@ def decompress_chunks(codec: int, data: Buffer, magic: int = 2) -> Iterator[byte
     if codec == CompressionType.ZSTD:
         return zstd_frame.blocks(data)
     return iter((bytes(data),))
+
+
+def too_large(limit: int) -> KafkaError:
+    """More than `limit` bytes come out."""
+    return KafkaError(Errors.MESSAGE_TOO_LARGE, f"The records take more than {limit} bytes when they are decompressed")

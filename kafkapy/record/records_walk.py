@@ -1,0 +1,400 @@
+"""Checking the records of a v2 batch without making an object of any.
+
+A broker has to look at every record of every produce request: lengths, varints, offset deltas and timestamps must be
+right before the batch may be stored. Decoding them one by one would cost more than all the rest of the request. Most
+records look like their neighbours, and those are checked many at once, as columns of bytes (`record_columns`); the
+others one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.record.compression import too_large
+from kafkapy.record.record_columns import check as check_columns
+from kafkapy.record.varint import read_varint, read_varlong
+
+_MIN_MANY = 4
+_MIN_SIZE = 8
+"""Fewer records, or bytes, are not worth the attempt to check many at once."""
+_MANY = 64
+_MAX_MANY = 8192
+"""How many records are tried at once: more and more while that succeeds, so that no attempt costs much more than it
+gains."""
+_ENOUGH = 16
+_MAX_ONES = 63
+"""Where an attempt checks fewer than enough, records are walked one by one before the next: 1, 3, 7, ... and at most
+63."""
+
+_MAX_STEPS = 4_000_000
+"""Records and headers of a compressed batch that are walked one by one, at most: a few seconds' work."""
+_PIECE = 1 << 20
+"""Decompressed data is walked in pieces of about this size; only a record that is larger is read field by field."""
+
+
+class RecordsWalk:
+    """A walk over the records of one batch, and what it found.
+
+    Invariant: the first `walked` records are checked; `max_timestamp_delta` is the highest of them, no delta is below
+    `min_timestamp_delta`; `sequential` says whether their offset deltas are 0, 1, 2, ..., `keyless` whether one of
+    them has no key.
+    """
+
+    __slots__ = (
+        "_backoff",
+        "_steps",
+        "count",
+        "keyless",
+        "max_timestamp_delta",
+        "min_timestamp_delta",
+        "sequential",
+        "walked",
+    )
+
+    def __init__(self, count: int) -> None:
+        """`count`: the number of records that the batch's header gives."""
+        self.count = count
+        self.walked = 0
+        self.max_timestamp_delta = -(1 << 63)
+        self.min_timestamp_delta = (1 << 63) - 1
+        self.sequential = True
+        self.keyless = False
+        self._steps = 0
+
+    def walk_all(self, data: bytes) -> None:
+        """Check the records of a batch, all in memory: `count` of them, and nothing after them.
+
+        `KafkaError` INVALID_RECORD, in Kafka's words as far as they say something.
+        """
+        position = self.walk(data)
+        if self.walked < self.count:
+            raise _incomplete(data, position)
+        if position != len(data):
+            raise _invalid("Incorrect declared batch size, records still remaining in file")
+
+    def walk_chunks(self, chunks: Iterator[bytes], limit: int) -> int:
+        """As `walk_all`, of decompressed data that comes in pieces, in bounded memory. Returns how many bytes there
+        were.
+
+        `KafkaError` MESSAGE_TOO_LARGE if there are more than `limit`, or so many records that walking takes too long.
+        """
+        source = _Chunks(chunks, limit)
+        data = source.take(b"")
+        position = 0
+        while True:
+            position = self.walk(data)
+            if self.walked == self.count:
+                break
+            rest = data[position:]
+            if source.ended:
+                raise _incomplete(rest, 0)
+            if _announced_size(rest) > _PIECE:
+                data = self._walk_giant(source, rest)
+            else:
+                data = source.take(rest)
+            position = 0
+            self._check_steps()
+        if not source.ended and position == len(data):
+            position = -len(source.take(b""))
+            data = b""
+        if position != len(data):
+            raise _invalid("Incorrect declared batch size, records still remaining in file")
+        return source.size
+
+    def walk(self, data: bytes) -> int:
+        """Check the complete records of `data`, from `walked` on; returns where they end.
+
+        `KafkaError` INVALID_RECORD where a record does not follow the format.
+        """
+        position = 0
+        length = len(data)
+        index = self.walked
+        count = self.count
+        many = _MANY
+        ones = 0
+        try:
+            while index < count:
+                left = count - index
+                if left < _MIN_MANY or length - position < _MIN_SIZE:
+                    done, position = self._walk_ones(data, position, index, left)
+                    index += done
+                    break
+                checked = check_columns(data, position, index, min(left, many), self.sequential)
+                if checked is not None:
+                    done, position, lowest, highest, keyless = checked
+                    index += done
+                    if highest > self.max_timestamp_delta:
+                        self.max_timestamp_delta = highest
+                    if lowest < self.min_timestamp_delta:
+                        self.min_timestamp_delta = lowest
+                    if keyless:
+                        self.keyless = True
+                    if done >= _ENOUGH:
+                        ones = 0
+                        many = min(2 * many, _MAX_MANY) if 2 * done >= many else _MANY
+                        continue
+                ones = min(2 * ones + 1, _MAX_ONES, count - index)
+                done, position = self._walk_ones(data, position, index, ones)
+                index += done
+                if done < ones:
+                    break
+        except IndexError:
+            raise _invalid("Found invalid record structure") from None
+        finally:
+            self.walked = index
+        assert position <= length
+        return position
+
+    def _walk_ones(self, data: bytes, position: int, index: int, ones: int) -> tuple[int, int]:
+        """Check up to `ones` records; (how many there were, where they end). Fewer than `ones`: the next is not all
+        there."""
+        length = len(data)
+        highest = self.max_timestamp_delta
+        lowest = self.min_timestamp_delta
+        for done in range(ones):
+            start = position
+            if position + 5 <= length:
+                size = data[position]
+                position += 1
+                if size > 0x7F:
+                    byte = data[position]
+                    if byte > 0x7F:
+                        size, position = read_varint(data, start)
+                    else:
+                        position += 1
+                        size = size & 0x7F | byte << 7
+                        size = (size >> 1) ^ -(size & 1)
+                else:
+                    size = (size >> 1) ^ -(size & 1)
+            else:
+                try:
+                    size, position = read_varint(data, position)
+                except IndexError:
+                    break
+            end = position + size
+            if end > length:
+                position = start
+                break
+            body = position
+
+            # attributes (any), timestamp delta
+            delta = data[position + 1]
+            position += 2
+            if delta > 0x7F:
+                byte = data[position]
+                if byte > 0x7F:
+                    delta, position = read_varlong(data, position - 1)
+                else:
+                    position += 1
+                    delta = delta & 0x7F | byte << 7
+                    delta = (delta >> 1) ^ -(delta & 1)
+            else:
+                delta = (delta >> 1) ^ -(delta & 1)
+            if delta > highest:
+                highest = delta
+            if delta < lowest:
+                lowest = delta
+
+            # offset delta
+            offset = data[position]
+            position += 1
+            if offset > 0x7F:
+                byte = data[position]
+                if byte > 0x7F:
+                    offset, position = read_varint(data, position - 1)
+                    offset <<= 1
+                else:
+                    position += 1
+                    offset = offset & 0x7F | byte << 7
+            if offset != index + done << 1:
+                self.sequential = False
+
+            # key and value
+            field = data[position]
+            position += 1
+            if field > 0x7F:
+                field, position = read_varint(data, position - 1)
+                if field < 0:
+                    self.keyless = True
+                else:
+                    position += field
+            elif field & 1:
+                self.keyless = True
+            else:
+                position += field >> 1
+            field = data[position]
+            position += 1
+            if field > 0x7F:
+                byte = data[position]
+                if byte > 0x7F:
+                    field, position = read_varint(data, position - 1)
+                    if field > 0:
+                        position += field
+                else:
+                    position += 1
+                    if not field & 1:
+                        position += (field & 0x7F | byte << 7) >> 1
+            elif not field & 1:
+                position += field >> 1
+
+            # headers
+            if data[position]:
+                position = self._walk_headers(data, position)
+            else:
+                position += 1
+            if position != end:
+                raise _invalid(
+                    f"Invalid record size: expected to read {size} bytes in record payload, "
+                    f"but instead read {position - body}"
+                )
+        else:
+            done = ones
+        self.max_timestamp_delta = highest
+        self.min_timestamp_delta = lowest
+        self._steps += done
+        return done, position
+
+    def _walk_headers(self, data: bytes, position: int) -> int:
+        count, position = read_varint(data, position)
+        if count < 0 or count > len(data) - position:
+            raise _invalid(f"Found invalid number of record headers {count}")
+        for _ in range(count):
+            size, position = read_varint(data, position)
+            if size < 0:
+                raise _invalid(f"Invalid negative header key size {size}")
+            size, position = read_varint(data, position + size)
+            if size > 0:
+                position += size
+        self._steps += count
+        return position
+
+    def _walk_giant(self, source: _Chunks, data: bytes) -> bytes:
+        """Check one record that is too large to be held; returns the data after it, from which the walk goes on."""
+        reader = _Reader(source, data)
+        size = reader.varint()
+        start = reader.consumed
+        reader.skip(1)
+        delta = reader.varlong()
+        if reader.varint() != self.walked:
+            self.sequential = False
+        key = reader.varint()
+        if key < 0:
+            self.keyless = True
+        reader.skip(key)
+        reader.skip(reader.varint())
+        headers = reader.varint()
+        if headers < 0:
+            raise _invalid(f"Found invalid number of record headers {headers}")
+        self._steps += headers
+        self._check_steps()
+        for _ in range(headers):
+            key = reader.varint()
+            if key < 0:
+                raise _invalid(f"Invalid negative header key size {key}")
+            reader.skip(key)
+            reader.skip(reader.varint())
+        if reader.consumed - start != size:
+            raise _invalid(
+                f"Invalid record size: expected to read {size} bytes in record payload, "
+                f"but instead read {reader.consumed - start}"
+            )
+        self.max_timestamp_delta = max(delta, self.max_timestamp_delta)
+        self.min_timestamp_delta = min(delta, self.min_timestamp_delta)
+        self.walked += 1
+        return reader.rest()
+
+    def _check_steps(self) -> None:
+        if self._steps > _MAX_STEPS:
+            raise KafkaError(Errors.MESSAGE_TOO_LARGE, "The compressed batch holds too many records or headers")
+
+
+class _Chunks:
+    """Joins decompressed chunks into pieces of about 1 MB, and counts their bytes."""
+
+    def __init__(self, chunks: Iterator[bytes], limit: int) -> None:
+        self._chunks = chunks
+        self._limit = limit
+        self.size = 0
+        self.ended = False
+
+    def take(self, rest: bytes) -> bytes:
+        """`rest` and what follows it, at least one byte more unless the data has `ended`."""
+        parts = [rest] if rest else []
+        wanted = self.size + _PIECE
+        for chunk in self._chunks:
+            parts.append(chunk)
+            self.size += len(chunk)
+            if self.size > self._limit:
+                raise too_large(self._limit)
+            if self.size >= wanted:
+                break
+        else:
+            self.ended = True
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+class _Reader:
+    """Reads the fields of a record from chunks, and skips over its contents without keeping them."""
+
+    def __init__(self, source: _Chunks, data: bytes) -> None:
+        self._source = source
+        self._data = data
+        self._position = 0
+        self._dropped = 0
+
+    @property
+    def consumed(self) -> int:
+        return self._dropped + self._position
+
+    def varint(self) -> int:
+        self._fill()
+        value, self._position = read_varint(self._data, self._position)
+        return value
+
+    def varlong(self) -> int:
+        self._fill()
+        value, self._position = read_varlong(self._data, self._position)
+        return value
+
+    def skip(self, size: int) -> None:
+        """Go `size` bytes on (none if it is negative: the length of null)."""
+        if size <= 0:
+            return
+        self._position += size
+        while self._position > len(self._data):
+            if self._source.ended:
+                raise _invalid("Reached end of input stream before skipping all bytes.")
+            self._dropped += len(self._data)
+            self._position -= len(self._data)
+            self._data = self._source.take(b"")
+
+    def rest(self) -> bytes:
+        return self._data[self._position :]
+
+    def _fill(self) -> None:
+        while len(self._data) - self._position < 10 and not self._source.ended:
+            rest = self.rest()
+            self._dropped += self._position
+            self._position = 0
+            self._data = self._source.take(rest)
+
+
+def _announced_size(data: bytes) -> int:
+    """The length of the record that `data` begins with, 0 if not even that is there."""
+    try:
+        return read_varint(data, 0)[0]
+    except IndexError:
+        return 0
+
+
+def _incomplete(data: bytes, position: int) -> KafkaError:
+    size = _announced_size(data[position : position + 5])
+    return _invalid(
+        f"Invalid record size: expected {size} bytes in record payload, but there are only {len(data) - position} "
+        "bytes left with the size."
+    )
+
+
+def _invalid(message: str) -> KafkaError:
+    return KafkaError(Errors.INVALID_RECORD, message)
