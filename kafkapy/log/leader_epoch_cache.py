@@ -11,7 +11,7 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.checkpoints import LeaderEpochCheckpointFile
 from kafkapy.log.log_files import fsync_dir, fsync_file
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("kafkapy.log.LeaderEpochCache")
 
 UNDEFINED_EPOCH = -1
 UNDEFINED_EPOCH_OFFSET = -1

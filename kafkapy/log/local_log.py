@@ -26,7 +26,7 @@ from kafkapy.log.log_segments import LogSegments
 from kafkapy.log.log_types import FetchDataInfo, LogOffsetMetadata
 from kafkapy.protocol.errors import Errors, KafkaError
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("kafkapy.log.Log")
 
 DirFailureHandler = Callable[[str, str, OSError], object]
 """Told of an I/O error: (log dir, what was being done, the error). It takes the dir offline."""

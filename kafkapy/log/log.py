@@ -48,7 +48,7 @@ __all__ = [
     "TimestampAndOffset",
 ]
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("kafkapy.log.Log")
 
 _MAX_INT = 0x7FFFFFFF
 

@@ -34,7 +34,7 @@ from kafkapy.log.producer_state import CompletedTxn
 from kafkapy.log.producer_state_manager import ProducerStateManager
 from kafkapy.log.producer_state_rebuild import rebuild_producer_state
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("kafkapy.log.LogLoader")
 
 DAY_MS = 24 * 60 * 60 * 1000
 _INDEX_SUFFIXES = (INDEX_FILE_SUFFIX, TIME_INDEX_FILE_SUFFIX, TXN_INDEX_FILE_SUFFIX)

@@ -29,7 +29,7 @@ from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record.file_records import FileRecords
 from kafkapy.record.record_batch import TimestampType
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("kafkapy.log.LogSegment")
 
 MAX_LONG = (1 << 63) - 1
 _RECENT_BATCHES = 64

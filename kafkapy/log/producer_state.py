@@ -11,7 +11,7 @@ from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record.control_records import ControlRecordType, EndTransactionMarker
 from kafkapy.record.record_batch import NO_PRODUCER_EPOCH, NO_SEQUENCE, decrement_sequence
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("kafkapy.log.ProducerStateManager")
 
 NO_TXN = -1
 MAX_SEQUENCE = 0x7FFFFFFF

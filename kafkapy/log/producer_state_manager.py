@@ -22,7 +22,7 @@ from kafkapy.log.producer_state import NO_TXN, CompletedTxn, ProducerAppendInfo,
 from kafkapy.record.control_records import end_transaction_marker
 from kafkapy.record.record_batch import RecordBatch
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("kafkapy.log.ProducerStateManager")
 
 
 class ProducerStateManager:

@@ -10,7 +10,7 @@ from kafkapy.log.log_types import AppendOrigin
 from kafkapy.log.producer_state import CompletedTxn, ProducerAppendInfo
 from kafkapy.log.producer_state_manager import ProducerStateManager
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("kafkapy.log.ProducerStateManager")
 
 
 def rebuild_producer_state(

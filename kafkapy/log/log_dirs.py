@@ -1,0 +1,97 @@
+"""The directories of log.dirs: made, checked, and locked against other brokers (part of Kafka's `LogManager`)."""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import threading
+from collections.abc import Sequence
+
+from kafkapy.log.checkpoints import LOG_START_OFFSET_CHECKPOINT, RECOVERY_POINT_CHECKPOINT, CleanShutdownFile, OffsetCheckpointFile
+from kafkapy.log.log_files import delete_if_exists, fsync_dir
+
+logger = logging.getLogger("kafkapy.log.LogManager")
+
+LOCK_FILE = ".lock"
+
+_locked_here: set[str] = set()
+_locked_here_guard = threading.Lock()
+
+
+class LogDirError(Exception):
+    """The broker cannot start on these directories; the message says which and why."""
+
+
+class DirLock:
+    """The lock file of a log dir.
+
+    Invariant: while `acquire` has succeeded and `release` was not called, no other process that asks for the same fcntl lock (as
+    Apache's brokers do) gets it, and no other `DirLock` of this process. The file goes on release and stays after a crash.
+    """
+
+    def __init__(self, directory: str) -> None:
+        self._path = os.path.realpath(f"{directory}/{LOCK_FILE}")
+        self._directory = directory
+        self._fd: int | None = None
+
+    def acquire(self) -> None:
+        """Raises `LogDirError` if another broker has it, `OSError`."""
+        with _locked_here_guard:
+            if self._path in _locked_here:
+                raise self._in_use()
+            fd = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
+            try:
+                fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                os.close(fd)
+                raise self._in_use() from None
+            self._fd = fd
+            _locked_here.add(self._path)
+
+    def release(self) -> None:
+        with _locked_here_guard:
+            if self._fd is not None:
+                try:
+                    delete_if_exists(self._path)
+                except OSError as error:
+                    logger.warning("Could not remove %s: %s", self._path, error)
+                os.close(self._fd)
+                self._fd = None
+                _locked_here.discard(self._path)
+
+    def _in_use(self) -> LogDirError:
+        return LogDirError(
+            f"Failed to acquire lock on file {LOCK_FILE} in {self._directory}. "
+            "A Kafka instance in another process or thread is using this directory."
+        )
+
+
+class LogDir:
+    """One directory of log.dirs: its lock and its checkpoint files."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.lock = DirLock(path)
+        self.recovery_points = OffsetCheckpointFile(f"{path}/{RECOVERY_POINT_CHECKPOINT}")
+        self.log_start_offsets = OffsetCheckpointFile(f"{path}/{LOG_START_OFFSET_CHECKPOINT}")
+        self.clean_shutdown_file = CleanShutdownFile(path)
+        self.had_clean_shutdown = False
+        """The broker before had closed it properly."""
+        self.load_completed = False
+        """Every log in it was loaded (and recovered): only then may a clean stop be marked."""
+
+    def create_and_validate(self) -> None:
+        """Make it if it is not there. Raises `OSError`."""
+        if not os.path.exists(self.path):
+            logger.info("Log directory %s not found, creating it.", self.path)
+            os.makedirs(self.path)
+            fsync_dir(os.path.dirname(self.path))
+        if not os.path.isdir(self.path) or not os.access(self.path, os.R_OK | os.X_OK):
+            raise OSError(f"{self.path} is not a readable log directory.")
+
+
+def check_distinct(directories: Sequence[str]) -> None:
+    """`LogDirError` if two names are the same directory."""
+    if len({os.path.realpath(directory) for directory in directories}) < len(directories):
+        raise LogDirError(f"Duplicate log directory found: {', '.join(directories)}")
