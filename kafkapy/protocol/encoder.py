@@ -172,27 +172,30 @@ class _EncoderSource(Source):
         if not tagged:
             self._fixed("x")
             return
-        values = {field: f"t{self._depth}_{field.tag}" for field in tagged}
-        for field, value in values.items():
-            self.line(f"{value} = {variable}.{field.name}")
-        conditions = {field: self._is_default(cls, field, value) for field, value in values.items()}
-        with self.block(f"if {' and '.join(f'({condition})' for condition in conditions.values())}:"):
+        if all(field.default is None for field in tagged):
+            usual = [f"{variable}.{field.name} is None" for field in tagged]
+        else:
+            usual = [f"({self._is_default(cls, field, f'{variable}.{field.name}')})" for field in tagged]
+        with self.block(f"if {' and '.join(usual)}:"):
             self._pack_all(("x", ""))
         with self.block("else:"):
-            self._pack_all()
-            self._run, self._condition, self._before = [], "", []
+            self._flush()
             tags, outer = f"tags{self._depth}", self._write
             self.line(f"{tags} = []")
-            for field, condition in conditions.items():
-                with self.block(f"if not ({condition}):"):
-                    pieces = f"pieces{self._depth}"
-                    self._write = f"{pieces}.append"
-                    self.line(f"{pieces} = []")
-                    self._field(cls, field, values[field])
-                    self._flush()
-                    self.line(f'{tags}.append(({field.tag}, b"".join({pieces})))')
-                    self._write = outer
-            self.line(f"{self._write}(tagged_fields({tags}))")
+            for field in tagged:
+                self._tagged_field(cls, field, f"{variable}.{field.name}", tags)
+            self.line(f"{outer}(tagged_fields({tags}))")
+
+    def _tagged_field(self, cls: StructType, field: Field, value: str, tags: str) -> None:
+        """Appends the field's tag and encoded value to `tags`, unless it has its default."""
+        pieces, outer = f"pieces{self._depth}", self._write
+        with self.block(f"if not ({self._is_default(cls, field, value)}):"):
+            self.line(f"{pieces} = []")
+            self._write = f"{pieces}.append"
+            self._field(cls, field, value)
+            self._flush()
+            self._write = outer
+            self.line(f'{tags}.append(({field.tag}, b"".join({pieces})))')
 
     # --- fields
 
@@ -234,7 +237,9 @@ class _EncoderSource(Source):
             with self.block("if x is None:"):
                 self.line('n = -1; x = b""')
             with self.block("else:"):
-                self.line(f"x = x{encode}; n = len(x)")
+                if encode:
+                    self.line(f"x = x{encode}")
+                self.line("n = len(x)")
         else:
             self.line(f"x = {value}{encode}; n = len(x)")
         self._length("h" if type == "string" else "i", "n")
@@ -242,7 +247,7 @@ class _EncoderSource(Source):
             self.line(f"{self._write}(x)")
             return
         with self.block("if n > 0:"):
-            self.line(f"if n >= {LARGE} or not isinstance(x, BYTES): large.append(len(parts))")
+            self.line(f"if n >= {LARGE} or type(x) is not bytes and not isinstance(x, BYTES): large.append(len(parts))")
             self.line("w(x)")
 
     def _numbers(self, code: str, nullable: bool, value: str) -> None:

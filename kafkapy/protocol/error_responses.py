@@ -250,6 +250,8 @@ _WITHOUT_THROTTLE_TIME = {
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
     ApiKey.DESCRIBE_CLUSTER,
     ApiKey.DESCRIBE_PRODUCERS,
+    ApiKey.INIT_PRODUCER_ID,
+    ApiKey.OFFSET_FOR_LEADER_EPOCH,
 }
 
 
@@ -291,6 +293,8 @@ def _stop_replica(request: Any, answer: Any, failure: _Failure) -> None:
 
 
 def _find_coordinator(request: Any, answer: Any, failure: _Failure) -> None:
+    if failure.version <= 2:
+        answer.throttle_time_ms = 0
     if failure.version <= 3:
         answer.node_id = answer.port = -1
 
