@@ -228,27 +228,32 @@ def validate_topic_configs(
 
     `broker_defaults` are the values that hold where the topic has none; `tiered_storage`: the broker has it on.
     """
-    for name in overrides:
-        if name not in LogConfig.definition:
-            raise KafkaError(Errors.INVALID_CONFIG, f"Unknown topic config name: {name}")
     try:
-        values = broker_defaults.values() if broker_defaults else LogConfig.definition.parse({})
-        for name, value in overrides.items():
-            values[name] = LogConfig.definition[name].parse(value)
-        _validate_together(values, tiered_storage)
+        check_topic_configs(overrides, broker_defaults, tiered_storage)
     except ConfigException as error:
         raise KafkaError(Errors.INVALID_CONFIG, str(error)) from None
 
 
-def _validate_together(values: Mapping[str, Any], tiered_storage: bool) -> None:
+def check_topic_configs(
+    overrides: Mapping[str, str | None], broker_defaults: LogConfig | None = None, tiered_storage: bool = False
+) -> None:
+    """As `validate_topic_configs`, but a value its config cannot have is a `ConfigException`, as in Kafka."""
+    for name in overrides:
+        if name not in LogConfig.definition:
+            raise KafkaError(Errors.INVALID_CONFIG, f"Unknown topic config name: {name}")
+    values = broker_defaults.values() if broker_defaults else LogConfig.definition.parse({})
+    for name, value in overrides.items():
+        values[name] = LogConfig.definition[name].parse(value)
     least, most = values["min.compaction.lag.ms"], values["max.compaction.lag.ms"]
     if least > most:
-        raise ConfigException(
-            f"conflict topic config setting min.compaction.lag.ms ({least}) > max.compaction.lag.ms ({most})"
+        raise KafkaError(
+            Errors.INVALID_CONFIG,
+            f"conflict topic config setting min.compaction.lag.ms ({least}) > max.compaction.lag.ms ({most})",
         )
     if values["remote.log.delete.on.disable"] or values["remote.log.copy.disable"]:
-        raise ConfigException(
-            "It is invalid to set `remote.log.delete.on.disable` or `remote.log.copy.disable` under Zookeeper's mode."
+        raise KafkaError(
+            Errors.INVALID_CONFIG,
+            "It is invalid to set `remote.log.delete.on.disable` or `remote.log.copy.disable` under Zookeeper's mode.",
         )
     if values["remote.storage.enable"] and not tiered_storage:
         raise ConfigException(

@@ -23,8 +23,7 @@ class TopicConfigHandler:
         update_topic_config: Callable[[str, dict[str, str]], object],
         enable_topic_unclean_leader_election: Callable[[str], object],
     ) -> None:
-        """`update_topic_config(topic, overrides)` is the log manager's; `enable_topic_unclean_leader_election(topic)` the
-        controller's."""
+        """`update_topic_config(topic, overrides)` is the log manager's, the other one (`topic`) the controller's."""
         self._config = config
         self._update_topic_config = update_topic_config
         self._enable_topic_unclean_leader_election = enable_topic_unclean_leader_election

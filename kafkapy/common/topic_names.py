@@ -1,0 +1,29 @@
+"""Which names a topic may have (Kafka's `Topic`)."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+MAX_NAME_LENGTH: Final = 249
+
+_LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
+
+
+def reason_invalid(name: str) -> str | None:
+    """The sentence that says why `name` cannot be a topic's; None if it can."""
+    reason = None
+    if not name:
+        reason = "the empty string is not allowed"
+    elif name in (".", ".."):
+        reason = f"'{name}' is not allowed"
+    elif len(name) > MAX_NAME_LENGTH:
+        reason = f"the length of '{name}' is longer than the max allowed length {MAX_NAME_LENGTH}"
+    elif not _LEGAL.fullmatch(name):
+        reason = f"'{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
+    return None if reason is None else f"Topic name is invalid: {reason}"
+
+
+def collide(one: str, other: str) -> bool:
+    """Names that differ only in `.` and `_` would share their metrics: two topics cannot have them."""
+    return one.replace(".", "_") == other.replace(".", "_")

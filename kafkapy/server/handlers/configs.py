@@ -1,0 +1,217 @@
+"""Configs of topics and brokers, log levels, client quotas, SCRAM credentials: described and altered."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from kafkapy.network.request import Request
+from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.protocol.messages.alter_client_quotas import AlterClientQuotasRequest, AlterClientQuotasResponse
+from kafkapy.protocol.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
+from kafkapy.protocol.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    AlterUserScramCredentialsResponse,
+)
+from kafkapy.protocol.messages.describe_client_quotas import DescribeClientQuotasRequest, DescribeClientQuotasResponse
+from kafkapy.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
+from kafkapy.protocol.messages.describe_user_scram_credentials import (
+    DescribeUserScramCredentialsRequest,
+    DescribeUserScramCredentialsResponse,
+)
+from kafkapy.protocol.messages.incremental_alter_configs import (
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+from kafkapy.server import client_quotas, entity_configs, scram_credentials
+from kafkapy.server.api_error import ApiError
+from kafkapy.server.authorizer import CLUSTER_NAME
+from kafkapy.server.client_quotas import Filter, QuotaOp
+from kafkapy.server.config_admin_manager import ConfigAdminManager
+from kafkapy.server.config_helper import ConfigHelper
+from kafkapy.server.config_operations import ConfigOp, OpType
+from kafkapy.server.config_resource import ResourceType
+
+if TYPE_CHECKING:
+    from kafkapy.server.services import BrokerServices
+
+_TWICE = ApiError(Errors.INVALID_REQUEST, "Each resource must appear at most once.")
+
+_EXACT, _DEFAULT, _SPECIFIED = 0, 1, 2
+"""Match types of a quota filter: this name, the default, any name."""
+
+
+def _may(broker: BrokerServices, request: Request, operation: str, resource_type: str, name: str) -> bool:
+    return broker.authorizer.authorize(request.context, operation, resource_type, name)
+
+
+def _require_cluster(broker: BrokerServices, request: Request, operation: str) -> None:
+    if not _may(broker, request, operation, "CLUSTER", CLUSTER_NAME):
+        raise KafkaError(Errors.CLUSTER_AUTHORIZATION_FAILED)
+
+
+# -------------------------------------------------------------------------------------------------------- configs
+
+
+async def handle_describe_configs(broker: BrokerServices, request: Request) -> DescribeConfigsResponse:
+    body: DescribeConfigsRequest = request.body
+    denied = {id(resource): error for resource in body.resources if (error := _denied(broker, request, resource))}
+    known = [
+        resource.resource_name
+        for resource in body.resources
+        if resource.resource_type == ResourceType.TOPIC
+        and id(resource) not in denied
+        and broker.metadata_cache.contains_topic(resource.resource_name)
+    ]
+    topic_configs: dict[str, dict[str, str]] = {}
+    if known:
+        topic_configs = await broker.in_thread(
+            broker.zk_client.get_entities_configs, entity_configs.TOPICS, dict.fromkeys(known)
+        )
+    helper = ConfigHelper(broker.dynamic_config, body.include_synonyms, body.include_documentation)
+    allowed, refused = [], []
+    for resource in body.resources:
+        if error := denied.get(id(resource)):
+            refused.append(
+                DescribeConfigsResponse.DescribeConfigsResult(
+                    error_code=error.code,
+                    error_message=error.message,
+                    resource_type=resource.resource_type,
+                    resource_name=resource.resource_name,
+                )
+            )
+        else:
+            allowed.append(helper.describe(resource, topic_configs.get(resource.resource_name)))
+    return DescribeConfigsResponse(results=allowed + refused)
+
+
+def _denied(
+    broker: BrokerServices, request: Request, resource: DescribeConfigsRequest.DescribeConfigsResource
+) -> Errors | None:
+    """Why the resource may not be described. `KafkaError` for a type that does not exist: the request has no answer."""
+    match ResourceType.for_code(resource.resource_type):
+        case ResourceType.TOPIC:
+            allowed = _may(broker, request, "DESCRIBE_CONFIGS", "TOPIC", resource.resource_name)
+            return None if allowed else Errors.TOPIC_AUTHORIZATION_FAILED
+        case ResourceType.UNKNOWN:
+            raise KafkaError(
+                Errors.INVALID_REQUEST, f"Unexpected resource type UNKNOWN for resource {resource.resource_name}"
+            )
+        case _:
+            allowed = _may(broker, request, "DESCRIBE_CONFIGS", "CLUSTER", CLUSTER_NAME)
+            return None if allowed else Errors.CLUSTER_AUTHORIZATION_FAILED
+
+
+async def handle_alter_configs(broker: BrokerServices, request: Request) -> AlterConfigsResponse:
+    body: AlterConfigsRequest = request.body
+    manager = ConfigAdminManager(broker, request.context, incremental=False, validate_only=body.validate_only)
+    times = Counter((resource.resource_type, resource.resource_name) for resource in body.resources)
+    responses = []
+    for resource in body.resources:
+        code, name = resource.resource_type, resource.resource_name
+        ops = [ConfigOp(config.name, OpType.SET, config.value) for config in resource.configs]
+        error = _TWICE if times[code, name] > 1 else await manager.alter(code, name, ops)
+        responses.append(
+            AlterConfigsResponse.AlterConfigsResourceResponse(
+                error_code=error.code, error_message=error.message, resource_type=code, resource_name=name
+            )
+        )
+    return AlterConfigsResponse(responses=responses)
+
+
+async def handle_incremental_alter_configs(
+    broker: BrokerServices, request: Request
+) -> IncrementalAlterConfigsResponse:
+    body: IncrementalAlterConfigsRequest = request.body
+    manager = ConfigAdminManager(broker, request.context, incremental=True, validate_only=body.validate_only)
+    times = Counter((resource.resource_type, resource.resource_name) for resource in body.resources)
+    responses = []
+    for resource in body.resources:
+        code, name = resource.resource_type, resource.resource_name
+        ops = [ConfigOp(config.name, config.config_operation, config.value) for config in resource.configs]
+        error = _TWICE if times[code, name] > 1 else await manager.alter(code, name, ops)
+        responses.append(
+            IncrementalAlterConfigsResponse.AlterConfigsResourceResponse(
+                error_code=error.code, error_message=error.message, resource_type=code, resource_name=name
+            )
+        )
+    return IncrementalAlterConfigsResponse(responses=responses)
+
+
+# --------------------------------------------------------------------------------------------------- client quotas
+
+
+async def handle_describe_client_quotas(broker: BrokerServices, request: Request) -> DescribeClientQuotasResponse:
+    _require_cluster(broker, request, "DESCRIBE_CONFIGS")
+    body: DescribeClientQuotasRequest = request.body
+    filters = [(component.entity_type, _filter(component)) for component in body.components]
+    found = await broker.in_thread(client_quotas.describe_client_quotas, broker.zk_client, filters, body.strict)
+    response = DescribeClientQuotasResponse
+    return response(
+        entries=[
+            response.EntryData(
+                entity=[response.EntityData(entity_type=t, entity_name=name) for t, name in entity.items()],
+                values=[response.ValueData(key=key, value=value) for key, value in quotas.items()],
+            )
+            for entity, quotas in found
+        ]
+    )
+
+
+def _filter(component: DescribeClientQuotasRequest.ComponentData) -> Filter:
+    if component.match_type == _EXACT and component.match is not None:
+        return Filter(any_name=False, name=component.match)
+    if component.match_type == _DEFAULT:
+        return Filter(any_name=False)
+    if component.match_type == _SPECIFIED:
+        return Filter(any_name=True)
+    raise KafkaError(Errors.UNKNOWN_SERVER_ERROR)  # what Kafka makes of it
+
+
+async def handle_alter_client_quotas(broker: BrokerServices, request: Request) -> AlterClientQuotasResponse:
+    _require_cluster(broker, request, "ALTER_CONFIGS")
+    body: AlterClientQuotasRequest = request.body
+    response = AlterClientQuotasResponse
+    entries = []
+    for entry in body.entries:
+        entity = {part.entity_type: part.entity_name for part in entry.entity}
+        ops = [QuotaOp(op.key, None if op.remove else op.value) for op in entry.ops]
+        error = await broker.in_thread(
+            client_quotas.alter_client_quotas, broker.zk_client, entity, ops, body.validate_only
+        )
+        entries.append(
+            response.EntryData(
+                error_code=error.code,
+                error_message=error.message,
+                entity=[response.EntityData(entity_type=t, entity_name=name) for t, name in entity.items()],
+            )
+        )
+    return response(entries=entries)
+
+
+# ---------------------------------------------------------------------------------------------- SCRAM credentials
+
+
+async def handle_describe_user_scram_credentials(
+    broker: BrokerServices, request: Request
+) -> DescribeUserScramCredentialsResponse:
+    _require_cluster(broker, request, "DESCRIBE")
+    body: DescribeUserScramCredentialsRequest = request.body
+    users = None if body.users is None else [user.name for user in body.users]
+    return DescribeUserScramCredentialsResponse(
+        results=await broker.in_thread(scram_credentials.describe, broker.zk_client, users)
+    )
+
+
+async def handle_alter_user_scram_credentials(
+    broker: BrokerServices, request: Request
+) -> AlterUserScramCredentialsResponse:
+    if not broker.controller.is_active:
+        raise KafkaError(Errors.NOT_CONTROLLER)
+    _require_cluster(broker, request, "ALTER")
+    body: AlterUserScramCredentialsRequest = request.body
+    return AlterUserScramCredentialsResponse(
+        results=await broker.in_thread(
+            scram_credentials.alter, broker.zk_client, body.upsertions, body.deletions
+        )
+    )
