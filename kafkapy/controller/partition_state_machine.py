@@ -172,10 +172,11 @@ class PartitionStateMachine:
         self, partitions: list[TopicPartition], strategy: ElectionStrategy, batch: ControllerBrokerRequestBatch
     ) -> dict[TopicPartition, ElectionOutcome]:
         outcomes: dict[TopicPartition, ElectionOutcome] = {}
-        remaining = partitions
+        current, remaining = self._known_states(partitions), partitions
         while remaining:
-            finished, remaining = self._try_to_elect_leaders(remaining, strategy, batch)
+            finished, remaining = self._try_to_elect_leaders(current, strategy, batch)
             outcomes.update(finished)
+            current = self._states_in_zookeeper(remaining, outcomes)
         for partition, outcome in outcomes.items():
             if isinstance(outcome, Exception):
                 log.error("Partition %s gets no leader (%s): %s", partition, strategy.value, outcome)
@@ -184,12 +185,14 @@ class PartitionStateMachine:
         return outcomes
 
     def _try_to_elect_leaders(
-        self, partitions: list[TopicPartition], strategy: ElectionStrategy, batch: ControllerBrokerRequestBatch
+        self,
+        current: dict[TopicPartition, LeaderAndIsr],
+        strategy: ElectionStrategy,
+        batch: ControllerBrokerRequestBatch,
     ) -> tuple[dict[TopicPartition, ElectionOutcome], list[TopicPartition]]:
-        """Returns what is settled and the partitions whose leader wrote their state meanwhile."""
+        """Returns what is settled and the partitions whose state in ZooKeeper is not the one in `current`."""
         context = self._context
         outcomes: dict[TopicPartition, ElectionOutcome] = {}
-        current = self._states_in_zookeeper(partitions, outcomes)
         elected: dict[TopicPartition, LeaderAndIsr] = {}
         recipients: dict[TopicPartition, tuple[int, ...]] = {}
         for partition, result in self._elections(current, strategy).items():
@@ -213,10 +216,16 @@ class PartitionStateMachine:
                 self._log_election(partition, current[partition], update, strategy)
         return outcomes, written.partitions_to_retry
 
+    def _known_states(self, partitions: list[TopicPartition]) -> dict[TopicPartition, LeaderAndIsr]:
+        """The states as last seen: enough to begin with, since a write that is based on an old version fails."""
+        return {partition: self._context.leadership[partition].leader_and_isr for partition in partitions}
+
     def _states_in_zookeeper(
         self, partitions: list[TopicPartition], outcomes: dict[TopicPartition, ElectionOutcome]
     ) -> dict[TopicPartition, LeaderAndIsr]:
         """The states as they are now; puts into `outcomes` why a partition has none that may be changed."""
+        if not partitions:
+            return {}
         states = self._zk.get_topic_partition_states(partitions)
         usable: dict[TopicPartition, LeaderAndIsr] = {}
         for partition in partitions:

@@ -128,16 +128,23 @@ class ReplicaStateMachine:
         context = self._context
         for replica in replicas:
             batch.add_stop_replica_request(replica, delete=False)
-        with_leadership = [r.topic_partition for r in replicas if r.topic_partition in context.leadership]
-        for partition, state in self._remove_replica_from_isrs(broker_id, with_leadership).items():
-            if partition.topic not in context.topics_to_be_deleted:
-                others = [r for r in context.replica_assignment(partition).replicas if r != broker_id]
-                batch.add_leader_and_isr_request_for_brokers(others, partition, state, is_new=False)
-            context.replica_states[PartitionAndReplica(partition, broker_id)] = ReplicaState.OFFLINE
+        led: list[TopicPartition] = []
         for replica in replicas:
-            if replica.topic_partition not in context.leadership:
+            if replica.topic_partition in context.leadership:
+                led.append(replica.topic_partition)
+            else:
                 batch.add_update_metadata_request_for_brokers(context.live_or_shutting_down_broker_ids)
                 context.replica_states[replica] = ReplicaState.OFFLINE
+        for partition, changed in self._remove_replica_from_isrs(broker_id, led).items():
+            context.replica_states[PartitionAndReplica(partition, broker_id)] = ReplicaState.OFFLINE
+            if partition.topic in context.topics_to_be_deleted:
+                continue
+            if changed:
+                others = [r for r in context.replica_assignment(partition).replicas if r != broker_id]
+                state = context.leadership[partition]
+                batch.add_leader_and_isr_request_for_brokers(others, partition, state, is_new=False)
+            else:
+                batch.add_update_metadata_request_for_brokers(context.live_or_shutting_down_broker_ids, (partition,))
 
     def _to_non_existent(self, replicas: list[PartitionAndReplica]) -> None:
         for replica in replicas:
@@ -150,54 +157,48 @@ class ReplicaStateMachine:
 
     def _remove_replica_from_isrs(
         self, replica_id: int, partitions: list[TopicPartition]
-    ) -> dict[TopicPartition, LeaderIsrAndControllerEpoch]:
-        """Returns the states of the partitions whose ISR does not have the replica now, or only has it."""
-        results: dict[TopicPartition, LeaderIsrAndControllerEpoch] = {}
+    ) -> dict[TopicPartition, bool]:
+        """Take the replica out of the ISRs, in ZooKeeper and in the context.
+
+        Returns the partitions for which that is done, with whether their state had to be changed for it. What the
+        context has is tried first: a write fails if ZooKeeper has another version, and then the state is read again.
+        """
+        context = self._context
+        done: dict[TopicPartition, bool] = {}
         remaining = partitions
         while remaining:
-            finished, remaining = self._try_to_remove_replica_from_isrs(replica_id, remaining)
-            results.update(finished)
-        return results
-
-    def _try_to_remove_replica_from_isrs(
-        self, replica_id: int, partitions: list[TopicPartition]
-    ) -> tuple[dict[TopicPartition, LeaderIsrAndControllerEpoch], list[TopicPartition]]:
-        """Returns what is settled and the partitions whose leader wrote their state meanwhile."""
-        context = self._context
-        finished: dict[TopicPartition, LeaderAndIsr] = {}
-        shrunk: dict[TopicPartition, LeaderAndIsr] = {}
-        current = self._zk.get_topic_partition_states(partitions)
-        for partition in partitions:
-            state = current.get(partition)
-            if state is None:
-                if partition.topic not in context.topics_to_be_deleted:
-                    log.error(
-                        "Replica %d of %s stays in its state: no partition state in ZooKeeper", replica_id, partition
-                    )
-            elif state.controller_epoch > context.epoch:
-                log.error(
-                    "Replica %d of %s stays in its state: the partition state was written by a controller of epoch %d",
-                    replica_id,
-                    partition,
-                    state.controller_epoch,
-                )
-            elif replica_id in state.leader_and_isr.isr:
-                shrunk[partition] = without_replica(state.leader_and_isr, replica_id)
-            else:
-                finished[partition] = state.leader_and_isr
-        to_retry: list[TopicPartition] = []
-        if shrunk:
+            shrunk: dict[TopicPartition, LeaderAndIsr] = {}
+            for partition in remaining:
+                state = context.leadership[partition].leader_and_isr
+                if replica_id in state.isr:
+                    shrunk[partition] = without_replica(state, replica_id)
+                else:
+                    done[partition] = False
+            if not shrunk:
+                break
             written = self._zk.update_leader_and_isr(shrunk, context.epoch, context.epoch_zk_version)
-            to_retry = written.partitions_to_retry
             for partition, update in written.finished_partitions.items():
                 if isinstance(update, LeaderAndIsr):
-                    finished[partition] = update
-                    _log_removal(partition, current[partition].leader_and_isr, update, replica_id)
+                    _log_removal(partition, context.leadership[partition].leader_and_isr, update, replica_id)
+                    context.leadership[partition] = LeaderIsrAndControllerEpoch(update, context.epoch)
+                    done[partition] = True
                 else:
                     log.error("Replica %d of %s stays in its state: %s", replica_id, partition, update)
-        states = {p: LeaderIsrAndControllerEpoch(state, context.epoch) for p, state in finished.items()}
-        context.leadership.update(states)
-        return states, to_retry
+            remaining = self._read_again(replica_id, written.partitions_to_retry)
+        return done
+
+    def _read_again(self, replica_id: int, partitions: list[TopicPartition]) -> list[TopicPartition]:
+        """Bring the context up to date; returns the partitions whose state this controller may change."""
+        context = self._context
+        if not partitions:
+            return []
+        states = self._zk.get_topic_partition_states(partitions)
+        usable = [p for p in partitions if p in states and states[p].controller_epoch <= context.epoch]
+        for partition in usable:
+            context.leadership[partition] = states[partition]
+        for partition in set(partitions).difference(usable):
+            log.error("Replica %d of %s stays in its state: another controller wrote it", replica_id, partition)
+        return usable
 
 
 def without_replica(state: LeaderAndIsr, replica_id: int) -> LeaderAndIsr:
