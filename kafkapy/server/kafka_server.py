@@ -32,6 +32,7 @@ from kafkapy.server.auto_topic_creation import AutoTopicCreationManager
 from kafkapy.server.coordinator_log import CoordinatorLog
 from kafkapy.server.dynamic_broker_config import DynamicBrokerConfig
 from kafkapy.server.fetch_session import FetchSessionCache
+from kafkapy.server.finalized_features import FinalizedFeatures
 from kafkapy.server.high_watermarks import HighWatermarkCheckpoints
 from kafkapy.server.kafka_apis import HANDLERS, KafkaApis
 from kafkapy.server.kafka_config import KafkaConfig
@@ -79,6 +80,7 @@ class KafkaServer:
         try:
             await self._startup()
         except BaseException:
+            self._stopping = True
             await self._run_undo()
             raise
 
@@ -144,6 +146,7 @@ class KafkaServer:
             producer_ids=ProducerIdManager(self._request_producer_ids, Deferred.fromCoroutine, self._time.monotonic_ms),
             authorizer=AllowAll(),
             broker_epoch=lambda: self._broker_epoch,
+            finalized_features=FinalizedFeatures(zk_client, lambda work: self._scheduler.schedule_in_thread("features", work)),
         )
         self._scheduler.schedule(
             "highwatermark-checkpoint",
@@ -151,8 +154,9 @@ class KafkaServer:
             config.replica_high_watermark_checkpoint_interval_ms,
             config.replica_high_watermark_checkpoint_interval_ms,
         )
-        group_coordinator.startup(await self._in_thread(_offsets_partitions, zk_client, config))
+        group_coordinator.startup()
         self._undo.append(("group coordinator", group_coordinator.shutdown))
+        await self._in_thread(services.finalized_features.startup)
         await self._in_thread(controller.startup)
         self._undo.append(("controller", lambda: self._in_thread(controller.shutdown)))
         sockets.start_accepting(KafkaApis(services).handle)
@@ -208,13 +212,7 @@ class KafkaServer:
             commit_timeout_ms=config.offsets_commit_timeout_ms,
         )
         return GroupCoordinator(
-            group_config, offset_config, coordinator_log, coordinator_log, self._in_background, self._scheduler, self._time
-        )
-
-    def _in_background(self, work: Callable[[], R], done: Callable[[R], object]) -> None:
-        """Run `work` in the pool and give its result to `done` on the reactor."""
-        deferToThreadPool(self._reactor, self._reactor.getThreadPool(), work).addCallback(done).addErrback(
-            lambda failure: log.error("Background work failed", exc_info=failure.value)
+            group_config, offset_config, coordinator_log, coordinator_log, self._scheduler, self._time
         )
 
     def _socket_server(self) -> SocketServer:
@@ -336,14 +334,6 @@ class KafkaServer:
 def _dynamic_properties(zk_client: KafkaZkClient, broker_id: int) -> tuple[dict[str, str], dict[str, str]]:
     """(cluster defaults, this broker's) dynamic configs as ZooKeeper has them."""
     return zk_client.get_entity_configs("brokers", "<default>"), zk_client.get_entity_configs("brokers", str(broker_id))
-
-
-def _offsets_partitions(zk_client: KafkaZkClient, config: KafkaConfig) -> int:
-    """How many partitions `__consumer_offsets` has, or will be made with."""
-    for found in zk_client.get_replica_assignment_and_topic_id_for_topics([OFFSETS_TOPIC]):
-        if found.assignment:
-            return len(found.assignment)
-    return config.offsets_topic_num_partitions
 
 
 def _coordinate(coordinator: GroupCoordinator, leaders: list[Partition], followers: list[Partition]) -> None:

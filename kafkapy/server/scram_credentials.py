@@ -1,4 +1,4 @@
-"""SCRAM credentials of users in ZooKeeper (KIP-554; part of Kafka's `ZkAdminManager`). Every function blocks on ZooKeeper.
+"""SCRAM credentials of users in ZooKeeper (KIP-554; part of Kafka's `ZkAdminManager`). The functions block on it.
 
 A request carries the salted password, never the password; what is stored are keys derived from it (RFC 5802).
 """
@@ -103,7 +103,8 @@ def alter(
 ) -> list[AlterResult]:
     """Set and delete credentials; one result for each user, whose changes are made all or none."""
     results = _malformed(upsertions, deletions)
-    pairs = Counter((c.name, c.mechanism) for c in (*upsertions, *deletions) if c.name not in results)
+    changes: list[Upsertion | Deletion] = [*upsertions, *deletions]
+    pairs = Counter((change.name, change.mechanism) for change in changes if change.name not in results)
     for user in {user: None for (user, _), count in pairs.items() if count > 1}:
         message = "A user credential cannot be altered twice in the same request"
         results[user] = ApiError(Errors.DUPLICATE_RESOURCE, message)
@@ -120,8 +121,9 @@ def alter(
 
 def _malformed(upsertions: Iterable[Upsertion], deletions: Iterable[Deletion]) -> dict[str, ApiError]:
     """Users with a change that cannot be made, and why."""
-    errors = {}
-    for change in (*deletions, *upsertions):
+    errors: dict[str, ApiError] = {}
+    changes: list[Upsertion | Deletion] = [*deletions, *upsertions]
+    for change in changes:
         if not change.name:
             errors[change.name] = ApiError(Errors.UNACCEPTABLE_CREDENTIAL, _NO_USER)
         elif change.mechanism not in MECHANISMS:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kafkapy.server.auto_topic_creation import AutoTopicCreationManager
     from kafkapy.server.dynamic_broker_config import DynamicBrokerConfig
     from kafkapy.server.fetch_session import FetchSessionCache
+    from kafkapy.server.finalized_features import FinalizedFeatures
     from kafkapy.server.kafka_config import KafkaConfig
     from kafkapy.server.leadership import Leadership
     from kafkapy.server.metadata_cache import MetadataCache
@@ -55,6 +56,7 @@ class BrokerServices:
     producer_ids: ProducerIdManager
     authorizer: Authorizer
     broker_epoch: Callable[[], int]
+    finalized_features: FinalizedFeatures
 
     def in_thread(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> Awaitable[R]:
         """Run a blocking function in the background pool; the result (or exception) comes back on the reactor."""

@@ -34,7 +34,7 @@ def handle_api_versions(
         request.context.client_software_name = name
         request.context.client_software_version = version
     return ApiVersionsResponse(
-        api_keys=_ranges(sorted(enabled)), finalized_features_epoch=broker.finalized_features_epoch()
+        api_keys=_ranges(sorted(enabled)), finalized_features_epoch=broker.finalized_features.epoch
     )
 
 
