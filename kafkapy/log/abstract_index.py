@@ -41,7 +41,8 @@ class AbstractIndex:
     # -- life of the file
 
     def create(self) -> None:
-        """Make a new, preallocated and empty file and be hot. Raises `OSError`."""
+        """Make a new, preallocated and empty file, in place of any other, and be hot. Raises `OSError`."""
+        delete_if_exists(self.path)
         self._memory = bytearray()
         self._written = self.entries = 0
         self.max_entries = self.max_index_size // self.ENTRY.size
@@ -86,15 +87,6 @@ class AbstractIndex:
         if self.max_entries != self.entries:
             self._set_file_size(self.entries * self.ENTRY.size)
             self.max_entries = self.entries
-
-    def reset(self) -> None:
-        """Drop all entries and be hot, whatever the file held: for recovery."""
-        delete_if_exists(self.path)
-        self.create()
-
-    def delete_if_exists(self) -> bool:
-        self._memory = None
-        return delete_if_exists(self.path)
 
     def _set_file_size(self, size: int) -> None:
         fd = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)

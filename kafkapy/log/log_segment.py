@@ -112,12 +112,7 @@ class LogSegment:
         segment._file = LogFile(segment._path(LOG_FILE_SUFFIX), "w+")
         if config.preallocate:
             os.posix_fallocate(segment._file.fileno(), 0, config.init_file_size)
-        segment._offset_index = OffsetIndex(segment._path(INDEX_FILE_SUFFIX), base_offset, config.segment_index_bytes)
-        segment._offset_index.create()
-        segment._time_index = TimeIndex(segment._path(TIME_INDEX_FILE_SUFFIX), base_offset, config.segment_index_bytes)
-        segment._time_index.create()
-        segment._max_timestamp = NO_TIMESTAMP
-        segment._writable = True
+        segment._create_indexes()
         return segment
 
     @classmethod
@@ -166,6 +161,17 @@ class LogSegment:
             index.open()
             self._time_index = index
         return index
+
+    def _create_indexes(self) -> None:
+        """New, empty indexes, whatever was there."""
+        max_size = self.config.segment_index_bytes
+        offset_index = OffsetIndex(self._path(INDEX_FILE_SUFFIX), self.base_offset, max_size)
+        time_index = TimeIndex(self._path(TIME_INDEX_FILE_SUFFIX), self.base_offset, max_size)
+        offset_index.create()
+        time_index.create()
+        self._offset_index, self._time_index = offset_index, time_index
+        self._max_timestamp, self._offset_of_max_timestamp = NO_TIMESTAMP, self.base_offset
+        self._writable = True
 
     def become_writable(self) -> None:
         """Get the indexes ready for appends."""
@@ -436,11 +442,8 @@ class LogSegment:
         `on_batch` notes a batch's epoch and producer; a transaction that it reports as completed gets into the transaction
         index with the offset that `last_stable_offset` has for it.
         """
-        self.offset_index.reset()
-        self.time_index.reset()
+        self._create_indexes()
         self.txn_index.reset()
-        self._writable = True
-        self._max_timestamp, self._offset_of_max_timestamp = NO_TIMESTAMP, self.base_offset
         self._rolling_based_timestamp = None
         self._forget_recent_batches()
         valid_bytes = last_index_entry = 0
