@@ -55,7 +55,7 @@ TRANSACTIONAL_MASK = 0x10
 CONTROL_MASK = 0x20
 DELETE_HORIZON_MASK = 0x40
 
-MAX_DECOMPRESSED_SIZE = 1 << 28
+MAX_DECOMPRESSED_SIZE = 1 << 27
 """How many bytes one batch may unfold to where its records have to be in memory all at once (Kafka has no such
 limit)."""
 

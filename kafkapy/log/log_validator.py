@@ -1,0 +1,465 @@
+"""What a leader checks and writes into records before it appends them (Kafka's `LogValidator`, the analysis in
+`UnifiedLog.append` and `ProduceRequest.validateRecords`).
+
+The usual case is one v2 batch that keeps its codec: its records are checked as columns (`RecordsWalk`), and then only
+base offset and leader epoch are written over it, where it lies in the receive buffer. A batch is made anew when the
+topic wants another codec, when a client numbered its records wrongly (KAFKA-5490), or when it comes in an old message
+format.
+
+Kafka has no limit to what a batch may unfold to. Here a batch that keeps its codec is walked in pieces up to
+`_WALK_LIMIT` (or `_WALK_RATIO` times its size), and one that changes it may take `MAX_DECOMPRESSED_SIZE` bytes of
+memory; beyond that it is MESSAGE_TOO_LARGE.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.log.log_config import MAX_LONG, LogConfig
+from kafkapy.log.log_types import AppendOrigin
+from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.record.compression import CompressionType, compress, decompress_chunks
+from kafkapy.record.legacy import LegacyRecordBatch
+from kafkapy.record.record_batch import (
+    CODEC_MASK,
+    MAX_DECOMPRESSED_SIZE,
+    NO_TIMESTAMP,
+    RECORD_BATCH_OVERHEAD,
+    TIMESTAMP_TYPE_MASK,
+    TRANSACTIONAL_MASK,
+    Record,
+    RecordBatch,
+    TimestampType,
+    batches,
+)
+from kafkapy.record.records_builder import MemoryRecordsBuilder, encode_batch
+from kafkapy.record.records_walk import RecordsWalk
+
+Buffer = bytes | bytearray | memoryview
+Batch = RecordBatch | LegacyRecordBatch
+
+_WALK_LIMIT = 1 << 28
+_WALK_RATIO = 64
+_MIN_LONG = -(1 << 63)
+
+
+class RecordValidationError(KafkaError):
+    """Records of a batch were refused one by one: `record_errors` holds (index in the batch, why) of each (KIP-467)."""
+
+    def __init__(self, error: Errors, message: str, record_errors: Sequence[tuple[int, str]]) -> None:
+        super().__init__(error, message)
+        self.record_errors = list(record_errors)
+
+
+class ValidationResult:
+    """Records that may be appended, and what is known of them."""
+
+    __slots__ = (
+        "batches",
+        "first_offset",
+        "last_offset",
+        "log_append_time",
+        "max_timestamp",
+        "record_count",
+        "records",
+        "records_converted",
+        "shallow_offset_of_max_timestamp",
+        "temporary_memory_bytes",
+    )
+
+    def __init__(self, records: Buffer, batches: tuple[Batch, ...], first_offset: int, record_count: int) -> None:
+        self.records = records
+        """The bytes to write: the given ones, changed in place, or new ones. Empty if nothing was given."""
+        self.batches = batches
+        """Views over `records`; offsets, epoch, timestamps and CRC are set."""
+        self.first_offset = first_offset
+        self.last_offset = first_offset + record_count - 1
+        self.record_count = record_count
+        self.max_timestamp = NO_TIMESTAMP
+        self.shallow_offset_of_max_timestamp = -1
+        """The last offset of the batch that holds the max timestamp, -1 if there is none."""
+        self.log_append_time = NO_TIMESTAMP
+        """ms; set for topics with LogAppendTime only."""
+        self.temporary_memory_bytes = 0
+        """For Kafka's conversion metrics, like `records_converted`: the records that had to be written anew."""
+        self.records_converted = 0
+
+
+class LogValidator:
+    """Validates for one partition with one config; a log makes a new one when its config changes."""
+
+    def __init__(self, topic_partition: TopicPartition, config: LogConfig) -> None:
+        self.topic_partition = topic_partition
+        self.compact = config.compact
+        self.max_message_bytes = config.max_message_bytes
+        self.append_time = config.message_timestamp_type == "LogAppendTime"
+        self.timestamp_type = TimestampType.LOG_APPEND_TIME if self.append_time else TimestampType.CREATE_TIME
+        # The deprecated common bound holds where the two that replace it are not set (KIP-937).
+        both = config.message_timestamp_difference_max_ms
+        before, after = config.message_timestamp_before_max_ms, config.message_timestamp_after_max_ms
+        self.before_max_ms = both if before == MAX_LONG else before
+        self.after_max_ms = both if after == MAX_LONG else after
+        self.target: CompressionType | None = None  # None: as the producer compressed
+        if config.compression_type == "uncompressed":
+            self.target = CompressionType.NONE
+        elif config.compression_type != "producer":
+            self.target = CompressionType.for_name(config.compression_type)
+        self._levels: dict[int, int] = {
+            CompressionType.GZIP: config.compression_gzip_level,
+            CompressionType.LZ4: config.compression_lz4_level,
+            CompressionType.ZSTD: config.compression_zstd_level,
+        }
+
+    def validate(
+        self,
+        records: Buffer,
+        next_offset: int,
+        now_ms: int,
+        leader_epoch: int,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+        request_version: int = 11,
+    ) -> ValidationResult:
+        """Check the records of one partition, number them from `next_offset` on, and put time and epoch into them.
+
+        `records`: changed in place if writable. `request_version`: of the Produce request, if `origin` is CLIENT.
+        `KafkaError` as a 3.9 broker answers: CORRUPT_MESSAGE, INVALID_RECORD, MESSAGE_TOO_LARGE,
+        UNSUPPORTED_COMPRESSION_TYPE, UNKNOWN_SERVER_ERROR (unknown codec, damaged compressed data), or
+        `RecordValidationError` with INVALID_RECORD (no key in a compacted topic) or INVALID_TIMESTAMP. Nothing has
+        been changed then.
+        """
+        if isinstance(records, bytes) or (isinstance(records, memoryview) and records.readonly):
+            records = bytearray(records)
+        client = origin is AppendOrigin.CLIENT
+        found = list(batches(records))
+        if client and request_version >= 3:
+            _check_produce_request(found, request_version)
+        if not found:
+            return ValidationResult(b"", (), next_offset, 0)
+        size, source = self._analyze(found, client)
+        if size != len(records):
+            records = memoryview(records)[:size]  # a batch that is cut off at the end is dropped
+        first = found[0]
+        if len(found) > 1 and (first.magic >= 2 or source != CompressionType.NONE):
+            raise _invalid("Compressed outer record has more than one batch")
+        if isinstance(first, RecordBatch):
+            return self._validate_batch(records, first, next_offset, now_ms, leader_epoch, client)
+        return self._convert(found, source, next_offset, now_ms, leader_epoch)
+
+    def _analyze(self, found: list[Batch], client: bool) -> tuple[int, CompressionType]:
+        """(bytes of all batches, the codec used); `UnifiedLog.analyzeAndValidateRecords`."""
+        size = 0
+        source = 0
+        for batch in found:
+            if client and batch.magic >= 2 and batch.base_offset != 0:
+                raise _invalid(
+                    f"The baseOffset of the record batch in the append to {self.topic_partition} should be 0, "
+                    f"but it is {batch.base_offset}"
+                )
+            if batch.size_in_bytes > self.max_message_bytes:
+                raise self._too_large(batch.size_in_bytes)
+            if not batch.is_valid():
+                raise KafkaError(
+                    Errors.CORRUPT_MESSAGE,
+                    f"Record is corrupt (stored crc = {batch.crc}) in topic partition {self.topic_partition}.",
+                )
+            size += batch.size_in_bytes
+            source = batch.attributes & CODEC_MASK or source
+        return size, CompressionType.for_id(source)
+
+    # ----------------------------------------------------------------------------------------------------- one v2 batch
+
+    def _validate_batch(
+        self, records: Buffer, batch: RecordBatch, next_offset: int, now_ms: int, leader_epoch: int, client: bool
+    ) -> ValidationResult:
+        if client:
+            self._check_header(batch)
+        count = batch.record_count
+        if count < 0:
+            raise _invalid(f"Found invalid record count {count} in magic v2 batch")
+        source = batch.attributes & CODEC_MASK
+        target = source if self.target is None else self.target
+        in_place = source == target or (source == CompressionType.NONE and batch.is_control)
+
+        walk = RecordsWalk(count)
+        uncompressed_size = 0
+        if count and source == CompressionType.NONE:
+            walk.walk_all(batch.record_bytes())
+        elif count:
+            body = batch.buffer[RECORD_BATCH_OVERHEAD:]
+            chunks = decompress_chunks(source, body)
+            uncompressed_size = walk.walk_chunks(chunks, max(_WALK_LIMIT, _WALK_RATIO * len(body)))
+        lowest, highest = self._timestamps(batch, walk)
+        self._check_records(batch, walk, lowest, highest, now_ms)
+
+        compressed_path = source != CompressionType.NONE or target != CompressionType.NONE
+        if compressed_path and count and (batch.base_offset != 0 or not walk.sequential):
+            in_place = False
+        if not in_place:
+            return self._rebuild(batch, walk, target, lowest, highest, next_offset, now_ms, leader_epoch)
+        result = ValidationResult(records, (batch,), next_offset, count)
+        batch.set_offset_and_epoch(result.last_offset - batch.last_offset_delta, leader_epoch)
+        result.max_timestamp = now_ms if self.append_time else max(highest, NO_TIMESTAMP)
+        batch.set_max_timestamp(self.timestamp_type, result.max_timestamp)
+        if compressed_path:
+            result.temporary_memory_bytes = uncompressed_size + RECORD_BATCH_OVERHEAD
+        if compressed_path or result.max_timestamp != NO_TIMESTAMP:
+            result.shallow_offset_of_max_timestamp = result.last_offset
+        if self.append_time:
+            result.log_append_time = now_ms
+        return result
+
+    def _check_header(self, batch: RecordBatch) -> None:
+        """What a client's batch may say of itself (`LogValidator.validateBatch`)."""
+        count = batch.record_count
+        if batch.last_offset_delta < 0:
+            raise _invalid(
+                f"Batch has an invalid offset range: [{batch.base_offset}, {batch.last_offset}] "
+                f"in topic partition {self.topic_partition}"
+            )
+        if count <= 0:
+            raise _invalid(
+                f"Invalid reported count for record batch: {count} in topic partition {self.topic_partition}"
+            )
+        if batch.last_offset_delta + 1 != count:
+            raise _invalid(
+                f"Inconsistent batch offset range [{batch.base_offset}, {batch.last_offset}] and count of "
+                f"records {count} in topic partition {self.topic_partition}"
+            )
+        if batch.is_control:
+            raise _invalid(
+                f"Clients are not allowed to write control records in topic partition {self.topic_partition}"
+            )
+        if batch.producer_id > -1 and batch.base_sequence < 0:
+            raise _invalid(
+                f"Invalid sequence number {batch.base_sequence} in record batch with producerId {batch.producer_id} "
+                f"in topic partition {self.topic_partition}"
+            )
+
+    def _timestamps(self, batch: RecordBatch, walk: RecordsWalk) -> tuple[int, int]:
+        """(a lower bound, the highest) of the records' timestamps."""
+        if not walk.count:
+            return NO_TIMESTAMP, NO_TIMESTAMP
+        if batch.attributes & TIMESTAMP_TYPE_MASK:
+            return batch.max_timestamp, batch.max_timestamp
+        lowest = batch.base_timestamp + walk.min_timestamp_delta
+        highest = batch.base_timestamp + walk.max_timestamp_delta
+        if highest > MAX_LONG or lowest < _MIN_LONG:
+            raise KafkaError(Errors.INVALID_TIMESTAMP, "Timestamps of the batch do not fit 64 bits")
+        return lowest, highest
+
+    def _check_records(self, batch: RecordBatch, walk: RecordsWalk, lowest: int, highest: int, now_ms: int) -> None:
+        """Refuse records without keys in a compacted topic, and those from the wrong time."""
+        if self.append_time:
+            doubtful = batch.attributes & TIMESTAMP_TYPE_MASK != 0
+        else:
+            doubtful = now_ms - lowest > self.before_max_ms or highest - now_ms > self.after_max_ms
+            doubtful = doubtful or (batch.attributes & TIMESTAMP_TYPE_MASK != 0 and highest == NO_TIMESTAMP)
+        if doubtful or (self.compact and walk.keyless):
+            append_time = batch.attributes & TIMESTAMP_TYPE_MASK != 0
+            _raise_record_errors(self._record_errors(list(batch.records()), append_time, now_ms))
+
+    def _rebuild(
+        self,
+        batch: RecordBatch,
+        walk: RecordsWalk,
+        target: int,
+        lowest: int,
+        highest: int,
+        next_offset: int,
+        now_ms: int,
+        leader_epoch: int,
+    ) -> ValidationResult:
+        """The batch with another codec, or with its records numbered anew."""
+        # If nothing but the codec has to change, the encoded records stay as they are.
+        canonical = walk.sequential and batch.base_offset == 0 and not batch.attributes & TIMESTAMP_TYPE_MASK
+        has_producer = batch.producer_id > -1 and batch.producer_epoch > -1 and batch.base_sequence > -1
+        producer_fits = has_producer or (batch.producer_id == -1 and not batch.is_transactional)
+        if not canonical or lowest < 0 or not producer_fits or not walk.count:
+            return self._build([*batch.records()], batch, target, next_offset, now_ms, leader_epoch)
+        limit = self.max_message_bytes if target == CompressionType.NONE else MAX_DECOMPRESSED_SIZE
+        body = batch.record_bytes(limit)
+        max_timestamp = now_ms if self.append_time else highest
+        data = bytearray(
+            encode_batch(
+                compress(target, body, self._levels.get(target)),
+                base_offset=next_offset,
+                last_offset_delta=batch.last_offset_delta,
+                record_count=walk.count,
+                attributes=target
+                | (TIMESTAMP_TYPE_MASK if self.append_time else 0)
+                | batch.attributes & TRANSACTIONAL_MASK,
+                base_timestamp=batch.base_timestamp,
+                max_timestamp=max_timestamp,
+                producer_id=batch.producer_id,
+                producer_epoch=batch.producer_epoch,
+                base_sequence=batch.base_sequence,
+                partition_leader_epoch=leader_epoch,
+            )
+        )
+        return self._result_of(data, next_offset, max_timestamp, now_ms, 2 * (len(body) + RECORD_BATCH_OVERHEAD))
+
+    # --------------------------------------------------------------------------------------------------- old formats
+
+    def _convert(
+        self, found: list[Batch], source: CompressionType, next_offset: int, now_ms: int, leader_epoch: int
+    ) -> ValidationResult:
+        """Messages of format v0 or v1 as one v2 batch."""
+        magic = found[0].magic
+        target = source if self.target is None else self.target
+        records: list[Record] = []
+        for batch in found:
+            if batch.magic != magic:
+                raise _invalid(
+                    f"Batch magic {batch.magic} is not the same as the first batch's magic byte {magic} "
+                    f"in topic partition {self.topic_partition}"
+                )
+            assert isinstance(batch, LegacyRecordBatch)
+            own = self._read_legacy(batch)
+            append_time = batch.timestamp_type == TimestampType.LOG_APPEND_TIME
+            errors = self._record_errors(own, append_time, now_ms)
+            if errors:
+                _raise_record_errors(errors)
+            records += own
+        return self._build(records, found[0], target, next_offset, now_ms, leader_epoch)
+
+    def _read_legacy(self, batch: LegacyRecordBatch) -> list[Record]:
+        if not batch.is_compressed:
+            return list(batch.records())
+        for index, entry in enumerate(batch.inner_entries()):
+            if entry.magic != batch.magic:
+                why = (
+                    f"Record's magic does not match outer magic {batch.magic} in topic partition {self.topic_partition}"
+                )
+                _raise_record_errors([(Errors.INVALID_RECORD, index, why)])
+            entry.ensure_valid()
+        return list(batch.records())
+
+    # ------------------------------------------------------------------------------------------------- record by record
+
+    def _record_errors(
+        self, records: list[Record], batch_append_time: bool, now_ms: int
+    ) -> list[tuple[Errors, int, str]]:
+        """(error, index, why) of each record that is refused."""
+        errors = []
+        for index, record in enumerate(records):
+            timestamp = record.timestamp
+            if self.compact and record.key is None:
+                message = f"Compacted topic cannot accept message without key in topic partition {self.topic_partition}"
+                errors.append((Errors.INVALID_RECORD, index, message))
+            elif not self.append_time and timestamp != NO_TIMESTAMP:
+                if now_ms - timestamp > self.before_max_ms or timestamp - now_ms > self.after_max_ms:
+                    earliest, latest = now_ms - self.before_max_ms, _as_long(now_ms + self.after_max_ms)
+                    message = (
+                        f"Timestamp {timestamp} of message with offset {record.offset} is out of range. The "
+                        f"timestamp should be within [{earliest}, {latest}]"
+                    )
+                    errors.append((Errors.INVALID_TIMESTAMP, index, message))
+            elif batch_append_time:
+                message = (
+                    f"Invalid timestamp type in message {_describe(record)}. Producer should not set timestamp type to "
+                    "LogAppendTime."
+                )
+                errors.append((Errors.INVALID_TIMESTAMP, index, message))
+        return errors
+
+    def _build(
+        self, records: list[Record], first: Batch, target: int, next_offset: int, now_ms: int, leader_epoch: int
+    ) -> ValidationResult:
+        builder = MemoryRecordsBuilder(
+            compression_type=CompressionType(target),
+            compression_level=self._levels.get(target),
+            timestamp_type=self.timestamp_type,
+            base_offset=next_offset,
+            log_append_time=now_ms if self.append_time else NO_TIMESTAMP,
+            producer_id=first.producer_id,
+            producer_epoch=first.producer_epoch,
+            base_sequence=first.base_sequence,
+            is_transactional=first.is_transactional,
+            partition_leader_epoch=leader_epoch,
+        )
+        try:
+            for record in records:
+                builder.append(record.timestamp, record.key, record.value, record.headers)
+            data = bytearray(builder.build())
+        except ValueError as error:  # a negative timestamp, a producer id without epoch
+            raise KafkaError(Errors.UNKNOWN_SERVER_ERROR, str(error)) from None
+        max_timestamp = now_ms if self.append_time else builder.max_timestamp
+        size = builder.uncompressed_size + RECORD_BATCH_OVERHEAD
+        return self._result_of(data, next_offset, max_timestamp, now_ms, size)
+
+    def _result_of(
+        self, data: bytearray, next_offset: int, max_timestamp: int, now_ms: int, temporary_memory_bytes: int
+    ) -> ValidationResult:
+        if len(data) > self.max_message_bytes:
+            raise self._too_large(len(data))
+        batch = RecordBatch(data)
+        result = ValidationResult(data, (batch,), next_offset, batch.record_count)
+        result.max_timestamp = max_timestamp
+        if max_timestamp != NO_TIMESTAMP:
+            result.shallow_offset_of_max_timestamp = result.last_offset
+        if self.append_time:
+            result.log_append_time = now_ms
+        result.temporary_memory_bytes = temporary_memory_bytes
+        result.records_converted = batch.record_count
+        return result
+
+    def _too_large(self, size: int) -> KafkaError:
+        return KafkaError(
+            Errors.MESSAGE_TOO_LARGE,
+            f"The record batch size in the append to {self.topic_partition} is {size} bytes which exceeds the maximum "
+            f"configured value of {self.max_message_bytes}.",
+        )
+
+
+def _check_produce_request(found: list[Batch], version: int) -> None:
+    """What a Produce request of version 3 or later may hold for a partition (`ProduceRequest.validateRecords`)."""
+    if not found:
+        raise _invalid(f"Produce requests with version {version} must have at least one record batch per partition")
+    first = found[0]
+    if first.magic != 2:
+        raise _invalid(
+            f"Produce requests with version {version} are only allowed to contain record batches with magic version 2"
+        )
+    if version < 7 and first.compression_type == CompressionType.ZSTD:
+        raise KafkaError(
+            Errors.UNSUPPORTED_COMPRESSION_TYPE,
+            f"Produce requests with version {version} are not allowed to use ZStandard compression",
+        )
+    if len(found) > 1:
+        raise _invalid(
+            f"Produce requests with version {version} are only allowed to contain exactly one record batch "
+            "per partition"
+        )
+
+
+def _raise_record_errors(errors: list[tuple[Errors, int, str]]) -> None:
+    record_errors = [(index, message) for _, index, message in errors]
+    if any(error is Errors.INVALID_TIMESTAMP for error, _, _ in errors):
+        raise RecordValidationError(
+            Errors.INVALID_TIMESTAMP, "One or more records have been rejected due to invalid timestamp", record_errors
+        )
+    if errors:
+        shown = ", ".join(f"RecordError(batchIndex={index}, message='{why}')" for index, why in record_errors[:3])
+        raise RecordValidationError(
+            Errors.INVALID_RECORD,
+            f"One or more records have been rejected due to {len(errors)} record errors in total, and only showing the "
+            f"first three errors at most: [{shown}]",
+            record_errors,
+        )
+
+
+def _describe(record: Record) -> str:
+    return (
+        f"DefaultRecord(offset={record.offset}, timestamp={record.timestamp}, key={len(record.key or b'')} bytes, "
+        f"value={len(record.value or b'')} bytes)"
+    )
+
+
+def _as_long(value: int) -> int:
+    """`value` as Java's long shows it."""
+    return (value + (1 << 63)) % (1 << 64) - (1 << 63)
+
+
+def _invalid(message: str) -> KafkaError:
+    return KafkaError(Errors.INVALID_RECORD, message)
