@@ -484,11 +484,12 @@ class LogManager:
             if old.compact and not config.compact and self.cleaner is not None:
                 self.cleaner.abort_cleaning(log.topic_partition)
 
-    def reconfigure_default_config(self, config: LogConfig, overrides: Mapping[str, Mapping[str, str]]) -> None:
-        """The broker's defaults are these now; `overrides`: by topic, of all topics that have configs of their own."""
+    def reconfigure_default_config(self, config: LogConfig) -> None:
+        """The broker's defaults are these now; topics keep what they have of their own."""
         self._default_config = config
         self._topic_configs = {
-            topic: LogConfig.from_overrides(config, own) for topic, own in overrides.items() if own
+            topic: LogConfig.from_overrides(config, {name: own.get(name) for name in own.overridden})
+            for topic, own in self._topic_configs.items()
         }
         for log in self.all_logs():
             log.update_config(self._config_of(log.topic_partition.topic))

@@ -29,6 +29,7 @@ from kafkapy.protocol.messages.controlled_shutdown import ControlledShutdownRequ
 from kafkapy.server import broker_identity
 from kafkapy.server.authorizer import AllowAll
 from kafkapy.server.auto_topic_creation import AutoTopicCreationManager
+from kafkapy.server.config_handlers import config_handlers
 from kafkapy.server.coordinator_log import CoordinatorLog
 from kafkapy.server.dynamic_broker_config import DynamicBrokerConfig
 from kafkapy.server.fetch_session import FetchSessionCache
@@ -40,10 +41,12 @@ from kafkapy.server.leadership import Leadership
 from kafkapy.server.metadata_cache import MetadataCache
 from kafkapy.server.producer_ids import Block, ProducerIdManager
 from kafkapy.server.reactor_scheduler import ReactorScheduler
+from kafkapy.server.reconfigurables import DynamicConnectionLimits, DynamicLogConfig, DynamicThreadPool
 from kafkapy.server.replica_manager import ReplicaManager
 from kafkapy.server.services import BrokerServices
 from kafkapy.server.timer import Timer
 from kafkapy.server.zk_admin_manager import ZkAdminManager
+from kafkapy.server.zk_config_change_listener import ZkConfigChangeListener
 from kafkapy.zk.errors import ZooKeeperError
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
 from kafkapy.zk.zk_data import BrokerInfo
@@ -159,9 +162,29 @@ class KafkaServer:
         await self._in_thread(services.finalized_features.startup)
         await self._in_thread(controller.startup)
         self._undo.append(("controller", lambda: self._in_thread(controller.shutdown)))
+        await self._follow_configs(services, sockets)
         sockets.start_accepting(KafkaApis(services).handle)
         self._undo.append(("listeners", sockets.stop_listening))
         log.info("[KafkaServer id=%d] started", broker_id)
+
+    async def _follow_configs(self, services: BrokerServices, sockets: SocketServer) -> None:
+        """Apply what ZooKeeper has of configs, now and whenever it changes (KIP-226)."""
+        dynamic_config, controller = services.dynamic_config, services.controller
+        for part in (
+            DynamicLogConfig(services.log_manager, controller.enable_default_unclean_leader_election),
+            DynamicConnectionLimits(sockets),
+            DynamicThreadPool(self._reactor),
+        ):
+            dynamic_config.add_reconfigurable(part)
+        handlers = config_handlers(
+            self.config,
+            dynamic_config,
+            services.log_manager.update_topic_config,
+            controller.enable_topic_unclean_leader_election,
+        )
+        listener = ZkConfigChangeListener(services.zk_client, handlers, self._reactor.callFromThread, self._time)
+        await self._in_thread(listener.startup)
+        self._undo.append(("config listener", lambda: self._in_thread(listener.shutdown)))
 
     def _connect_zookeeper(self) -> KafkaZkClient:
         config = self.config

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
 from kafkapy.protocol.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
 from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
 from kafkapy.server.authorizer import CLUSTER_NAME
+from kafkapy.server.config_handlers import usable_topic_configs
 from kafkapy.server.leadership import leader_and_isr_response, stop_replica_response
 
 if TYPE_CHECKING:
@@ -27,13 +29,28 @@ def _is_stale(broker: BrokerServices, broker_epoch: int) -> bool:
     return broker_epoch != -1 and broker_epoch < broker.broker_epoch()
 
 
-def handle_leader_and_isr(broker: BrokerServices, request: Request) -> LeaderAndIsrResponse:
+async def handle_leader_and_isr(broker: BrokerServices, request: Request) -> LeaderAndIsrResponse:
     require_cluster_action(broker, request)
     body: LeaderAndIsrRequest = request.body
     if _is_stale(broker, body.broker_epoch):
         return leader_and_isr_response(body, request.api_version, Errors.STALE_BROKER_EPOCH, {})
+    await _read_configs_of_new_topics(broker, body)
     error, errors = broker.leadership.become_leader_or_follower(body)
     return leader_and_isr_response(body, request.api_version, error, errors)
+
+
+async def _read_configs_of_new_topics(broker: BrokerServices, body: LeaderAndIsrRequest) -> None:
+    """A new topic's configs are not announced; they must be known before its logs are made."""
+    known = broker.replica_manager
+    topics = {
+        topic.topic_name
+        for topic in body.topic_states
+        if any(known.partition(TopicPartition(topic.topic_name, p.partition_index)) is None for p in topic.partition_states)
+    } | {p.topic_name for p in body.ungrouped_partition_states}
+    if topics:
+        configs = await broker.in_thread(broker.zk_client.get_entities_configs, "topics", topics)
+        for topic, overrides in configs.items():
+            broker.log_manager.update_topic_config(topic, usable_topic_configs(broker.config, topic, overrides))
 
 
 def handle_stop_replica(broker: BrokerServices, request: Request) -> StopReplicaResponse:

@@ -1,0 +1,66 @@
+"""The parts of the broker that take new configs while they run (KIP-226), as `DynamicBrokerConfig` knows them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from kafkapy.log.log_config import LogConfig
+from kafkapy.log.log_manager import LogManager
+from kafkapy.network.socket_server import SocketServer
+from kafkapy.server.dynamic_config_rules import DYNAMIC_CONFIGS
+from kafkapy.server.kafka_config import KafkaConfig
+
+
+class DynamicLogConfig:
+    """What holds for topics without configs of their own."""
+
+    reconfigurable_configs = frozenset(
+        name for key in LogConfig.definition.values() for name in key.synonyms if name in DYNAMIC_CONFIGS
+    )
+
+    def __init__(self, log_manager: LogManager, enable_unclean_leader_election: Callable[[], object]) -> None:
+        self._log_manager = log_manager
+        self._enable_unclean_leader_election = enable_unclean_leader_election
+
+    def validate_reconfiguration(self, new_config: KafkaConfig) -> None:
+        new_config.log_config_defaults()
+
+    def reconfigure(self, old_config: KafkaConfig, new_config: KafkaConfig) -> None:
+        self._log_manager.reconfigure_default_config(new_config.log_config_defaults())
+        if new_config.unclean_leader_election_enable and not old_config.unclean_leader_election_enable:
+            self._enable_unclean_leader_election()
+
+
+class DynamicConnectionLimits:
+    """How many connections the listeners take."""
+
+    reconfigurable_configs = frozenset(("max.connections", "max.connections.per.ip", "max.connections.per.ip.overrides"))
+
+    def __init__(self, sockets: SocketServer) -> None:
+        self._sockets = sockets
+
+    def validate_reconfiguration(self, new_config: KafkaConfig) -> None:
+        """Every value that the types allow is possible."""
+
+    def reconfigure(self, old_config: KafkaConfig, new_config: KafkaConfig) -> None:
+        limits = self._sockets.limits
+        limits.max_connections = new_config.max_connections
+        limits.max_connections_per_ip = new_config.max_connections_per_ip
+        limits.max_connections_per_ip_overrides = new_config.max_connections_per_ip_overrides
+        self._sockets.check_accepting()
+
+
+class DynamicThreadPool:
+    """The background pool. The reactor does the work of Kafka's network and request threads, whatever their number."""
+
+    reconfigurable_configs = frozenset(("background.threads",))
+
+    def __init__(self, reactor: Any) -> None:
+        self._reactor = reactor
+
+    def validate_reconfiguration(self, new_config: KafkaConfig) -> None:
+        """The limits of a change are checked for all pools alike (`dynamic_config_rules`)."""
+
+    def reconfigure(self, old_config: KafkaConfig, new_config: KafkaConfig) -> None:
+        self._reactor.suggestThreadPoolSize(new_config.background_threads)
