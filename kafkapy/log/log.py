@@ -31,6 +31,7 @@ from kafkapy.log.log_types import (
     LogOffsetSnapshot,
     TimestampAndOffset,
 )
+from kafkapy.log.log_validator import LogValidator
 from kafkapy.log.producer_state import BatchMetadata, CompletedTxn, ProducerAppendInfo, ProducerStateEntry
 from kafkapy.log.producer_state_manager import ProducerStateManager
 from kafkapy.log.producer_state_rebuild import rebuild_producer_state
@@ -83,6 +84,7 @@ class Log(LocalLog):
         )
         self.epochs = epochs
         self.producers = producers
+        self._validator = LogValidator(topic_partition, config)
         self.log_start_offset = log_start_offset
         self.high_watermark = log_start_offset
         self._high_watermark_metadata = LogOffsetMetadata(log_start_offset)
@@ -91,6 +93,12 @@ class Log(LocalLog):
         self._update_first_unstable_offset()
         self._topic_id: bytes | None = None
         self._load_topic_id(topic_id)
+
+    def update_config(self, config: LogConfig) -> LogConfig:
+        """Go on with another config; the one before."""
+        with self.lock:
+            self._validator = LogValidator(self.topic_partition, config)
+            return super().update_config(config)
 
     # -- appending
 
@@ -104,12 +112,24 @@ class Log(LocalLog):
         """Check what a client or coordinator sends, give it offsets and this epoch, and append it.
 
         A writable buffer is changed in place. `request_version`: of the Produce request (what it may hold depends on it).
-        `KafkaError`: whatever `LogValidator` finds; OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE,
+        `KafkaError`: what `LogValidator.validate` says; OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE,
         TRANSACTION_COORDINATOR_FENCED; RECORD_LIST_TOO_LARGE for more than a segment; KAFKA_STORAGE_ERROR.
         """
         with self.lock:
             self._check_open()
-            raise NotImplementedError
+            checked = self._validator.validate(
+                records, self.log_end_offset, self.time.milliseconds(), leader_epoch, origin, request_version
+            )
+            info = LogAppendInfo(checked.first_offset, checked.last_offset, self.log_start_offset)
+            if checked.batches:
+                info.record_count = checked.record_count
+                info.max_timestamp = checked.max_timestamp
+                info.shallow_offset_of_max_timestamp = checked.shallow_offset_of_max_timestamp
+                info.log_append_time = checked.log_append_time
+                info.last_leader_epoch = leader_epoch
+                info.valid_bytes = len(checked.records)
+                self._append(checked.records, checked.batches, info, origin)
+            return info
 
     def append_as_follower(self, records: bytes | bytearray | memoryview) -> LogAppendInfo:
         """Append what the leader sent as it is; a batch that is cut off at the end is left out.
