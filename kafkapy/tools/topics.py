@@ -1,0 +1,409 @@
+"""kafka-topics: create, delete, list, describe and change topics (after Kafka's `TopicCommand`)."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from kafkapy.tools.command_line import (
+    BOOTSTRAP_SERVER,
+    COMMAND_CONFIG,
+    CommandLineError,
+    Option,
+    OptionParser,
+    Options,
+    ToolError,
+    integer,
+    run,
+)
+
+if TYPE_CHECKING:
+    from kafkapy.admin.client import AdminClient
+    from kafkapy.admin.configs import ConfigEntry
+    from kafkapy.admin.topics import NewPartitions, PartitionReassignment
+    from kafkapy.clients.metadata import PartitionMetadata, TopicMetadata
+    from kafkapy.common.topic_partition import TopicPartition
+
+ACTIONS = ("list", "describe", "create", "alter", "delete")
+REPORTS = (
+    "under-replicated-partitions",
+    "unavailable-partitions",
+    "under-min-isr-partitions",
+    "at-min-isr-partitions",
+)
+
+PARSER = OptionParser(
+    "This tool helps to create, delete, describe, or change a topic.",
+    BOOTSTRAP_SERVER,
+    COMMAND_CONFIG,
+    Option("list", "List all topics."),
+    Option("create", "Create a topic."),
+    Option("delete", "Delete a topic."),
+    Option("alter", "Give a topic more partitions. (Its configs are altered by kafka-configs.)"),
+    Option("describe", "Show the details of topics."),
+    Option(
+        "topic",
+        "The topic to create, alter, describe or delete. Except with --create it is a regular expression: "
+        'put it in quotes and escape what has a meaning there, as in "test\\.topic".',
+        "topic",
+    ),
+    Option("topic-id", "The id of the topic to describe; --topic is not looked at then.", "topic-id"),
+    Option("config", "A config of the topic that is created; may be repeated.", "name=value"),
+    Option("delete-config", "Not supported: use kafka-configs.", "name"),
+    Option(
+        "partitions",
+        "How many partitions the topic shall have (the broker's default if left out). When they become more, "
+        "keys may go to other partitions than before.",
+        "# of partitions",
+        integer,
+    ),
+    Option(
+        "replication-factor",
+        "How many replicas each partition shall have (the broker's default if left out).",
+        "replication factor",
+        integer,
+    ),
+    Option(
+        "replica-assignment",
+        "Which brokers hold the replicas of each partition.",
+        "id_for_part1_replica1:id_for_part1_replica2,id_for_part2_replica1:...",
+    ),
+    Option("under-replicated-partitions", "With --describe: only partitions with replicas out of sync."),
+    Option("unavailable-partitions", "With --describe: only partitions without a live leader."),
+    Option("under-min-isr-partitions", "With --describe: only partitions with fewer in-sync replicas than required."),
+    Option("at-min-isr-partitions", "With --describe: only partitions with just the required in-sync replicas."),
+    Option("topics-with-overrides", "With --describe: only topics that have configs of their own."),
+    Option("if-exists", "With --alter, --delete, --describe: a topic that does not exist is no error."),
+    Option("if-not-exists", "With --create: a topic that exists is no error."),
+    Option("exclude-internal", "With --list, --describe: leave internal topics out."),
+    Option(
+        "partition-size-limit-per-response",
+        "With --describe: partitions in one response. For brokers that answer in pages; those with ZooKeeper do not.",
+        "# of partitions",
+        integer,
+    ),
+)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    return run(PARSER, execute, argv)
+
+
+def execute(options: Options) -> None:
+    from kafkapy.protocol.errors import KafkaError
+
+    check_options(options)
+    try:
+        from kafkapy.tools.common import admin_client
+
+        with admin_client(options, options.value("bootstrap-server")) as admin:
+            if options.has("create"):
+                create_topic(admin, options)
+            elif options.has("alter"):
+                alter_topic(admin, options)
+            elif options.has("list"):
+                print("\n".join(_matching_topics(admin, options)))
+            elif options.has("describe"):
+                describe_topics(admin, options)
+            else:
+                delete_topics(admin, options)
+    except (KafkaError, ToolError, CommandLineError) as error:
+        message = error.message if isinstance(error, KafkaError) else str(error)
+        raise ToolError(f"Error while executing topic command : {message}") from error
+
+
+def check_options(options: Options) -> None:
+    if options.count(ACTIONS) != 1:
+        raise CommandLineError(
+            "Command must include exactly one action: --list, --describe, --create, --alter or --delete"
+        )
+    if not options.has("bootstrap-server"):
+        raise CommandLineError("--bootstrap-server must be specified")
+    if options.has("describe") and options.has("if-exists") and not options.count(("topic", "topic-id")):
+        raise CommandLineError("--topic or --topic-id is required to describe a topic")
+    if not options.count(("list", "describe")):
+        options.require("topic")
+    if options.has("alter"):
+        if options.has("config"):
+            raise CommandLineError(
+                'Option combination "[bootstrap-server],[config]" can\'t be used with option "[alter]" '
+                "(the kafka-configs CLI supports altering topic configs with a --bootstrap-server option)"
+            )
+        options.require("partitions")
+    _allow_only_with(options, "config", "alter", "create")
+    options.exclude("delete-config", ("bootstrap-server",))
+    _allow_only_with(options, "partitions", "alter", "create")
+    _allow_only_with(options, "replication-factor", "create")
+    _allow_only_with(options, "replica-assignment", "alter", "create")
+    if options.has("create"):
+        options.exclude("replica-assignment", ("partitions", "replication-factor"))
+    for report in REPORTS:
+        _allow_only_with(options, report, "describe")
+        options.exclude(report, ("topics-with-overrides",))
+    _allow_only_with(options, "topics-with-overrides", "describe")
+    _allow_only_with(options, "if-exists", "alter", "delete", "describe")
+    _allow_only_with(options, "if-not-exists", "create")
+    _allow_only_with(options, "exclude-internal", "list", "describe")
+
+
+def _allow_only_with(options: Options, name: str, *actions: str) -> None:
+    options.exclude(name, (action for action in ACTIONS if action not in actions))
+
+
+def create_topic(admin: AdminClient, options: Options) -> None:
+    from kafkapy.admin.cluster_client import values_of
+    from kafkapy.admin.topics import NewTopic
+    from kafkapy.protocol.errors import Errors, KafkaError
+
+    name = options.value("topic")
+    partitions, replication_factor = options.value("partitions"), options.value("replication-factor")
+    configs = parse_topic_configs(options.values("config"))
+    assignment = parse_replica_assignment(options.value("replica-assignment"))
+    if "." in name or "_" in name:
+        print(
+            "WARNING: Due to limitations in metric names, topics with a period ('.') or underscore ('_') could collide."
+            " To avoid issues it is best to use either, but not both."
+        )
+    if replication_factor is not None and not 1 <= replication_factor <= 32767:
+        raise ToolError("The replication factor must be between 1 and 32767 inclusive")
+    if partitions is not None and partitions < 1:
+        raise ToolError("The partitions must be greater than 0")
+    topic = NewTopic(
+        name,
+        -1 if partitions is None else partitions,
+        -1 if replication_factor is None else replication_factor,
+        assignment,
+        configs,
+    )
+    try:
+        values_of(admin.create_topics([topic]))
+    except KafkaError as error:
+        if error.error is Errors.TOPIC_ALREADY_EXISTS and options.has("if-not-exists"):
+            return
+        raise
+    print(f"Created topic {name}.")
+
+
+def alter_topic(admin: AdminClient, options: Options) -> None:
+    from kafkapy.admin.cluster_client import values_of
+
+    assignment = parse_replica_assignment(options.value("replica-assignment"))
+    total = options.value("partitions")
+    topics = _matching_topics(admin, options)
+    _ensure_exists(options, topics)
+    if not topics:
+        return
+    described = values_of(admin.describe_topics(topics)) if assignment else {}
+    new_partitions: dict[str, NewPartitions] = {}
+    for topic in topics:
+        new_partitions[topic] = _new_partitions(total, assignment, described.get(topic))
+    values_of(admin.create_partitions(new_partitions))
+
+
+def _new_partitions(total: int, assignment: dict[int, list[int]], topic: TopicMetadata | None) -> NewPartitions:
+    """The assignment names all partitions; those that exist already are left out."""
+    from kafkapy.admin.topics import NewPartitions
+
+    if topic is None:
+        return NewPartitions(total)
+    return NewPartitions(total, list(assignment.values())[len(topic.partitions) :])
+
+
+def delete_topics(admin: AdminClient, options: Options) -> None:
+    from kafkapy.admin.cluster_client import values_of
+
+    topics = _matching_topics(admin, options)
+    _ensure_exists(options, topics)
+    values_of(admin.delete_topics(topics))
+
+
+def describe_topics(admin: AdminClient, options: Options) -> None:
+    from kafkapy.admin.cluster_client import value_of
+    from kafkapy.admin.configs import ConfigResource, ConfigResourceType
+
+    topics = _topics_to_describe(admin, options)
+    if not topics:
+        return
+    resources = {topic.name: ConfigResource(ConfigResourceType.TOPIC, topic.name) for topic in topics}
+    configs = admin.describe_configs(resources.values())
+    live_brokers = {node.id for node in admin.describe_cluster().nodes}
+    reassignments = _reassignments(admin, topics)
+    for topic in topics:
+        config = value_of(configs[resources[topic.name]])
+        if not options.count(REPORTS):
+            overridden = any(not entry.is_default for entry in config)
+            if overridden or not options.has("topics-with-overrides"):
+                print(_topic_line(topic, config, reassignments))
+        if not options.has("topics-with-overrides"):
+            min_isr = int(next((e.value or "1" for e in config if e.name == "min.insync.replicas"), "1"))
+            for partition in topic.partitions:
+                reassignment = _reassignment_of(partition, reassignments)
+                if _is_reported(options, partition, reassignment, min_isr, live_brokers):
+                    print(_partition_line(partition, reassignment))
+
+
+def _topics_to_describe(admin: AdminClient, options: Options) -> list[TopicMetadata]:
+    from kafkapy.admin.cluster_client import values_of
+    from kafkapy.common import uuid
+
+    text = options.value("topic-id")
+    if text is not None:
+        if options.has("topic") and options.has("if-exists"):
+            print(
+                "Only topic id will be used when both --topic and --topic-id are specified "
+                "and topicId is not Uuid.ZERO_UUID"
+            )
+        try:
+            topic_id = uuid.from_string(text)
+        except ValueError as error:
+            raise ToolError(str(error)) from error
+        if topic_id != uuid.ZERO_UUID:
+            known = {topic.topic_id for topic in admin.list_topics(not options.has("exclude-internal")).values()}
+            if topic_id in known:
+                return list(values_of(admin.describe_topic_ids([topic_id])).values())
+            if not options.has("if-exists"):
+                raise ToolError(f"TopicId '{text}' does not exist as expected")
+            return []
+    names = _matching_topics(admin, options)
+    _ensure_exists(options, names)
+    return list(values_of(admin.describe_topics(names)).values())
+
+
+def _reassignments(admin: AdminClient, topics: Sequence[TopicMetadata]) -> dict[TopicPartition, PartitionReassignment]:
+    """What is being moved; nothing if the cluster does not know or does not let us ask."""
+    from kafkapy.common.topic_partition import TopicPartition
+    from kafkapy.protocol.errors import Errors, KafkaError
+
+    partitions = [TopicPartition(topic.name, p.partition) for topic in topics for p in topic.partitions]
+    try:
+        return admin.list_partition_reassignments(partitions)
+    except KafkaError as error:
+        if error.error in (Errors.UNSUPPORTED_VERSION, Errors.CLUSTER_AUTHORIZATION_FAILED):
+            return {}
+        raise
+
+
+def _reassignment_of(
+    partition: PartitionMetadata, reassignments: dict[TopicPartition, PartitionReassignment]
+) -> PartitionReassignment | None:
+    from kafkapy.common.topic_partition import TopicPartition
+
+    return reassignments.get(TopicPartition(partition.topic, partition.partition))
+
+
+def _replication_factor(partition: PartitionMetadata, reassignment: PartitionReassignment | None) -> int:
+    """While replicas are being added they do not count."""
+    if reassignment is not None:
+        changing = {*reassignment.adding_replicas, *reassignment.removing_replicas}
+        if changing & set(partition.replicas):
+            return len(reassignment.replicas) - len(reassignment.adding_replicas)
+    return len(partition.replicas)
+
+
+def _is_reported(
+    options: Options,
+    partition: PartitionMetadata,
+    reassignment: PartitionReassignment | None,
+    min_isr: int,
+    live_brokers: set[int],
+) -> bool:
+    if not options.count(REPORTS):
+        return True
+    has_leader = partition.leader_id >= 0
+    isr = len(partition.isr)
+    return (
+        (options.has("under-replicated-partitions") and _replication_factor(partition, reassignment) > isr)
+        or (options.has("unavailable-partitions") and partition.leader_id not in live_brokers)
+        or (options.has("under-min-isr-partitions") and (not has_leader or isr < min_isr))
+        or (options.has("at-min-isr-partitions") and isr == min_isr)
+    )
+
+
+def _topic_line(
+    topic: TopicMetadata,
+    config: Sequence[ConfigEntry],
+    reassignments: dict[TopicPartition, PartitionReassignment],
+) -> str:
+    from kafkapy.common import uuid
+
+    first = topic.partitions[0]
+    columns = [f"Topic: {topic.name}"]
+    if topic.topic_id != uuid.ZERO_UUID:
+        columns.append(f"TopicId: {uuid.to_string(topic.topic_id)}")
+    columns += [
+        f"PartitionCount: {len(topic.partitions)}",
+        f"ReplicationFactor: {_replication_factor(first, _reassignment_of(first, reassignments))}",
+        "Configs: " + ",".join(f"{entry.name}={entry.value}" for entry in config if not entry.is_default),
+    ]
+    return "\t".join(columns)
+
+
+def _partition_line(partition: PartitionMetadata, reassignment: PartitionReassignment | None) -> str:
+    columns = [
+        f"\tTopic: {partition.topic}",
+        f"Partition: {partition.partition}",
+        f"Leader: {partition.leader_id if partition.leader_id >= 0 else 'none'}",
+        f"Replicas: {_ids(partition.replicas)}",
+        f"Isr: {_ids(partition.isr)}",
+    ]
+    if reassignment is not None:
+        columns.append(f"Adding Replicas: {_ids(reassignment.adding_replicas)}")
+        columns.append(f"Removing Replicas: {_ids(reassignment.removing_replicas)}")
+    return "\t".join([*columns, "Elr: N/A", "LastKnownElr: N/A"])
+
+
+def _ids(brokers: Sequence[int]) -> str:
+    return ",".join(map(str, brokers))
+
+
+def _matching_topics(admin: AdminClient, options: Options) -> list[str]:
+    from kafkapy.tools.common import INTERNAL_TOPICS, IncludeList
+
+    exclude_internal = options.has("exclude-internal")
+    names = admin.list_topics(list_internal=not exclude_internal)
+    pattern = options.value("topic")
+    if pattern is None:
+        return [name for name in names if not (exclude_internal and name in INTERNAL_TOPICS)]
+    include = IncludeList(pattern)
+    return [name for name in names if include.allows(name, exclude_internal)]
+
+
+def _ensure_exists(options: Options, found: Sequence[str]) -> None:
+    topic = options.value("topic")
+    if topic and not found and not options.has("if-exists"):
+        raise ToolError(f"Topic '{topic}' does not exist as expected")
+
+
+def parse_topic_configs(texts: Sequence[str]) -> dict[str, str]:
+    configs = {}
+    for text in texts:
+        parts = re.split(r"\s*=\s*", text)
+        if len(parts) != 2 or not parts[1]:
+            raise ToolError(
+                'requirement failed: Invalid topic config: all configs to be added must be in the format "key=val".'
+            )
+        configs[parts[0].strip()] = parts[1].strip()
+    return configs
+
+
+def parse_replica_assignment(text: str | None) -> dict[int, list[int]]:
+    """`"1:2,2:1"` -> partition -> broker ids; empty if there is none."""
+    assignment: dict[int, list[int]] = {}
+    for partition, replicas in enumerate(text.split(",") if text else ()):
+        try:
+            brokers = [integer(broker.strip()) for broker in replicas.split(":")]
+        except ValueError as error:
+            raise ToolError(f'For input string: "{error}"') from error
+        duplicates = sorted({broker for broker in brokers if brokers.count(broker) > 1})
+        if duplicates:
+            raise ToolError(f"Partition replica lists may not contain duplicate entries: {_ids(duplicates)}")
+        assignment[partition] = brokers
+        if len(brokers) != len(assignment[0]):
+            raise ToolError(f"Partition {partition} has different replication factor: {brokers}")
+    return assignment
+
+
+if __name__ == "__main__":
+    sys.exit(main())
