@@ -11,7 +11,7 @@ from kafkapy.zk.request_pipeline import RequestPipeline
 from kafkapy.zk.requests import Create, Delete, Exists, Multi, SetData, Stat
 from kafkapy.zk.zookeeper_client import ZooKeeperClient
 
-log = logging.getLogger(__name__)
+log = logging.getLogger("kafkapy.zk.KafkaZkClient")
 
 SESSION_END_MARGIN_MS = 6000
 """ZooKeeper ends sessions at ticks of 2 to 3 s, so a session outlives its time-out by up to that, twice to be sure."""

@@ -51,7 +51,7 @@ from kafkapy.zk.zk_data import (
 )
 from kafkapy.zk.zookeeper_client import ZooKeeperClient
 
-log = logging.getLogger(__name__)
+log = logging.getLogger("kafkapy.zk.KafkaZkClient")
 
 UNKNOWN_VERSION = -2
 

@@ -40,7 +40,7 @@ from kafkapy.zk.requests import (
     Stat,
 )
 
-log = logging.getLogger(__name__)
+log = logging.getLogger("kafkapy.zk.ZooKeeperClient")
 
 _MAX_IN_FLIGHT = 64
 """kazoo wakes its thread with one byte on a socket pair for each request; some 270 unread bytes block the sender."""

@@ -1,0 +1,86 @@
+"""Which brokers get the replicas of new partitions (Kafka's `AdminUtils`, with racks by KIP-36). Pure.
+
+Leaders go round the brokers; each further replica stands a growing shift away from the leader, so that the followers
+of one broker's leaders are spread over all others. With racks the brokers are dealt out rack by rack first, and a rack
+that has a replica already is passed over while another has none.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+
+from kafkapy.protocol.errors import Errors, KafkaError
+
+
+def assign_replicas_to_brokers(
+    brokers: Mapping[int, str | None],
+    num_partitions: int,
+    replication_factor: int,
+    fixed_start_index: int = -1,
+    start_partition_id: int = -1,
+) -> dict[int, list[int]]:
+    """Partition → its brokers, the preferred leader first. `brokers`: id → rack.
+
+    Starts at a random broker unless `fixed_start_index` says where; `start_partition_id` is the first new partition.
+    `KafkaError` with Kafka's sentence if it can't be done.
+    """
+    if num_partitions <= 0:
+        raise KafkaError(Errors.INVALID_PARTITIONS, "Number of partitions must be larger than 0.")
+    if replication_factor <= 0:
+        raise KafkaError(Errors.INVALID_REPLICATION_FACTOR, "Replication factor must be larger than 0.")
+    if replication_factor > len(brokers):
+        raise KafkaError(
+            Errors.INVALID_REPLICATION_FACTOR,
+            f"Replication factor: {replication_factor} larger than available brokers: {len(brokers)}.",
+        )
+    racks = {broker: rack for broker, rack in brokers.items() if rack is not None}
+    if racks and len(racks) < len(brokers):
+        raise KafkaError(
+            Errors.UNKNOWN_SERVER_ERROR, "Not all brokers have rack information for replica rack aware assignment."
+        )
+    ring = rack_alternated_brokers(racks) if racks else list(brokers)
+    start = fixed_start_index if fixed_start_index >= 0 else random.randrange(len(ring))
+    shift = fixed_start_index if fixed_start_index >= 0 else random.randrange(len(ring))
+    assignment = {}
+    first = max(0, start_partition_id)
+    for partition in range(first, first + num_partitions):
+        if partition > 0 and partition % len(ring) == 0:
+            shift += 1
+        leader = (partition + start) % len(ring)
+        if racks:
+            assignment[partition] = _replicas_over_racks(ring, racks, leader, shift, replication_factor)
+        else:
+            followers = [ring[_follower(leader, shift, j, len(ring))] for j in range(replication_factor - 1)]
+            assignment[partition] = [ring[leader], *followers]
+    return assignment
+
+
+def rack_alternated_brokers(racks: Mapping[int, str]) -> list[int]:
+    """The brokers so that neighbours are in different racks: one of each rack in turn while they last."""
+    by_rack: dict[str, list[int]] = {rack: [] for rack in sorted(set(racks.values()))}
+    for broker in sorted(racks):
+        by_rack[racks[broker]].append(broker)
+    longest = max(map(len, by_rack.values()))
+    return [members[i] for i in range(longest) for members in by_rack.values() if i < len(members)]
+
+
+def _replicas_over_racks(
+    ring: Sequence[int], racks: Mapping[int, str], leader: int, shift: int, replication_factor: int
+) -> list[int]:
+    num_racks = len(set(racks.values()))
+    replicas = [ring[leader]]
+    used_racks = {racks[ring[leader]]}
+    step = 0
+    while len(replicas) < replication_factor:
+        broker = ring[_follower(leader, shift * num_racks, step, len(ring))]
+        step += 1
+        if (racks[broker] not in used_racks or len(used_racks) == num_racks) and broker not in replicas:
+            replicas.append(broker)
+            used_racks.add(racks[broker])
+    return replicas
+
+
+def _follower(leader: int, shift: int, index: int, num_brokers: int) -> int:
+    """Where on the ring the follower number `index` is; never the leader's place."""
+    return (leader + 1 + (shift + index) % (num_brokers - 1)) % num_brokers

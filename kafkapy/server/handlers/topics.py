@@ -1,0 +1,248 @@
+"""CreateTopics, DeleteTopics, CreatePartitions: the controller's broker writes ZooKeeper and waits for the metadata."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from kafkapy.common.uuid import ZERO_UUID
+from kafkapy.network.request import Request
+from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
+from kafkapy.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
+from kafkapy.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+from kafkapy.protocol.messages.describe_configs import DescribeConfigsRequest
+from kafkapy.server.api_error import ApiError
+from kafkapy.server.authorizer import CLUSTER_NAME
+from kafkapy.server.config_helper import ConfigHelper
+from kafkapy.server.config_resource import ResourceType
+from kafkapy.server.metadata_cache import NO_LEADER, MetadataCache
+from kafkapy.server.zk_admin_manager import CreatePartitionsTopic, TopicChange
+
+if TYPE_CHECKING:
+    from kafkapy.server.services import BrokerServices
+
+log = logging.getLogger("kafkapy.server.KafkaApis")
+
+CreatableTopicResult = CreateTopicsResponse.CreatableTopicResult
+CreatableTopicConfigs = CreateTopicsResponse.CreatableTopicConfigs
+DeletableTopicResult = DeleteTopicsResponse.DeletableTopicResult
+CreatePartitionsTopicResult = CreatePartitionsResponse.CreatePartitionsTopicResult
+
+CLUSTER_METADATA_TOPIC = "__cluster_metadata"
+"""KRaft's own; nobody may make a topic of that name."""
+
+_TIMED_OUT = ApiError(Errors.REQUEST_TIMED_OUT)
+
+
+# ---------------------------------------------------------------------------------------------------- CreateTopics
+
+
+async def handle_create_topics(broker: BrokerServices, request: Request) -> CreateTopicsResponse:
+    """Answered when this broker knows a leader of every new partition, or after the time-out."""
+    body: CreateTopicsRequest = request.body
+    if not broker.controller.is_active:
+        return CreateTopicsResponse(topics=[_create_error(t.name, Errors.NOT_CONTROLLER) for t in body.topics])
+    results = _refused_topics(broker, request, body)
+    wanted = [topic for topic in body.topics if topic.name not in results]
+    brokers = {live.id: live.rack for live in broker.metadata_cache.alive_brokers()}
+    changes = await broker.in_thread(broker.admin_manager.create_topics, wanted, brokers, body.validate_only)
+    if not body.validate_only:
+        changes = await _wait_for_leaders(broker.metadata_cache, changes, body.timeout_ms)
+    for change in changes:
+        results[change.topic] = _create_result(broker, request, change)
+    return CreateTopicsResponse(topics=[results[topic.name] for topic in body.topics])
+
+
+def _refused_topics(
+    broker: BrokerServices, request: Request, body: CreateTopicsRequest
+) -> dict[str, CreateTopicsResponse.CreatableTopicResult]:
+    """The answers for those topics that can't be created, as far as this broker can tell by itself."""
+    authorize = broker.authorizer.authorize
+    may_create_all = authorize(request.context, "CREATE", "CLUSTER", CLUSTER_NAME)
+    counts = Counter(topic.name for topic in body.topics)
+    refused = {}
+    for name, count in counts.items():
+        if count > 1:
+            refused[name] = _create_error(name, Errors.INVALID_REQUEST, "Found multiple entries for this topic.")
+        elif name == CLUSTER_METADATA_TOPIC or not (
+            may_create_all or authorize(request.context, "CREATE", "TOPIC", name)
+        ):
+            refused[name] = _create_error(name, Errors.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
+        elif broker.metadata_cache.contains_topic(name):
+            refused[name] = _create_error(name, Errors.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+            continue
+        if name in refused and not _may_describe_configs(broker, request, name):
+            refused[name].topic_config_error_code = Errors.TOPIC_AUTHORIZATION_FAILED.code
+    return refused
+
+
+def _may_describe_configs(broker: BrokerServices, request: Request, topic: str) -> bool:
+    if topic == CLUSTER_METADATA_TOPIC:
+        return False
+    return broker.authorizer.authorize(request.context, "DESCRIBE_CONFIGS", "TOPIC", topic)
+
+
+def _create_error(name: str, error: Errors, message: str | None = None) -> CreateTopicsResponse.CreatableTopicResult:
+    return CreatableTopicResult(name=name, error_code=error.code, error_message=message, configs=[])
+
+
+def _create_result(
+    broker: BrokerServices, request: Request, change: TopicChange
+) -> CreateTopicsResponse.CreatableTopicResult:
+    """With the topic's configs and numbers (KIP-525) for those who may see them."""
+    may_describe = _may_describe_configs(broker, request, change.topic)
+    result = _create_error(change.topic, change.error.error, change.error.message)
+    result.topic_id = change.topic_id if may_describe else ZERO_UUID
+    if not change.succeeded:
+        return result
+    if not may_describe:
+        result.topic_config_error_code = Errors.TOPIC_AUTHORIZATION_FAILED.code
+        return result
+    result.num_partitions = len(change.assignment)
+    result.replication_factor = len(change.assignment[0])
+    resource = DescribeConfigsRequest.DescribeConfigsResource(
+        resource_type=ResourceType.TOPIC, resource_name=change.topic, configuration_keys=None
+    )
+    result.configs = [
+        CreatableTopicConfigs(
+            name=entry.name,
+            value=entry.value,
+            read_only=entry.read_only,
+            config_source=entry.config_source,
+            is_sensitive=entry.is_sensitive,
+        )
+        for entry in ConfigHelper(broker.dynamic_config).describe(resource, change.configs).configs
+    ]
+    return result
+
+
+async def _wait_for_leaders(cache: MetadataCache, changes: list[TopicChange], timeout_ms: int) -> list[TopicChange]:
+    """Turn changes whose leaders are not known in time into REQUEST_TIMED_OUT (Kafka's `DelayedCreatePartitions`)."""
+    succeeded = [change for change in changes if change.succeeded]
+    if timeout_ms > 0:
+        await cache.wait_for(lambda: all(_has_leaders(cache, change) for change in succeeded), timeout_ms)
+    return [
+        TopicChange(change.topic, _TIMED_OUT, topic_id=change.topic_id)
+        if change.succeeded and (timeout_ms <= 0 or not _has_leaders(cache, change))
+        else change
+        for change in changes
+    ]
+
+
+def _has_leaders(cache: MetadataCache, change: TopicChange) -> bool:
+    states = (cache.partition_state(change.topic, partition) for partition in change.assignment)
+    return all(state is not None and state.leader != NO_LEADER for state in states)
+
+
+# ---------------------------------------------------------------------------------------------------- DeleteTopics
+
+
+async def handle_delete_topics(broker: BrokerServices, request: Request) -> DeleteTopicsResponse:
+    """By name, or (v6) by id; answered when this broker's metadata has the topics no more, or after the time-out."""
+    body: DeleteTopicsRequest = request.body
+    topics = [(topic.name, topic.topic_id) for topic in body.topics]
+    topics += [(name, ZERO_UUID) for name in body.topic_names]
+    error = None
+    if not broker.controller.is_active:
+        error = Errors.NOT_CONTROLLER
+    elif not broker.config.delete_topic_enable:
+        error = Errors.INVALID_REQUEST if request.api_version < 3 else Errors.TOPIC_DELETION_DISABLED
+    if error is not None:
+        return DeleteTopicsResponse(
+            responses=[
+                DeletableTopicResult(name=name, topic_id=topic_id, error_code=error.code) for name, topic_id in topics
+            ]
+        )
+    results = [_resolve(broker, request, name, topic_id) for name, topic_id in topics]
+    names = [result.name for result in results if result.name is not None and result.error_code == 0]
+    errors = await _delete(broker, names, body.timeout_ms)
+    for result in results:
+        if result.name is not None and result.error_code == 0:
+            # Where a name comes twice, only the first is told, as in Kafka.
+            result.error_code = errors.pop(result.name, Errors.NONE).code
+    return DeleteTopicsResponse(responses=results)
+
+
+def _resolve(
+    broker: BrokerServices, request: Request, name: str | None, topic_id: bytes
+) -> DeleteTopicsResponse.DeletableTopicResult:
+    """The answer for one topic as far as it is known before anything is deleted; error 0: to be deleted."""
+    by_id = topic_id != ZERO_UUID
+    if by_id and name is not None:
+        raise KafkaError(Errors.INVALID_REQUEST, "Topic name and topic ID can not both be specified.")
+    if by_id:
+        name = broker.metadata_cache.topic_name(topic_id)
+    result = DeletableTopicResult(name=name, topic_id=topic_id)
+    authorize = broker.authorizer.authorize
+    if name is None:
+        result.error_code = (Errors.UNKNOWN_TOPIC_ID if by_id else Errors.TOPIC_AUTHORIZATION_FAILED).code
+    elif by_id and not authorize(request.context, "DESCRIBE", "TOPIC", name):
+        result.name = None  # who may not describe a topic must not learn its name from its id
+        result.error_code = Errors.TOPIC_AUTHORIZATION_FAILED.code
+    elif not authorize(request.context, "DELETE", "TOPIC", name):
+        result.error_code = Errors.TOPIC_AUTHORIZATION_FAILED.code
+    elif not broker.metadata_cache.contains_topic(name):
+        result.error_code = Errors.UNKNOWN_TOPIC_OR_PARTITION.code
+    return result
+
+
+async def _delete(broker: BrokerServices, names: Iterable[str], timeout_ms: int) -> dict[str, Errors]:
+    names = list(dict.fromkeys(names))
+    if not names:
+        return {}
+    cache = broker.metadata_cache
+    errors = await broker.in_thread(broker.admin_manager.delete_topics, names)
+    marked = [name for name, error in errors.items() if error is Errors.NONE]
+    if timeout_ms > 0:
+        await cache.wait_for(lambda: not any(map(cache.contains_topic, marked)), timeout_ms)
+    for name in marked:
+        if timeout_ms <= 0 or cache.contains_topic(name):
+            errors[name] = Errors.REQUEST_TIMED_OUT
+    return errors
+
+
+# ---------------------------------------------------------------------------------------------------- CreatePartitions
+
+
+async def handle_create_partitions(broker: BrokerServices, request: Request) -> CreatePartitionsResponse:
+    """Answered when this broker knows a leader of every partition, or after the time-out."""
+    body: CreatePartitionsRequest = request.body
+    if not broker.controller.is_active:
+        errors = {topic.name: ApiError(Errors.NOT_CONTROLLER) for topic in body.topics}
+        return _create_partitions_response(errors)
+    errors, valid = _refused_partitions(broker, request, body)
+    changes = await broker.in_thread(broker.admin_manager.create_partitions, valid, body.validate_only)
+    if not body.validate_only:
+        changes = await _wait_for_leaders(broker.metadata_cache, changes, body.timeout_ms)
+    errors |= {change.topic: change.error for change in changes}
+    return _create_partitions_response({topic.name: errors[topic.name] for topic in body.topics})
+
+
+def _refused_partitions(
+    broker: BrokerServices, request: Request, body: CreatePartitionsRequest
+) -> tuple[dict[str, ApiError], list[CreatePartitionsTopic]]:
+    counts = Counter(topic.name for topic in body.topics)
+    errors: dict[str, ApiError] = {}
+    valid: list[CreatePartitionsTopic] = []
+    for topic in body.topics:
+        if counts[topic.name] > 1:
+            errors[topic.name] = ApiError(Errors.INVALID_REQUEST, "Duplicate topic in request.")
+        elif not broker.authorizer.authorize(request.context, "ALTER", "TOPIC", topic.name):
+            errors[topic.name] = ApiError(Errors.TOPIC_AUTHORIZATION_FAILED, "The topic authorization is failed.")
+        elif broker.controller.is_topic_queued_for_deletion(topic.name):
+            errors[topic.name] = ApiError(Errors.INVALID_TOPIC_EXCEPTION, "The topic is queued for deletion.")
+        else:
+            valid.append(topic)
+    return errors, valid
+
+
+def _create_partitions_response(errors: dict[str, ApiError]) -> CreatePartitionsResponse:
+    return CreatePartitionsResponse(
+        results=[
+            CreatePartitionsTopicResult(name=name, error_code=error.code, error_message=error.message)
+            for name, error in errors.items()
+        ]
+    )
