@@ -225,7 +225,7 @@ def _quota_text(definition: ConfigDef, name: str, value: float) -> str:
         raise KafkaError(Errors.UNKNOWN_SERVER_ERROR)
     bound = (1 << 63) - 1 if key.type is ConfigType.LONG else (1 << 31) - 1
     whole = 0 if value != value else int(max(min(value + _EPSILON, bound), -bound - 1))
-    if not abs(whole - value) <= _EPSILON:
+    if abs(whole - value) > _EPSILON:  # not so for NaN, which Kafka takes for 0
         raise KafkaError(Errors.INVALID_REQUEST, f"Configuration {name} must be a {key.type.name} value")
     return str(whole)
 

@@ -61,7 +61,7 @@ class ConfigHelper:
                 if reason := reason_invalid(name):
                     raise KafkaError(Errors.INVALID_TOPIC_EXCEPTION, reason)
                 if topic_configs is None:
-                    raise KafkaError(Errors.UNKNOWN_TOPIC_OR_PARTITION)
+                    raise KafkaError(Errors.UNKNOWN_TOPIC_OR_PARTITION, "")
                 values = self._topic_values(topic_configs)
                 return _selected(resource, values, lambda n, v: self._topic_entry(n, v, topic_configs))
             case ResourceType.BROKER if not name:
@@ -184,7 +184,7 @@ def _text(value: object, key: ConfigKey | None) -> str | None:
 def _result(resource: Resource, entries: list[Entry] | None = None, error: ApiError | None = None) -> Result:
     return Result(
         error_code=error.code if error else 0,
-        error_message=error.message if error else None,
+        error_message=error.message if error else "",
         resource_type=resource.resource_type,
         resource_name=resource.resource_name,
         configs=entries or [],

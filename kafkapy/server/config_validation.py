@@ -196,5 +196,5 @@ def _validate_connections(config: KafkaConfig) -> None:
     _require(
         config.principal_builder_class == _DEFAULT_PRINCIPAL_BUILDER,
         f"Invalid value {config.principal_builder_class} for configuration principal.builder.class: "
-        f"Java classes cannot be loaded, only {_DEFAULT_PRINCIPAL_BUILDER} is built in",
+        f"Class {config.principal_builder_class} could not be found.",
     )

@@ -97,6 +97,7 @@ class DynamicBrokerConfig:
     def validate(self, properties: Mapping[str, str], per_broker: bool) -> None:
         """`ConfigException` if `properties` could not be the dynamic configs of this broker, or of all."""
         rules.validate_names_and_types(properties, per_broker)
+        rules.validate_reporters(properties)
         merged = dict(self.static)
         if per_broker:
             _override(merged, self.dynamic_default)
@@ -167,25 +168,22 @@ class DynamicBrokerConfig:
 
     def _validated(self, new: KafkaConfig) -> list[BrokerReconfigurable]:
         """The parts that the change concerns, none of which refuses it."""
-        changed = _changed_names(self.config.originals, new.originals)
+        old = self.config.originals
+        changed = {name for name in old.keys() | new.originals.keys() if old.get(name) != new.originals.get(name)}
         if not changed:
             return []
-        concerned = [r for r in self._reconfigurables if r.reconfigurable_configs & changed]
+        with_bases = changed.union(*(rules.broker_config_synonyms(n, match_listener_override=True) for n in changed))
+        concerned = [r for r in self._reconfigurables if r.reconfigurable_configs & with_bases]
         try:
             if not self._starting:
-                rules.validate_change(self.config, new)
+                rules.validate_change(self.config, new, changed)
             for reconfigurable in concerned:
                 reconfigurable.validate_reconfiguration(new)
         except ConfigException as error:
             log.info("Invalid dynamic configuration: %s", error)
-            raise ConfigException("Invalid dynamic configuration") from error
+            cause = f"org.apache.kafka.common.config.ConfigException: {error}"
+            raise ConfigException.invalid("Invalid dynamic configuration", cause) from error  # as Kafka words it
         return concerned
-
-
-def _changed_names(old: Mapping[str, str], new: Mapping[str, str]) -> set[str]:
-    """Names whose value differs; a listener's form of a name stands also for the name itself."""
-    names = {name for name in old.keys() | new.keys() if old.get(name) != new.get(name)}
-    return names | {base for name in names for base in rules.broker_config_synonyms(name, match_listener_override=True)}
 
 
 def _override(properties: dict[str, str], overrides: Mapping[str, str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from typing import Any, Final
 
 from kafkapy.common.broker import EndPoint
@@ -58,8 +58,8 @@ _DYNAMIC_PASSWORDS: Final = tuple(
 )
 _THREAD_POOLS: Final = (
     *("num.io.threads", "num.replica.fetchers", "num.recovery.threads.per.data.dir", "background.threads"),
-    "log.cleaner.threads",
 )
+_LISTENER_CONFIGS: Final = PER_BROKER_CONFIGS.union(_CLUSTER_LEVEL_LISTENER_CONFIGS)
 _LISTENER = re.compile(r"listener\.name\.[^.]*\.(.*)")
 
 _SYNONYMS: Final = {
@@ -145,10 +145,31 @@ def _refuse(names: list[str], why: str) -> None:
         raise ConfigException(f"{why}: Set({', '.join(names)})")
 
 
-def validate_change(current: KafkaConfig, new: KafkaConfig) -> None:
-    """`ConfigException` if a running broker cannot go from `current` to `new`."""
+def _validate_cleaner_threads(old: int, threads: int) -> None:
+    if threads < old // 2:
+        raise ConfigException(f"Log cleaner threads cannot be reduced to less than half the current value {old}")
+    if threads > old * 2:
+        raise ConfigException(
+            f"Log cleaner threads cannot be increased to more than double the current value {old}"
+        )
+
+
+def validate_reporters(properties: Mapping[str, str]) -> None:
+    """`ConfigException` if a class is asked for: they are Java's."""
+    if properties.get("metric.reporters"):
+        raise ConfigException.invalid(
+            "Invalid dynamic configuration",
+            "org.apache.kafka.common.config.ConfigException: Validation of dynamic config update of "
+            "Set(metric.reporters) failed with class class kafka.server.DynamicMetricsReporters",
+        )
+
+
+def validate_change(current: KafkaConfig, new: KafkaConfig, changed: Set[str]) -> None:
+    """`ConfigException` if a running broker cannot go from `current` to `new`; `changed`: the names that differ."""
     _validate_thread_counts(current, new)
-    _validate_listeners(current, new)
+    _validate_cleaner_threads(current.log_cleaner_threads, new.log_cleaner_threads)
+    if not _LISTENER_CONFIGS.isdisjoint(changed):
+        _validate_listeners(current, new)
     for name in ("max.connections", "max.connection.creation.rate"):
         for listener in [None, *(e.listener_name for e in new.listeners)]:
             old_value, value = _value(current, listener, name), _value(new, listener, name)

@@ -152,4 +152,4 @@ def _alter_user(
         log.info("Error encountered while altering user SCRAM credentials", exc_info=error)
         error_code = ApiError.from_exception(error).error
         return ApiError(error_code, error_code.message)
-    return ApiError(Errors.NONE)
+    return ApiError(Errors.NONE, "")
