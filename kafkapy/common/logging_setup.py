@@ -1,7 +1,7 @@
 """Where log lines go: stderr, and files of the names Kafka's have (server.log, controller.log ...).
 
 A line reads `[2026-11-21 07:00:00,123] INFO started (kafkapy.server.KafkaServer)`. `config/logging.properties` says
-which loggers write to which file, and their levels; without it `DEFAULTS` hold.
+which loggers write to which file, and their levels; where there is no such file `DEFAULTS` hold.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ DEFAULTS: Final = {
     "level.kafkapy.request": "WARN",
     "level.kazoo": "WARN",
 }
+_CLONE: Final = Path(__file__).resolve().parents[2]
 _FORMAT: Final = "[%(asctime)s] %(levelname)s %(message)s (%(name)s)"
 
 
@@ -41,9 +42,10 @@ class LoggingConfigError(ValueError):
 def setup_logging(config_file: str | Path | None = None, log_dir: str | Path | None = None) -> None:
     """Give the root logger its handlers and levels; what was set up before is taken away.
 
-    `log_dir` is by default what `default_log_dir` says. `LoggingConfigError` if the file has a wrong key or value; a
+    By default `default_config_file` and `default_log_dir` say what to read and where to write. `LoggingConfigError` if the file has a wrong key or value; a
     directory that cannot be written is named on stderr, and logging goes on without files, as with log4j.
     """
+    config_file = config_file or default_config_file()
     settings = DEFAULTS if config_file is None else load_file(config_file)
     _check(settings, config_file)
     for number, name in ((5, "TRACE"), (logging.WARNING, "WARN"), (logging.CRITICAL, "FATAL")):
@@ -60,12 +62,19 @@ def setup_logging(config_file: str | Path | None = None, log_dir: str | Path | N
             logging.getLogger(key.removeprefix("level.")).setLevel(_level(level))
 
 
+def default_config_file() -> Path | None:
+    """$KAFKAPY_LOGGING_CONFIG, else a clone's `config/logging.properties`, else None."""
+    if os.environ.get("KAFKAPY_LOGGING_CONFIG"):
+        return Path(os.environ["KAFKAPY_LOGGING_CONFIG"])
+    file = _CLONE / "config" / "logging.properties"
+    return file if file.is_file() else None
+
+
 def default_log_dir() -> Path:
     """$LOG_DIR as in Kafka's scripts, else `logs` beside a clone's `bin`, else `logs` in the working directory."""
     if os.environ.get("LOG_DIR"):
         return Path(os.environ["LOG_DIR"])
-    clone = Path(__file__).resolve().parents[2]
-    return (clone if (clone / "bin").is_dir() else Path.cwd()) / "logs"
+    return (_CLONE if (_CLONE / "bin").is_dir() else Path.cwd()) / "logs"
 
 
 def _open_files(settings: Mapping[str, str], log_dir: Path) -> None:

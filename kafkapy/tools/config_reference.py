@@ -1,0 +1,133 @@
+"""Prints docs/configuration.md, made from the tables of configs: `python -m kafkapy.tools.config_reference`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+
+from kafkapy.common.config_def import ConfigKey, to_text
+from kafkapy.log.log_config import LogConfig
+from kafkapy.server.config_tables.coordinators import CoordinatorConfigs
+from kafkapy.server.config_tables.general import GeneralConfigs
+from kafkapy.server.config_tables.kraft import KRaftConfigs
+from kafkapy.server.config_tables.logs import LogConfigs
+from kafkapy.server.config_tables.network import NetworkConfigs
+from kafkapy.server.config_tables.replication import ReplicationConfigs
+from kafkapy.server.config_tables.security import SecurityConfigs
+from kafkapy.server.config_tables.tiered_storage import TieredStorageConfigs
+from kafkapy.server.config_warnings import NOT_ACTED_ON
+from kafkapy.server.dynamic_config_rules import ReplicationQuotaConfigs
+from kafkapy.server.entity_configs import ClientQuotaConfigs, IpConfigs
+
+_BROKER_SECTIONS = (
+    ("Broker, ZooKeeper, threads, metrics, quotas", GeneralConfigs),
+    ("Listeners, connections, requests", NetworkConfigs),
+    ("Logs and their cleaning", LogConfigs),
+    ("Replication and the controller", ReplicationConfigs),
+    ("Groups, offsets, transactions", CoordinatorConfigs),
+    ("Security", SecurityConfigs),
+    ("Tiered storage", TieredStorageConfigs),
+    ("KRaft", KRaftConfigs),
+)
+
+_INTRODUCTION = """\
+# Configuration
+
+Generated from the tables in `kafkapy/server/config_tables/` and `kafkapy/log/log_config.py` by `python -m
+kafkapy.tools.config_reference`; change those, not this page.
+
+The configs, their types, defaults and limits are those of Apache Kafka 3.9.1 in ZooKeeper mode. A broker reads a
+properties file (`bin/kafka-server-start.sh config/server.properties`); `--override key=value` wins over the file. A
+value of the wrong type or out of range, or one that contradicts another, stops the start with a sentence that says
+which. A name that is not known is named in a warning, and so is a config that is marked ¹ below and set to another
+value than its default: it is known and checked, but kafkapy does not act on it yet.
+
+**Changes without restart.** The column *update* says what a running broker takes: `read-only` configs only change
+in the file, `per-broker` ones can be set for one broker, `cluster-wide` ones for one or for all:
+
+    bin/kafka-configs.sh --bootstrap-server localhost:9092 --alter --entity-type brokers --entity-name 0 \\
+        --add-config log.cleaner.threads=2
+    bin/kafka-configs.sh --bootstrap-server localhost:9092 --alter --entity-type brokers --entity-default \\
+        --add-config log.retention.ms=86400000
+
+They are kept in ZooKeeper. The first that is set holds: this broker's, all brokers', the file's, the default; for a
+topic its own config goes first. Where several configs say the same thing in other units, the finer one goes first
+(`log.retention.ms`, `log.retention.minutes`, `log.retention.hours`).
+
+**For one listener.** `listener.name.<listener in lower case>.<config>` holds for that listener alone and goes
+before the plain form: `max.connections`, `max.connection.creation.rate`, `num.network.threads` and the configs of
+TLS and SASL.
+"""
+
+_HEAD = ("name", "type", "default", "allowed", "update", "meaning")
+_TOPIC_HEAD = ("name", "type", "default", "allowed", "broker config", "meaning")
+_ENTITY_HEAD = ("name", "type", "default", "allowed", "meaning")
+
+
+def reference() -> str:
+    """The page, as Markdown."""
+    parts = [_INTRODUCTION, "## Broker configs\n"]
+    for title, table in _BROKER_SECTIONS:
+        keys = sorted(table.definition.values(), key=lambda key: key.name)
+        parts += [f"### {title}\n", _table(_HEAD, (_broker_row(key) for key in keys))]
+    topic_keys = sorted(LogConfig.definition.values(), key=lambda key: key.name)
+    parts += [
+        "## Topic configs\n",
+        "Set with `--config` of `bin/kafka-topics.sh --create` or `bin/kafka-configs.sh --entity-type topics`; they\n"
+        "take effect at once. Where a topic has none, the broker's config holds (the first that is set).\n",
+        _table(_TOPIC_HEAD, (_topic_row(key) for key in topic_keys)),
+        "## Configs that only exist in ZooKeeper\n",
+        "For brokers (`--entity-type brokers`)¹:\n",
+        _table(_ENTITY_HEAD, map(_entity_row, ReplicationQuotaConfigs.definition.values())),
+        "For users, client ids and client ids of users (`--entity-type users`, `clients`)¹; users also have SCRAM\n"
+        "credentials (`SCRAM-SHA-256=[iterations=8192,password=...]`)¹:\n",
+        _table(_ENTITY_HEAD, map(_entity_row, ClientQuotaConfigs.definition.values())),
+        "For addresses (`--entity-type ips`)¹:\n",
+        _table(_ENTITY_HEAD, map(_entity_row, IpConfigs.definition.values())),
+        "¹ Known, checked and stored, but without effect yet.\n",
+    ]
+    return "\n".join(parts)
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
+    lines += ["| " + " | ".join(_cell(text) for text in row) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;")
+
+
+def _broker_row(key: ConfigKey) -> tuple[str, ...]:
+    mark = "¹" if key.name in NOT_ACTED_ON else ""
+    internal = " *(internal)*" if key.internal else ""
+    return (f"`{key.name}`{mark}{internal}", _type(key), _default(key), _allowed(key), key.mode.value, key.doc)
+
+
+def _topic_row(key: ConfigKey) -> tuple[str, ...]:
+    return (f"`{key.name}`", _type(key), _default(key), _allowed(key), ", ".join(key.synonyms), key.doc)
+
+
+def _entity_row(key: ConfigKey) -> tuple[str, ...]:
+    return (f"`{key.name}`", _type(key), _default(key), _allowed(key), key.doc)
+
+
+def _type(key: ConfigKey) -> str:
+    return key.type.name.lower()
+
+
+def _default(key: ConfigKey) -> str:
+    return "" if key.default is None else to_text(key.default) or '""'
+
+
+def _allowed(key: ConfigKey) -> str:
+    return "" if key.validator is None else str(key.validator)
+
+
+def main() -> None:
+    sys.stdout.write(reference())
+
+
+if __name__ == "__main__":
+    main()
