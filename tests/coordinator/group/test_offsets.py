@@ -1,0 +1,429 @@
+from __future__ import annotations
+
+import pytest
+from group_harness import GROUP, SESSION, Harness, Reply, commit_errors, subscription
+
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.coordinator.group.config import OffsetConfig
+from kafkapy.coordinator.group.offset_records import group_key, offset_key, read_offset_value
+from kafkapy.protocol.errors import Errors
+from kafkapy.protocol.messages.offset_delete import OffsetDeleteRequest
+
+T0, T1, U0 = ("t", 0), ("t", 1), ("u", 0)
+DAY = 24 * 3600 * 1000
+
+
+@pytest.fixture
+def h() -> Harness:
+    return Harness()
+
+
+def fetch(h: Harness, *partitions: tuple[str, int], stable: bool = False, group_id: str = GROUP) -> list[tuple[int, Errors]]:
+    response = h.coordinator.fetch_offsets(group_id, [TopicPartition(*p) for p in partitions], stable)
+    assert response.error_code == 0
+    return [
+        (p.committed_offset, Errors.for_code(p.error_code)) for topic in response.topics for p in topic.partitions
+    ]
+
+
+# -------------------------------------------------------------------------------------------------- who may commit
+
+
+def test_a_simple_consumer_commits_to_a_group_without_members(h: Harness) -> None:
+    assert h.commit({T0: 5}) is Errors.NONE
+    assert h.offsets() == {T0: 5}
+    assert h.state() == "Empty"
+    assert h.coordinator.describe_group(GROUP).protocol_type == ""
+
+
+def test_the_group_without_a_name_has_offsets_too(h: Harness) -> None:
+    assert h.commit({T0: 5}, group_id="") is Errors.NONE
+    assert h.offsets("") == {T0: 5}
+
+
+def test_a_member_commits(h: Harness) -> None:
+    [leader] = h.stable_group()
+    assert h.commit({T0: 5, T1: 6}, leader, 1) is Errors.NONE
+    assert h.offsets() == {T0: 5, T1: 6}
+
+
+def test_a_commit_renews_the_session(h: Harness) -> None:
+    [leader] = h.stable_group()
+    h.advance(SESSION - 1)
+    h.commit({T0: 5}, leader, 1)
+    h.advance(SESSION - 1)
+    assert h.state() == "Stable"
+
+
+@pytest.mark.parametrize(
+    ("member", "generation", "error"),
+    [
+        ("", -1, Errors.UNKNOWN_MEMBER_ID),
+        ("ghost", 1, Errors.UNKNOWN_MEMBER_ID),
+        ("ghost", -1, Errors.UNKNOWN_MEMBER_ID),
+        ("", 1, Errors.UNKNOWN_MEMBER_ID),
+        ("leader", 2, Errors.ILLEGAL_GENERATION),
+        ("leader", -1, Errors.ILLEGAL_GENERATION),
+    ],
+)
+def test_who_may_not_commit_to_a_group_with_members(h: Harness, member: str, generation: int, error: Errors) -> None:
+    [leader] = h.stable_group()
+    assert h.commit({T0: 5}, leader if member == "leader" else member, generation) is error
+    assert h.offsets() == {}
+
+
+def test_a_member_of_a_group_that_is_gone(h: Harness) -> None:
+    assert h.commit({T0: 5}, "ghost", 4) is Errors.ILLEGAL_GENERATION
+    assert h.commit({T0: 5}, "ghost", 4, group_id="") is Errors.ILLEGAL_GENERATION
+    assert h.state() == "Dead"
+
+
+def test_a_member_of_a_group_that_is_empty_again(h: Harness) -> None:
+    [leader] = h.stable_group()
+    h.leave(leader)
+    assert h.commit({T0: 5}, leader, 1) is Errors.UNKNOWN_MEMBER_ID
+    assert h.commit({T0: 5}, leader, -1) is Errors.NONE
+
+
+def test_commits_during_a_rebalance(h: Harness) -> None:
+    leader, follower = h.stable_group(2)
+    h.join(leader)
+    assert h.commit({T0: 5}, follower, 1) is Errors.NONE  # PreparingRebalance: the last chance
+    h.join(follower)
+    assert h.state() == "CompletingRebalance"
+    assert h.commit({T0: 6}, follower, 2) is Errors.REBALANCE_IN_PROGRESS
+    assert h.offsets() == {T0: 5}
+
+
+# -------------------------------------------------------------------------------------------------- what is kept
+
+
+def test_what_is_in_the_log(h: Harness) -> None:
+    now = h.time.milliseconds()
+    h.commit({T0: 5})
+    [(key, value)] = h.log.records(h.log_of())
+    assert key == offset_key(GROUP, TopicPartition(*T0))
+    assert value is not None
+    assert value[:2] == b"\0\3"
+    assert read_offset_value(value) == (5, -1, "m", now, -1)
+
+
+def test_null_metadata_is_empty(h: Harness) -> None:
+    h.commit({T0: 5}, metadata=None)
+    [topic] = h.coordinator.fetch_offsets(GROUP, None, False).topics
+    assert topic.partitions[0].metadata == ""
+
+
+def test_retention_and_timestamp_of_old_clients(h: Harness) -> None:
+    now = h.time.milliseconds()
+    h.commit({T0: 5}, retention=1000)
+    h.commit({T1: 6}, timestamp=now - 7)
+    (_, first), (_, second) = h.log.records(h.log_of())
+    assert first is not None
+    assert second is not None
+    assert first[:2] == b"\0\1"
+    assert read_offset_value(first).expire_timestamp == now + 1000
+    assert read_offset_value(second).commit_timestamp == now - 7
+
+
+def test_too_much_metadata_refuses_only_its_partition() -> None:
+    h = Harness(offset_config=OffsetConfig(max_metadata_size=4))
+    assert h.commit({T0: 5}, metadata="12345") is Errors.OFFSET_METADATA_TOO_LARGE
+    assert h.log.appended == 0
+    assert h.commit({T0: 5}, metadata="1234") is Errors.NONE
+    assert h.commit({T0: 6}, metadata="😀😀") is Errors.NONE  # four UTF-16 code units
+    assert h.commit({T0: 7}, metadata="😀😀x") is Errors.OFFSET_METADATA_TOO_LARGE
+    assert h.offsets() == {T0: 6}
+
+
+def test_metadata_is_checked_partition_by_partition() -> None:
+    from kafkapy.protocol.messages.offset_commit import OffsetCommitRequest
+
+    h = Harness(offset_config=OffsetConfig(max_metadata_size=4))
+    partition = OffsetCommitRequest.OffsetCommitRequestPartition
+    reply = Reply()
+    request = OffsetCommitRequest(
+        group_id=GROUP,
+        generation_id_or_member_epoch=-1,
+        topics=[
+            OffsetCommitRequest.OffsetCommitRequestTopic(
+                name="t",
+                partitions=[
+                    partition(partition_index=0, committed_offset=1, committed_metadata="long!"),
+                    partition(partition_index=1, committed_offset=2, committed_metadata="ok"),
+                ],
+            )
+        ],
+    )
+    h.coordinator.commit_offsets(request, reply)
+    assert commit_errors(reply) == [Errors.OFFSET_METADATA_TOO_LARGE, Errors.NONE]
+    assert h.offsets() == {T1: 2}
+
+
+# -------------------------------------------------------------------------------------------------- on the way
+
+
+def test_an_offset_counts_when_it_is_committed_to_the_log(h: Harness) -> None:
+    h.commit({T0: 1})
+    h.log.hold = True
+    reply = h.start_commit({T0: 2})
+    assert not reply.done
+    assert fetch(h, T0) == [(1, Errors.NONE)]
+    assert fetch(h, T0, T1, stable=True) == [(-1, Errors.UNSTABLE_OFFSET_COMMIT), (-1, Errors.NONE)]
+    h.log.release()
+    assert commit_errors(reply) == [Errors.NONE]
+    assert fetch(h, T0, stable=True) == [(2, Errors.NONE)]
+
+
+@pytest.mark.parametrize(
+    ("append_error", "error"),
+    [
+        (Errors.NOT_ENOUGH_REPLICAS, Errors.COORDINATOR_NOT_AVAILABLE),
+        (Errors.NOT_ENOUGH_REPLICAS_AFTER_APPEND, Errors.COORDINATOR_NOT_AVAILABLE),
+        (Errors.UNKNOWN_TOPIC_OR_PARTITION, Errors.COORDINATOR_NOT_AVAILABLE),
+        (Errors.NOT_LEADER_OR_FOLLOWER, Errors.NOT_COORDINATOR),
+        (Errors.KAFKA_STORAGE_ERROR, Errors.NOT_COORDINATOR),
+        (Errors.MESSAGE_TOO_LARGE, Errors.INVALID_COMMIT_OFFSET_SIZE),
+        (Errors.RECORD_LIST_TOO_LARGE, Errors.INVALID_COMMIT_OFFSET_SIZE),
+        (Errors.INVALID_FETCH_SIZE, Errors.INVALID_COMMIT_OFFSET_SIZE),
+        (Errors.REQUEST_TIMED_OUT, Errors.REQUEST_TIMED_OUT),
+    ],
+)
+def test_an_append_that_fails(h: Harness, append_error: Errors, error: Errors) -> None:
+    h.commit({T0: 1})
+    h.log.error = append_error
+    assert h.commit({T0: 2}) is error
+    assert fetch(h, T0, stable=True) == [(1, Errors.NONE)]
+
+
+def test_of_two_commits_under_way_the_later_in_the_log_holds(h: Harness) -> None:
+    h.log.hold = True
+    h.start_commit({T0: 1})
+    h.start_commit({T0: 2})
+    first, second = h.log.held
+    second[0](Errors.NONE, second[1])
+    assert fetch(h, T0) == [(2, Errors.NONE)]
+    first[0](Errors.NONE, first[1])
+    assert fetch(h, T0, stable=True) == [(2, Errors.NONE)]
+
+
+def test_a_commit_under_way_when_its_topic_is_deleted_leaves_nothing(h: Harness) -> None:
+    h.log.hold = True
+    h.start_commit({T0: 1})
+    h.log.hold = False
+    h.coordinator.handle_deleted_partitions([TopicPartition(*T0)])
+    h.log.release()
+    assert h.state() == "Dead"
+
+
+# -------------------------------------------------------------------------------------------------- fetch
+
+
+def test_fetch_of_what_is_not_there(h: Harness) -> None:
+    assert fetch(h, T0, group_id="nobody") == [(-1, Errors.NONE)]
+    assert h.offsets("nobody") == {}
+    h.commit({T0: 1})
+    assert fetch(h, U0, T1, T0) == [(-1, Errors.NONE), (-1, Errors.NONE), (1, Errors.NONE)]
+
+
+def test_leader_epoch_is_kept(h: Harness) -> None:
+    from kafkapy.protocol.messages.offset_commit import OffsetCommitRequest
+
+    request = OffsetCommitRequest(
+        group_id=GROUP,
+        generation_id_or_member_epoch=-1,
+        topics=[
+            OffsetCommitRequest.OffsetCommitRequestTopic(
+                name="t",
+                partitions=[
+                    OffsetCommitRequest.OffsetCommitRequestPartition(
+                        partition_index=0, committed_offset=9, committed_leader_epoch=4, committed_metadata="x"
+                    )
+                ],
+            )
+        ],
+    )
+    h.coordinator.commit_offsets(request, Reply())
+    [topic] = h.coordinator.fetch_offsets(GROUP, None, True).topics
+    [partition] = topic.partitions
+    assert (partition.committed_offset, partition.committed_leader_epoch, partition.metadata) == (9, 4, "x")
+
+
+# -------------------------------------------------------------------------------------------------- delete
+
+
+def delete(h: Harness, *partitions: tuple[str, int], group_id: str = GROUP) -> Errors | dict[tuple[str, int], Errors]:
+    topics: dict[str, list[OffsetDeleteRequest.OffsetDeleteRequestPartition]] = {}
+    for topic, index in partitions:
+        topics.setdefault(topic, []).append(OffsetDeleteRequest.OffsetDeleteRequestPartition(partition_index=index))
+    request = OffsetDeleteRequest(
+        group_id=group_id,
+        topics=[OffsetDeleteRequest.OffsetDeleteRequestTopic(name=n, partitions=p) for n, p in topics.items()],
+    )
+    response = h.coordinator.delete_offsets(request)
+    if response.error_code:
+        assert response.topics == []
+        return Errors.for_code(response.error_code)
+    return {
+        (topic.name, p.partition_index): Errors.for_code(p.error_code) for topic in response.topics for p in topic.partitions
+    }
+
+
+def test_delete_offsets_of_an_empty_group(h: Harness) -> None:
+    h.commit({T0: 1, T1: 2})
+    assert delete(h, T0, U0) == {T0: Errors.NONE, U0: Errors.NONE}
+    assert h.offsets() == {T1: 2}
+    assert h.log.records(h.log_of())[-1] == (offset_key(GROUP, TopicPartition(*T0)), None)
+
+
+def test_deleting_the_last_offset_deletes_the_group(h: Harness) -> None:
+    h.commit({T0: 1})
+    delete(h, T0)
+    assert h.state() == "Dead"
+    assert delete(h, T0) is Errors.GROUP_ID_NOT_FOUND
+
+
+def test_delete_offsets_of_a_live_group(h: Harness) -> None:
+    [leader] = h.stable_group()  # subscribed to t
+    h.commit({T0: 1, U0: 2}, leader, 1)
+    assert delete(h, T0, U0) == {T0: Errors.GROUP_SUBSCRIBED_TO_TOPIC, U0: Errors.NONE}
+    assert h.offsets() == {T0: 1}
+
+
+def test_delete_offsets_of_a_live_group_whose_subscription_cannot_be_read(h: Harness) -> None:
+    h.stable_group(protocols=[("range", b"junk")])
+    assert delete(h, T0) == {T0: Errors.GROUP_SUBSCRIBED_TO_TOPIC}
+
+
+def test_delete_offsets_of_a_live_group_of_another_type(h: Harness) -> None:
+    join = h.join(protocol_type="connect")
+    assert delete(h, T0) is Errors.NON_EMPTY_GROUP
+    h.advance(3000)
+    assert join.done
+
+
+def test_delete_offsets_of_nobody(h: Harness) -> None:
+    assert delete(h, T0, group_id="nobody") is Errors.GROUP_ID_NOT_FOUND
+    assert delete(h, T0, group_id="") is Errors.INVALID_GROUP_ID
+
+
+# -------------------------------------------------------------------------------------------------- expiry
+
+
+RETENTION = OffsetConfig().retention_ms
+CHECK = OffsetConfig().retention_check_interval_ms
+
+
+def test_a_simple_group_expires_from_the_commit_on(h: Harness) -> None:
+    h.commit({T0: 1})
+    h.advance(DAY)
+    h.commit({T1: 2})
+    h.advance(RETENTION - DAY - 1)
+    assert h.offsets() == {T0: 1, T1: 2}
+    h.advance(CHECK)
+    assert h.offsets() == {T1: 2}
+    h.advance(DAY)
+    assert h.state() == "Dead"
+    # It never had a generation, so there is no record of the group to take back.
+    assert [key for key, value in h.log.records(h.log_of()) if value is None] == [
+        offset_key(GROUP, TopicPartition(*T0)),
+        offset_key(GROUP, TopicPartition(*T1)),
+    ]
+
+
+def test_a_group_without_members_expires_from_when_it_became_empty(h: Harness) -> None:
+    [leader] = h.stable_group()
+    h.commit({T0: 1}, leader, 1)
+    for _ in range(RETENTION // (SESSION - 1) // 2):
+        h.advance(SESSION - 1)
+        h.heartbeat(leader)
+    h.leave(leader)
+    h.advance(RETENTION - CHECK)
+    assert h.offsets() == {T0: 1}
+    h.advance(2 * CHECK)
+    assert h.state() == "Dead"
+    assert [key for key, value in h.log.records(h.log_of()) if value is None] == [
+        offset_key(GROUP, TopicPartition(*T0)),
+        group_key(GROUP),
+    ]
+
+
+def test_a_stable_group_loses_only_what_it_is_not_subscribed_to(h: Harness) -> None:
+    [leader] = h.stable_group()
+    h.commit({T0: 1, U0: 2}, leader, 1)
+    group = h.group()
+    now = h.time.milliseconds()
+    assert group.remove_expired_offsets(now + RETENTION - 1, RETENTION) == []
+    assert group.remove_expired_offsets(now + RETENTION, RETENTION) == [TopicPartition(*U0)]
+    assert h.offsets() == {T0: 1}
+
+
+def test_nothing_expires_while_a_group_rebalances_or_cannot_be_read(h: Harness) -> None:
+    [leader] = h.stable_group()
+    h.commit({U0: 2}, leader, 1)
+    far = h.time.milliseconds() + 10 * RETENTION
+    h.join(version=3)
+    assert h.state() == "PreparingRebalance"
+    assert h.group().remove_expired_offsets(far, RETENTION) == []
+
+    other = Harness()
+    [leader] = other.stable_group(protocols=[("range", b"junk")])
+    other.commit({U0: 2}, leader, 1)
+    assert other.group().remove_expired_offsets(far, RETENTION) == []
+
+
+def test_groups_of_other_types_keep_their_offsets_while_they_live(h: Harness) -> None:
+    join = h.join(protocol_type="connect")
+    h.advance(3000)
+    member = join.response.member_id
+    h.sync(member)
+    h.commit({T0: 1}, member, 1)
+    assert h.group().remove_expired_offsets(h.time.milliseconds() + 10 * RETENTION, RETENTION) == []
+
+
+def test_an_explicit_time_to_expire_counts_instead_of_the_retention(h: Harness) -> None:
+    h.commit({T0: 1}, retention=DAY)
+    h.commit({T1: 2}, retention=10 * RETENTION)
+    h.advance(DAY + CHECK)
+    assert h.offsets() == {T1: 2}
+    h.advance(2 * RETENTION)
+    assert h.offsets() == {T1: 2}
+
+
+def test_pending_offsets_do_not_expire(h: Harness) -> None:
+    h.commit({T0: 1})
+    h.log.hold = True
+    h.start_commit({T0: 2})
+    assert h.group().remove_expired_offsets(h.time.milliseconds() + 10 * RETENTION, RETENTION) == []
+
+
+def test_expiry_takes_many_groups_in_turns(h: Harness) -> None:
+    for n in range(450):
+        h.commit({T0: n}, group_id=f"g{n}")
+    h.advance(RETENTION + CHECK)
+    assert h.coordinator._manager.groups == {}
+
+
+def test_a_topic_that_is_deleted_takes_its_offsets_along(h: Harness) -> None:
+    [leader] = h.stable_group(group_id="live")
+    h.commit({T0: 1, U0: 2}, leader, 1, group_id="live")
+    h.commit({T0: 1}, group_id="simple")
+    h.coordinator.handle_deleted_partitions([TopicPartition(*T0), TopicPartition(*T1)])
+    assert h.offsets("live") == {U0: 2}
+    assert h.state("live") == "Stable"
+    assert h.state("simple") == "Dead"
+    assert h.log.records(h.log_of("simple"))[-1] == (offset_key("simple", TopicPartition(*T0)), None)
+
+
+def test_tombstones_that_fail_are_only_logged(h: Harness) -> None:
+    h.commit({T0: 1})
+    h.log.error = Errors.NOT_LEADER_OR_FOLLOWER
+    h.coordinator.handle_deleted_partitions([TopicPartition(*T0)])
+    assert h.state() == "Dead"
+
+
+def test_subscribed_topics_are_those_of_all_members(h: Harness) -> None:
+    joins = [h.join(protocols=[("range", subscription("a", "b"))]), h.join(protocols=[("range", subscription("c"))])]
+    h.advance(6000)
+    assert all(reply.done for reply in joins)
+    assert h.group().subscribed_topics == {"a", "b", "c"}
