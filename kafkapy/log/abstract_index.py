@@ -141,8 +141,9 @@ class AbstractIndex:
 
     def _lower_bound_slot(self, target: int, field: int) -> int:
         """The last slot whose field (0 or 1) is <= target; -1 if there is none."""
-        if self._memory is not None:
-            return self._search(self._memory, 0, self.entries, target, field)
+        memory = self._memory  # it may become cold in another thread meanwhile
+        if memory is not None:
+            return self._search(memory, 0, self.entries, target, field)
         return self._search_file(target, field)
 
     def _search(self, buffer: bytes | bytearray, low: int, high: int, target: int, field: int) -> int:

@@ -152,11 +152,13 @@ class PartitionMetadataFile:
         write_atomically(self.path, f"version: 0\ntopic_id: {uuid.to_string(topic_id)}".encode(), sync)
 
     def read(self) -> bytes | None:
-        """The topic id; None if there is no file. Raises `MalformedFileError`."""
+        """The topic id; None if there is no file, or an empty one (of a machine's crash). Raises `MalformedFileError`."""
         try:
             with open(self.path, "rb") as file:
                 text = file.read().decode()
         except FileNotFoundError:
+            return None
+        if not text:
             return None
         try:
             version, topic_id = (line.split(":", 1) for line in text.splitlines())

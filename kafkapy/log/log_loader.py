@@ -115,6 +115,9 @@ class _LogLoader:
         start = max(self.log_start_checkpoint, self.segments.first.base_offset)
         # The cut at the start may not have reached the disk before a crash.
         self.epochs.truncate_from_start(self.log_start_checkpoint)
+        producers = self._load_producers(start, end)
+        for segment in self.segments.values():
+            segment.close_handlers()  # thousands of logs should not hold thousands of files that nobody reads
         return Log(
             self.directory,
             self.topic_partition,
@@ -124,7 +127,7 @@ class _LogLoader:
             recovery_point,
             end,
             self.epochs,
-            self._load_producers(start, end),
+            producers,
             self.scheduler,
             self.time,
             self.on_dir_failure,
@@ -144,9 +147,10 @@ class _LogLoader:
         for name in [*deleted, *invalid, *cleaned]:
             logger.info("Deleting stray temporary file %s in %s", name, self.directory)
             self._unlink(name)
-        valid = [name for name in swaps if name not in invalid]
+        removed = {*deleted, *invalid, *cleaned}
+        valid = [name for name in swaps if name not in removed]
         if valid:
-            self._complete_swap(valid, names)
+            self._complete_swap(valid, [name for name in names if name not in removed])
 
     def _complete_swap(self, swaps: list[str], names: list[str]) -> None:
         """The new segments are whole: remove the files they replace, then take the suffix off."""
@@ -159,7 +163,7 @@ class _LogLoader:
                 end = max(end, segment.read_next_offset())
         if start is not None:
             for name in names:
-                if name.endswith((LOG_FILE_SUFFIX, *_INDEX_SUFFIXES)) and start <= offset_from_file(name) < end:
+                if not name.endswith(SWAP_FILE_SUFFIX) and start <= _offset_or_minus_one(name) < end:
                     logger.info("Deleting %s in %s, which is compacted but not deleted yet", name, self.directory)
                     self._unlink(name)
         for name in swaps:
@@ -296,3 +300,10 @@ class _LogLoader:
             self.had_clean_shutdown,
         )
         return producers
+
+
+def _offset_or_minus_one(name: str) -> int:
+    try:
+        return offset_from_file(name)
+    except ValueError:
+        return -1

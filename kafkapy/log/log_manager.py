@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -220,13 +221,16 @@ class LogManager:
             logger.warning("Stopping serving logs in dir %s", directory)
             if not self._dirs:
                 logger.critical("All log dirs in %s have failed", ", ".join(self._log_dirs))
-            if self.cleaner is not None:
-                self.cleaner.handle_log_dir_failure(directory)
-            offline = [partition for partition, log in self._logs.items() if log.parent_dir == directory]
+            offline = {partition: log for partition, log in self._logs.items() if log.parent_dir == directory}
             for partition in offline:
-                self._logs.pop(partition).close_handlers()
-            log_dir.lock.release()
-        self.on_dir_failure(directory, offline)
+                del self._logs[partition]
+        # Without the lock: a log may be waiting here for it, with its own lock held.
+        if self.cleaner is not None:
+            self.cleaner.handle_log_dir_failure(directory)
+        for log in offline.values():
+            log.close_handlers()
+        log_dir.lock.release()
+        self.on_dir_failure(directory, list(offline))
 
     # -- start
 
@@ -294,8 +298,7 @@ class LogManager:
             logger.warning("Log directory %s is left alone: it is not the current log of %s", path, partition)
             return True
         if name.endswith(DELETE_DIR_SUFFIX):
-            log = load_log(path, self._config_of(partition.topic), self._scheduler, self._time, self.handle_log_dir_failure)
-            self._delete_later(log)
+            self._delete_later(lambda: shutil.rmtree(path), path)
             return True
         return False
 
@@ -454,18 +457,18 @@ class LogManager:
             self.cleaner.update_checkpoints(log.parent_dir, partition)
         log.rename_dir(log_delete_dir_name(partition))
         logger.info("Log for partition %s is renamed to %s and is scheduled for deletion", partition, log.directory)
-        self._delete_later(log)
+        self._delete_later(log.delete, log.directory)
         return log
 
-    def _delete_later(self, log: Log) -> None:
-        def delete() -> None:
+    def _delete_later(self, delete: Callable[[], object], directory: str) -> None:
+        def run() -> None:
             try:
-                log.delete()
-                logger.info("Deleted log for partition %s in %s.", log.topic_partition, log.directory)
-            except KafkaError as error:
-                logger.error("Exception while deleting %s: %s", log, error)
+                delete()
+                logger.info("Deleted log directory %s.", directory)
+            except (KafkaError, OSError) as error:
+                logger.error("Exception while deleting %s: %s", directory, error)
 
-        self._scheduler.schedule_in_thread("kafka-delete-logs", delete, self._default_config.file_delete_delay_ms)
+        self._scheduler.schedule_in_thread("kafka-delete-logs", run, self._default_config.file_delete_delay_ms)
 
     # -- configs
 
