@@ -42,8 +42,9 @@ class LoggingConfigError(ValueError):
 def setup_logging(config_file: str | Path | None = None, log_dir: str | Path | None = None) -> None:
     """Give the root logger its handlers and levels; what was set up before is taken away.
 
-    By default `default_config_file` and `default_log_dir` say what to read and where to write. `LoggingConfigError` if the file has a wrong key or value; a
-    directory that cannot be written is named on stderr, and logging goes on without files, as with log4j.
+    By default `default_config_file` and `default_log_dir` say what to read and where to write. `LoggingConfigError` if
+    the file has a wrong key or value; a directory that cannot be written is named on stderr, and logging goes on
+    without files, as with log4j.
     """
     config_file = config_file or default_config_file()
     settings = DEFAULTS if config_file is None else load_file(config_file)

@@ -48,7 +48,7 @@ def validate_values(config: KafkaConfig) -> None:
 def _validate_identity(config: KafkaConfig) -> None:
     _require(config.node_id == config.broker_id, "You must set `node.id` to the same value as `broker.id`.")
     _require(
-        config.zookeeper_connect is not None,
+        config.raw_zookeeper_connect is not None,
         "Missing required configuration `zookeeper.connect` which has no default value.",
     )
     if config.broker_id_generation_enable:

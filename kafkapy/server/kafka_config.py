@@ -47,6 +47,8 @@ class KafkaConfig(
 
     originals: dict[str, str]
     """What was set, by name: the file, and dynamic configs over it."""
+    zookeeper_connect: str
+    """`host:port,host:port/chroot`."""
     listener_security_protocol_map: dict[str, str]
     """Listener name -> PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL."""
     listeners: list[EndPoint]
@@ -70,6 +72,7 @@ class KafkaConfig(
         for name, value in self.definition.parse(self.originals).items():
             setattr(self, self.attributes[name], value)
         config_validation.validate_mode(self)
+        self.zookeeper_connect = self.raw_zookeeper_connect or ""
         self._work_out_listeners()
         self.log_dirs = csv_list(self.log_dir if self.raw_log_dirs is None else self.raw_log_dirs)
         self.max_connections_per_ip_overrides = _connections_per_ip(self.raw_max_connections_per_ip_overrides)

@@ -72,9 +72,9 @@ class GeneralConfigs(ConfigTable):
     telemetry_max_bytes: int = config(
         INT, 1048576, at_least(1),
         "Largest telemetry message of a client (KIP-714), after compression.", LOW)
-    zookeeper_connect: str | None = config(
+    raw_zookeeper_connect: str | None = config(
         STRING, None, None,
-        "ZooKeeper's addresses, `host:port,host:port/chroot`. Required.", HIGH)
+        "ZooKeeper's addresses, `host:port,host:port/chroot`. Required.", HIGH, name="zookeeper.connect")
     zookeeper_connection_timeout_ms: int | None = config(
         INT, None, None,
         "How long to wait for a connection to ZooKeeper; unset takes the session timeout.", HIGH)
