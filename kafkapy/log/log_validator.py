@@ -3,12 +3,12 @@
 
 The usual case is one v2 batch that keeps its codec: its records are checked as columns (`RecordsWalk`), and then only
 base offset and leader epoch are written over it, where it lies in the receive buffer. A batch is made anew when the
-topic wants another codec, when a client numbered its records wrongly (KAFKA-5490), or when it comes in an old message
-format.
+topic wants another codec, or when it comes in an old message format.
 
 Kafka has no limit to what a batch may unfold to. Here a batch that keeps its codec is walked in pieces up to
 `_WALK_LIMIT` (or `_WALK_RATIO` times its size), and one that changes it may take `MAX_DECOMPRESSED_SIZE` bytes of
-memory; beyond that it is MESSAGE_TOO_LARGE.
+memory; beyond that it is MESSAGE_TOO_LARGE. And the length of a record is checked in compressed batches too, where
+Kafka passes over it and leaves the failure to the consumers.
 """
 
 from __future__ import annotations
@@ -193,8 +193,9 @@ class LogValidator:
         self._check_records(batch, walk, lowest, highest, now_ms)
 
         compressed_path = source != CompressionType.NONE or target != CompressionType.NONE
-        if compressed_path and count and (batch.base_offset != 0 or not walk.sequential):
-            in_place = False
+        if compressed_path and in_place and count and (batch.base_offset != 0 or not walk.sequential):
+            # Kafka fails to number such records anew, which it did for clients of format v1 (KAFKA-5490).
+            raise KafkaError(Errors.UNKNOWN_SERVER_ERROR, "The offsets of the compressed records are not 0, 1, 2, ...")
         if not in_place:
             return self._rebuild(batch, walk, target, lowest, highest, next_offset, now_ms, leader_epoch)
         result = ValidationResult(records, (batch,), next_offset, count)
@@ -257,7 +258,9 @@ class LogValidator:
             doubtful = doubtful or (batch.attributes & TIMESTAMP_TYPE_MASK != 0 and highest == NO_TIMESTAMP)
         if doubtful or (self.compact and walk.keyless):
             append_time = batch.attributes & TIMESTAMP_TYPE_MASK != 0
-            _raise_record_errors(self._record_errors(list(batch.records()), append_time, now_ms))
+            partial = batch.is_compressed and self.target in (None, batch.compression_type)
+            name = "PartialDefaultRecord" if partial else "DefaultRecord"
+            _raise_record_errors(self._record_errors(list(batch.records()), append_time, now_ms, name))
 
     def _rebuild(
         self,
@@ -315,32 +318,33 @@ class LogValidator:
                     f"in topic partition {self.topic_partition}"
                 )
             assert isinstance(batch, LegacyRecordBatch)
-            own = self._read_legacy(batch)
+            own = list(batch.records())
             append_time = batch.timestamp_type == TimestampType.LOG_APPEND_TIME
-            errors = self._record_errors(own, append_time, now_ms)
-            if errors:
-                _raise_record_errors(errors)
+            _raise_record_errors(
+                self._inner_errors(batch) or self._record_errors(own, append_time, now_ms, "LegacyRecord")
+            )
             records += own
         return self._build(records, found[0], target, next_offset, now_ms, leader_epoch)
 
-    def _read_legacy(self, batch: LegacyRecordBatch) -> list[Record]:
-        if not batch.is_compressed:
-            return list(batch.records())
-        for index, entry in enumerate(batch.inner_entries()):
+    def _inner_errors(self, batch: LegacyRecordBatch) -> list[tuple[Errors, int, str]]:
+        """What is wrong with the messages in a wrapper as messages; `KafkaError` CORRUPT_MESSAGE for a wrong CRC."""
+        errors = []
+        for index, entry in enumerate(batch.inner_entries() if batch.is_compressed else ()):
             if entry.magic != batch.magic:
                 why = (
                     f"Record's magic does not match outer magic {batch.magic} in topic partition {self.topic_partition}"
                 )
-                _raise_record_errors([(Errors.INVALID_RECORD, index, why)])
-            entry.ensure_valid()
-        return list(batch.records())
+                errors.append((Errors.INVALID_RECORD, index, why))
+            else:
+                entry.ensure_valid()
+        return errors
 
     # ------------------------------------------------------------------------------------------------- record by record
 
     def _record_errors(
-        self, records: list[Record], batch_append_time: bool, now_ms: int
+        self, records: list[Record], batch_append_time: bool, now_ms: int, name: str
     ) -> list[tuple[Errors, int, str]]:
-        """(error, index, why) of each record that is refused."""
+        """(error, index, why) of each record that is refused; `name`: Kafka's class of the records, for the text."""
         errors = []
         for index, record in enumerate(records):
             timestamp = record.timestamp
@@ -357,8 +361,8 @@ class LogValidator:
                     errors.append((Errors.INVALID_TIMESTAMP, index, message))
             elif batch_append_time:
                 message = (
-                    f"Invalid timestamp type in message {_describe(record)}. Producer should not set timestamp type to "
-                    "LogAppendTime."
+                    f"Invalid timestamp type in message {_describe(record, name)}. "
+                    "Producer should not set timestamp type to LogAppendTime."
                 )
                 errors.append((Errors.INVALID_TIMESTAMP, index, message))
         return errors
@@ -449,11 +453,11 @@ def _raise_record_errors(errors: list[tuple[Errors, int, str]]) -> None:
         )
 
 
-def _describe(record: Record) -> str:
-    return (
-        f"DefaultRecord(offset={record.offset}, timestamp={record.timestamp}, key={len(record.key or b'')} bytes, "
-        f"value={len(record.value or b'')} bytes)"
-    )
+def _describe(record: Record, name: str) -> str:
+    null = -1 if name == "PartialDefaultRecord" else 0
+    key = null if record.key is None else len(record.key)
+    value = null if record.value is None else len(record.value)
+    return f"{name}(offset={record.offset}, timestamp={record.timestamp}, key={key} bytes, value={value} bytes)"
 
 
 def _as_long(value: int) -> int:
