@@ -14,6 +14,7 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.controller.controller_config import ControllerConfig
 from kafkapy.controller.kafka_controller import KafkaController
 from kafkapy.protocol.errors import Errors
+from kafkapy.protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
 from kafkapy.protocol.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
 from kafkapy.protocol.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
 from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
@@ -208,3 +209,45 @@ class Cluster:
         """The partition's state in ZooKeeper."""
         node = self.zookeeper.node(TopicPartitionStateZNode.path(TopicPartition(topic, partition)))
         return TopicPartitionStateZNode.decode(node.data, node.version).leader_and_isr
+
+    # --- what leaders do ---
+
+    def alter_partition_request(
+        self, topic: str, partition: int, isr: list[int], version: int = 3, **changes: Any
+    ) -> AlterPartitionRequest:
+        """What the partition's leader sends to get this ISR, with some fields of the partition changed."""
+        state = self.state(topic, partition)
+        leader = changes.pop("leader", state.leader)
+        fields: dict[str, Any] = {
+            "partition_index": partition,
+            "leader_epoch": state.leader_epoch,
+            "partition_epoch": state.partition_epoch,
+        }
+        if version < 3:
+            fields["new_isr"] = isr
+        else:
+            fields["new_isr_with_epochs"] = [AlterPartitionRequest.BrokerState(broker_id=b) for b in isr]
+        broker_epoch = changes.pop("broker_epoch", None) or self.members[leader].controller.broker_epoch
+        topic_id = changes.pop("topic_id", self.controller.context.topic_ids[topic])
+        return AlterPartitionRequest(
+            broker_id=leader,
+            broker_epoch=broker_epoch,
+            topics=[
+                AlterPartitionRequest.TopicData(
+                    topic_name=topic,
+                    topic_id=topic_id,
+                    partitions=[AlterPartitionRequest.PartitionData(**{**fields, **changes})],
+                )
+            ],
+        )
+
+    def alter_isr(
+        self, topic: str, partition: int, isr: list[int], version: int = 3, **changes: Any
+    ) -> AlterPartitionResponse:
+        answers: list[AlterPartitionResponse] = []
+        request = self.alter_partition_request(topic, partition, isr, version, **changes)
+        self.controller.alter_partition(request, version, answers.append)
+        self.settle()
+        (answer,) = answers
+        answer.encode(version)
+        return answer

@@ -45,7 +45,10 @@ class Node:
 
 
 class FakeZooKeeper:
-    """The server. `writes` has each write as `create|set|delete path data`, with `*` in front if the controller epoch guarded it."""
+    """The server.
+
+    `writes` has each write as `create|set|delete path data`, with `*` in front if the controller epoch guarded it.
+    """
 
     def __init__(self) -> None:
         self.nodes: dict[str, Node] = {"/": Node(None, 0)}

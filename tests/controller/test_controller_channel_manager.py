@@ -1,0 +1,105 @@
+"""One sender for each broker: in order, one at a time, until answered."""
+
+from __future__ import annotations
+
+import queue
+import threading
+
+import pytest
+
+from kafkapy.common.broker import Broker, EndPoint
+from kafkapy.controller import channel_manager
+from kafkapy.controller.channel_manager import ControllerChannelManager
+from kafkapy.controller.controller_config import ControllerConfig
+from kafkapy.protocol.errors import Errors, KafkaError
+
+LISTENERS = (
+    EndPoint("h", 1, "CLIENTS", "PLAINTEXT"),
+    EndPoint("h", 2, "INTERNAL", "PLAINTEXT"),
+    EndPoint("h", 3, "CONTROL", "PLAINTEXT"),
+)
+BROKER = Broker(7, LISTENERS)
+
+
+class FakeClient:
+    """Answers with what is in `answers`, an exception is raised."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[object, int]] = []
+        self.answers: queue.SimpleQueue[object] = queue.SimpleQueue()
+        self.closed = threading.Event()
+        self.called = threading.Semaphore(0)
+
+    def call(self, request, version):
+        self.calls.append((request, version))
+        self.called.release()
+        answer = self.answers.get()
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def close(self):
+        self.closed.set()
+
+
+@pytest.fixture
+def connected(monkeypatch):
+    monkeypatch.setattr(channel_manager, "RETRY_BACKOFF_SECONDS", 0)
+    client = FakeClient()
+    addresses = []
+
+    def new_client(broker, host, port):
+        addresses.append((broker.id, host, port))
+        return client
+
+    config = ControllerConfig(1, inter_broker_listener_name="INTERNAL")
+    manager = ControllerChannelManager(config, new_client)
+    manager.startup([BROKER])
+    yield manager, client, addresses
+    manager.shutdown()
+    client.answers.put(KafkaError(Errors.NETWORK_EXCEPTION))
+
+
+def test_in_order_one_at_a_time_and_repeated_until_answered(connected):
+    manager, client, _ = connected
+    answers: queue.SimpleQueue[object] = queue.SimpleQueue()
+    manager.send_request(7, "first", 7, lambda response, broker: answers.put((response, broker)))
+    manager.send_request(7, "second", 8, lambda response, broker: answers.put((response, broker)))
+    assert client.called.acquire(timeout=5)
+    assert client.calls == [("first", 7)]
+    client.answers.put(KafkaError(Errors.NETWORK_EXCEPTION, "refused"))
+    client.answers.put("first answer")
+    assert answers.get(timeout=5) == ("first answer", 7)
+    client.answers.put("second answer")
+    assert answers.get(timeout=5) == ("second answer", 7)
+    assert client.calls == [("first", 7), ("first", 7), ("second", 8)]
+
+
+def test_removed_broker_gets_nothing_more(connected):
+    manager, client, _ = connected
+    answers = []
+    manager.send_request(7, "first", 7, lambda *answer: answers.append(answer))
+    manager.send_request(7, "second", 7, lambda *answer: answers.append(answer))
+    assert client.called.acquire(timeout=5)
+    sender = manager._senders[7]
+    manager.remove_broker(7)
+    assert client.closed.is_set()
+    client.answers.put(KafkaError(Errors.NETWORK_EXCEPTION, "closed"))
+    sender.join(5)
+    assert not sender.is_alive()
+    manager.send_request(7, "third", 7, lambda *answer: answers.append(answer))
+    assert client.calls == [("first", 7)]
+    assert answers == []
+
+
+def test_listener_for_control_requests(connected):
+    _, _, addresses = connected
+    assert addresses == [(7, "h", 2)]
+    assert ControllerConfig(1, "INTERNAL", "CONTROL").control_listener_name == "CONTROL"
+
+
+def test_broker_without_the_listener_is_reported_and_left_alone(caplog):
+    manager = ControllerChannelManager(ControllerConfig(1, "OTHER"))
+    manager.startup([BROKER])
+    manager.send_request(7, "request", 7, lambda *answer: None)
+    assert "no listener OTHER" in caplog.text
