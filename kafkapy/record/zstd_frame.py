@@ -63,7 +63,7 @@ def blocks(data: Buffer) -> Iterator[bytes]:
         position = end
         try:
             if bound <= _ONE_SHOT:
-                yield _decompressors.decompressor.decompress(frame, max_output_size=bound)
+                yield _decompressors.decompressor.decompress(frame, max_output_size=max(bound, 1))
             else:
                 reader = zstandard.ZstdDecompressor().stream_reader(frame)
                 while piece := reader.read(_CHUNK):
@@ -85,7 +85,9 @@ def _scan(view: memoryview, position: int) -> tuple[int, int]:
     single_segment = descriptor >> 5 & 1
     dictionary_size = (0, 1, 2, 4)[descriptor & 3]
     content_size_field = (single_segment, 2, 4, 8)[descriptor >> 6]
-    position += 5 + (1 - single_segment) + dictionary_size + content_size_field
+    position += 5 + (1 - single_segment) + dictionary_size
+    content_size = int.from_bytes(view[position : position + content_size_field], "little")
+    position += content_size_field
     bound = 0
     while True:
         start = position
@@ -95,6 +97,8 @@ def _scan(view: memoryview, position: int) -> tuple[int, int]:
         bound += min(size, _BLOCK) if kind <= _RLE else _BLOCK
         position += 1 if kind == _RLE else size
         if header & 1:
+            if content_size > bound:  # the library would allocate it
+                raise _damaged("impossible content size")
             return _within(position + (4 if descriptor & 4 else 0), length), bound
 
 

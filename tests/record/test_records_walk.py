@@ -73,10 +73,8 @@ def stretch(draw: st.DrawFn) -> list[tuple[int, int | None, int | None, tuple[He
     vary = draw(st.booleans()) and value is not None
     extra = draw(st.just(()) | headers)
     rnd = random.Random(draw(st.integers(0, 9)))
-    out = []
-    for _ in range(size):
-        out.append((step, key, value + rnd.randrange(40) if vary and value is not None else value, extra))
-    return out
+    varied = [value + rnd.randrange(40) if vary and value is not None else value for _ in range(size)]
+    return [(step, key, one, extra) for one in varied]
 
 
 @st.composite
