@@ -22,10 +22,12 @@ class SchemaError(ValueError):
 def _java_replacement(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeDecodeError):
         raise error
-    # A surrogate in three bytes (CESU-8) is one U+FFFD to Java; of the rest Python replaces as much at a time as Java.
-    three = error.object[error.start : error.start + 3]
-    surrogate = len(three) == 3 and three[0] == 0xED and three[1] & 0xE0 == 0xA0 and three[2] & 0xC0 == 0x80
-    return "\ufffd", error.start + 3 if surrogate else error.end
+    # Python replaces as many bytes at a time as Java, but for surrogates (CESU-8), which are one U+FFFD to Java.
+    end = error.end
+    start = error.object[error.start : error.start + 3]
+    if len(start) > 1 and start[0] == 0xED and start[1] & 0xE0 == 0xA0:
+        end = error.start + (3 if len(start) == 3 and start[2] & 0xC0 == 0x80 else 2)
+    return "\ufffd", end
 
 
 codecs.register_error(JAVA_UTF8, _java_replacement)

@@ -14,20 +14,23 @@ S = TypeVar("S", bound=Struct)
 _BITS = {"int8": 7, "int16": 15, "int32": 31, "int64": 63}
 
 
-def populated(cls: type[S], version: int, nulls: bool = False) -> S:
+def populated(cls: type[S], version: int, nulls: bool = False, extremes: bool = True) -> S:
     """A message whose values differ from each other and from their defaults.
 
     Fields that the version does not have keep their defaults. `nulls`: what may be null is None, arrays, strings and
-    bytes are empty, tagged fields keep their defaults. Else everything is there: arrays have two elements, numbers of
-    both signs go to the ends of their range, and here and there is a string whose varint length takes two bytes.
+    bytes are empty, tagged fields keep their defaults. Else everything is there: arrays have two elements, and here and
+    there is a string whose varint length takes two bytes. `extremes`: some numbers are the ends of their range; without
+    them all are small and positive.
     """
-    return _Sampler(version, nulls).struct(cls)
+    found: S = _Sampler(version, nulls, extremes).struct(cls)
+    return found
 
 
 class _Sampler:
-    def __init__(self, version: int, nulls: bool) -> None:
+    def __init__(self, version: int, nulls: bool, extremes: bool) -> None:
         self._version = version
         self._nulls = nulls
+        self._extremes = extremes
         self._numbers = count(1)
 
     def struct(self, cls: Any) -> Any:
@@ -50,8 +53,9 @@ class _Sampler:
             return self.struct(cls.struct_named(type))
         number = next(self._numbers)
         if type in _BITS:
-            extremes = 1 << _BITS[type]
-            return {0: -extremes, 1: extremes - 1}.get(number % 5, number % 100 + 2)
+            end = 1 << _BITS[type]
+            ends = {0: -end, 1: end - 1} if self._extremes else {}
+            return ends.get(number % 5, number % 100 + 2)
         if type == "bool":
             return True
         if type == "float64":
