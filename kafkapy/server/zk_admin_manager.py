@@ -7,7 +7,7 @@ whoever must know that it is done waits for the metadata cache.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kafkapy.common import uuid
@@ -218,7 +218,7 @@ def _configs(topic: CreatableTopic) -> dict[str, str]:
     configs: dict[str, str] = {}
     nulls = [config.name for config in topic.configs if config.value is None]
     if nulls:
-        raise KafkaError(Errors.INVALID_REQUEST, f"Null value not supported for topic configs: {','.join(nulls)}")
+        raise KafkaError(Errors.INVALID_CONFIG, f"Null value not supported for topic configs: {','.join(nulls)}")
     for config in topic.configs:
         assert config.value is not None
         configs[config.name] = config.value
@@ -265,14 +265,14 @@ def _new_partitions(
 
 
 def _validate_given_replicas(
-    given: Sequence[Sequence[int]], increment: int, first_new: int, replication_factor: int, brokers: Iterable[int]
+    given: Sequence[Sequence[int]], increment: int, first_new: int, replication_factor: int, brokers: Container[int]
 ) -> None:
     def refuse(reason: str) -> KafkaError:
         return KafkaError(Errors.INVALID_REPLICA_ASSIGNMENT, reason)
 
-    unknown = {broker for replicas in given for broker in replicas} - set(brokers)
+    unknown = dict.fromkeys(broker for replicas in given for broker in replicas if broker not in brokers)
     if unknown:
-        raise refuse(f"Unknown broker(s) in replica assignment: {', '.join(map(str, sorted(unknown)))}.")
+        raise refuse(f"Unknown broker(s) in replica assignment: {', '.join(map(str, unknown))}.")
     if len(given) != increment:
         raise refuse(f"Increasing the number of partitions by {increment} but {len(given)} assignments provided.")
     for partition, replicas in enumerate(given, first_new):

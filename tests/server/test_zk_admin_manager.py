@@ -114,7 +114,7 @@ def test_defaults_and_validate_only(admin: ZkAdminManager, zk: KafkaZkClient) ->
         ),
         (
             topic(configs={"retention.ms": None, "segment.ms": None}),
-            Errors.INVALID_REQUEST,
+            Errors.INVALID_CONFIG,
             "Null value not supported for topic configs: retention.ms,segment.ms",
         ),
         (
@@ -208,7 +208,7 @@ def test_added_partitions(admin: ZkAdminManager, zk: KafkaZkClient) -> None:
             3,
             [[9999, 1, 8888]],
             Errors.INVALID_REPLICA_ASSIGNMENT,
-            "Unknown broker(s) in replica assignment: 8888, 9999.",
+            "Unknown broker(s) in replica assignment: 9999, 8888.",
         ),
         (
             4,

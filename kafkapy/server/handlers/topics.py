@@ -65,23 +65,22 @@ def _refused_topics(
     counts = Counter(topic.name for topic in body.topics)
     refused = {}
     for name, count in counts.items():
-        if count > 1:
+        if name == CLUSTER_METADATA_TOPIC:
+            reason = f"Creation of internal topic {name} is prohibited."
+            refused[name] = _create_error(name, Errors.INVALID_REQUEST, reason)
+        elif count > 1:
             refused[name] = _create_error(name, Errors.INVALID_REQUEST, "Found multiple entries for this topic.")
-        elif name == CLUSTER_METADATA_TOPIC or not (
-            may_create_all or authorize(request.context, "CREATE", "TOPIC", name)
-        ):
+        elif not (may_create_all or authorize(request.context, "CREATE", "TOPIC", name)):
             refused[name] = _create_error(name, Errors.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
         elif broker.metadata_cache.contains_topic(name):
             refused[name] = _create_error(name, Errors.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
             continue
-        if name in refused and not _may_describe_configs(broker, request, name):
+        if name in refused and name != CLUSTER_METADATA_TOPIC and not _may_describe_configs(broker, request, name):
             refused[name].topic_config_error_code = Errors.TOPIC_AUTHORIZATION_FAILED.code
     return refused
 
 
 def _may_describe_configs(broker: BrokerServices, request: Request, topic: str) -> bool:
-    if topic == CLUSTER_METADATA_TOPIC:
-        return False
     return broker.authorizer.authorize(request.context, "DESCRIBE_CONFIGS", "TOPIC", topic)
 
 

@@ -179,7 +179,7 @@ def test_create_refused_before_zookeeper(harness: Harness) -> None:
         ("there", Errors.TOPIC_ALREADY_EXISTS, "Topic 'there' already exists."),
         ("twice", Errors.INVALID_REQUEST, "Found multiple entries for this topic."),
         ("mine", Errors.TOPIC_AUTHORIZATION_FAILED, "Authorization failed."),
-        ("__cluster_metadata", Errors.TOPIC_AUTHORIZATION_FAILED, "Authorization failed."),
+        ("__cluster_metadata", Errors.INVALID_REQUEST, "Creation of internal topic __cluster_metadata is prohibited."),
         ("twice", Errors.INVALID_REQUEST, "Found multiple entries for this topic."),
     ]
     for version in range(8):
