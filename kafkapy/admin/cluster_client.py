@@ -131,10 +131,18 @@ class ClusterClient:
 
     def call(self, client: BlockingClient, request: Any, version: int | None = None) -> Any:
         """One request, once, within what is left of the operation's time."""
-        timeout = self.request_timeout_ms
-        if self._deadline is not None:
-            timeout = max(1, min(timeout, self._deadline - self._time.monotonic_ms()))
-        return client.call(request, version, timeout)
+        return client.call(request, version, self._remaining_ms())
+
+    @property
+    def server_timeout_ms(self) -> int:
+        """How long a broker may work on a request before it answers REQUEST_TIMED_OUT: less than we wait for it."""
+        timeout = self._remaining_ms()
+        return timeout - min(1_000, timeout // 2)
+
+    def _remaining_ms(self) -> int:
+        if self._deadline is None:
+            return self.request_timeout_ms
+        return max(1, min(self.request_timeout_ms, self._deadline - self._time.monotonic_ms()))
 
     def refresh(self, topics: Iterable[str] | None) -> ClusterMetadata:
         """Ask any broker for metadata of these topics (None: all) and remember it."""
@@ -208,7 +216,7 @@ def values_of(results: Mapping[K, V | KafkaError]) -> dict[K, V]:
 
 def error_of(code: int, message: str | None = None) -> KafkaError | None:
     """The error that a response's fields stand for, None for success."""
-    return None if code == 0 else KafkaError(Errors.for_code(code), message)
+    return None if code == 0 else KafkaError(Errors.for_code(code), message or None)
 
 
 def nodes_by_id(cluster: ClusterMetadata) -> list[Node]:

@@ -76,7 +76,7 @@ class PartitionOperations(ClusterClient):
         """Delete what lies before these offsets (-1: before the high watermark); the new log start offsets."""
 
         def ask(leader: BlockingClient, partitions: list[TopicPartition]) -> Results[TopicPartition, int]:
-            request = DeleteRecordsRequest(timeout_ms=self.request_timeout_ms)
+            request = DeleteRecordsRequest(timeout_ms=self.server_timeout_ms)
             for topic, indexes in by_topic(partitions).items():
                 request.topics.append(
                     DeleteRecordsRequest.DeleteRecordsTopic(

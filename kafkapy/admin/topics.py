@@ -92,7 +92,7 @@ class TopicOperations(ClusterClient):
         def attempt(names: list[str]) -> Results[str, CreatedTopic]:
             request = CreateTopicsRequest(
                 topics=[_creatable(topics[name]) for name in names],
-                timeout_ms=self.request_timeout_ms,
+                timeout_ms=self.server_timeout_ms,
                 validate_only=validate_only,
             )
             response = self.call(self.controller(), request)
@@ -106,7 +106,7 @@ class TopicOperations(ClusterClient):
 
     def delete_topics(self, topics: Iterable[str], timeout_ms: int | None = None) -> Results[str, None]:
         def attempt(names: list[str]) -> Results[str, None]:
-            request = DeleteTopicsRequest(timeout_ms=self.request_timeout_ms)
+            request = DeleteTopicsRequest(timeout_ms=self.server_timeout_ms)
             controller = self.controller()
             if controller.versions().latest_usable(ApiKey.DELETE_TOPICS) >= 6:
                 request.topics = [DeleteTopicsRequest.DeleteTopicState(name=name) for name in names]
@@ -125,7 +125,7 @@ class TopicOperations(ClusterClient):
         def attempt(names: list[str]) -> Results[str, None]:
             request = CreatePartitionsRequest(
                 topics=[_more_partitions(name, new_partitions[name]) for name in names],
-                timeout_ms=self.request_timeout_ms,
+                timeout_ms=self.server_timeout_ms,
                 validate_only=validate_only,
             )
             response = self.call(self.controller(), request)
@@ -146,7 +146,7 @@ class TopicOperations(ClusterClient):
             wanted = [struct(name=topic, partition_indexes=indexes) for topic, indexes in by_topic.items()]
 
         def attempt() -> dict[TopicPartition, PartitionReassignment]:
-            request = ListPartitionReassignmentsRequest(timeout_ms=self.request_timeout_ms, topics=wanted)
+            request = ListPartitionReassignmentsRequest(timeout_ms=self.server_timeout_ms, topics=wanted)
             response = self.call(self.controller(), request)
             error = error_of(response.error_code, response.error_message)
             if error is not None:

@@ -1,0 +1,188 @@
+"""kafka-configs: configs of topics, brokers, loggers, users, clients and IPs (after Kafka's `ConfigCommand`)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from kafkapy.tools.command_line import (
+    COMMAND_CONFIG,
+    CommandLineError,
+    Option,
+    OptionParser,
+    Options,
+    ToolError,
+    integer,
+    run,
+)
+
+TOPICS, BROKERS, BROKER_LOGGERS = "topics", "brokers", "broker-loggers"
+USERS, CLIENTS, IPS, CLIENT_METRICS = "users", "clients", "ips", "client-metrics"
+ENTITY_TYPES = (TOPICS, CLIENTS, USERS, BROKERS, IPS, BROKER_LOGGERS, CLIENT_METRICS)
+
+NAME_FLAGS = {
+    "topic": TOPICS,
+    "client": CLIENTS,
+    "user": USERS,
+    "broker": BROKERS,
+    "broker-logger": BROKER_LOGGERS,
+    "ip": IPS,
+}
+DEFAULT_FLAGS = {"client-defaults": CLIENTS, "user-defaults": USERS, "broker-defaults": BROKERS, "ip-defaults": IPS}
+
+PARSER = OptionParser(
+    "This tool helps to manipulate and describe entity config for a topic, client, user, broker, ip or client-metrics",
+    Option("bootstrap-server", "REQUIRED: the server(s) to connect to.", "host:port,host:port"),
+    Option("bootstrap-controller", "Not supported: KRaft controllers are another kind of cluster.", "host:port"),
+    Option("zookeeper", "Not supported: use --bootstrap-server.", "urls"),
+    COMMAND_CONFIG,
+    Option("alter", "Change the configs of an entity."),
+    Option("describe", "Show the configs of entities."),
+    Option("all", "With --describe: all configs of a topic, broker or logger, static ones and defaults included."),
+    Option("entity-type", "Type of entity: topics/clients/users/brokers/broker-loggers/ips/client-metrics", "type"),
+    Option("entity-name", "Name of the entity: topic, client id, user principal, broker id, ip.", "name"),
+    Option("entity-default", "The default of all clients, users, brokers or ips, in place of --entity-name."),
+    Option(
+        "add-config",
+        "Configs to set, as in 'k1=v1,k2=[v1,v2,v2],k3=v3': square brackets hold values that have commas. "
+        "Quotas of users and clients: producer_byte_rate, consumer_byte_rate, request_percentage, "
+        "controller_mutation_rate; of ips: connection_creation_rate; users also have SCRAM-SHA-256 and SCRAM-SHA-512, "
+        "as in 'SCRAM-SHA-512=[iterations=8192,password=secret]'. Types users and clients may be given together.",
+        "k=v,k=v",
+    ),
+    Option("add-config-file", "A properties file with configs to set.", "properties file"),
+    Option("delete-config", "Configs to remove, as in 'k1,k2'.", "k,k", separator=","),
+    Option("force", "Suppress console prompts. (There are none.)"),
+    Option("topic", "The topic's name.", "topic"),
+    Option("client", "The client's id.", "client id"),
+    Option("client-defaults", "The defaults of all clients."),
+    Option("user", "The user's principal name.", "user"),
+    Option("user-defaults", "The defaults of all users."),
+    Option("broker", "The broker's id.", "broker id"),
+    Option("broker-defaults", "The defaults of all brokers."),
+    Option("broker-logger", "The id of the broker whose loggers are meant.", "broker id"),
+    Option("ip", "The IP address.", "ip"),
+    Option("ip-defaults", "The defaults of all IPs."),
+)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    return run(PARSER, execute, argv)
+
+
+def execute(options: Options) -> None:
+    from kafkapy.protocol.errors import KafkaError
+    from kafkapy.tools.common import admin_client, exception_text
+
+    check_options(options)
+    types, names = entity_types(options), entity_names(options)
+    if options.has("alter") and len(types) != len(names):
+        raise CommandLineError("An entity name must be specified for every entity type")
+    try:
+        with admin_client(options, options.value("bootstrap-server")) as admin:
+            if options.has("alter"):
+                from kafkapy.tools.configs_alter import alter
+
+                alter(admin, options, types, names)
+            else:
+                from kafkapy.tools.configs_describe import describe
+
+                describe(admin, types, names, options.has("all"))
+    except KafkaError as error:
+        # The arguments are not repeated, as Kafka does: they may hold passwords.
+        raise ToolError(f"Error while executing config command: {exception_text(error)}") from error
+
+
+def entity_types(options: Options) -> list[str]:
+    """The types that were asked for, those of --entity-type first."""
+    flags = [type_ for flag, type_ in (NAME_FLAGS | DEFAULT_FLAGS).items() if options.has(flag)]
+    return [*options.values("entity-type"), *flags]
+
+
+def entity_names(options: Options) -> list[str]:
+    """The names that go with the types, in the same order; "" for a default."""
+    ordered = [value or "" for name, value in options.given if name in ("entity-name", "entity-default")]
+    named = [options.value(flag) for flag in NAME_FLAGS if options.has(flag)]
+    return [*ordered, *named, *("" for flag in DEFAULT_FLAGS if options.has(flag))]
+
+
+def check_options(options: Options) -> None:
+    if options.count(("alter", "describe")) != 1:
+        raise CommandLineError("Command must include exactly one action: --describe, --alter")
+    options.exclude("describe", ("add-config", "delete-config"))
+    for refused in ("zookeeper", "bootstrap-controller"):
+        if options.has(refused):
+            raise CommandLineError(f"--{refused} is not supported, use --bootstrap-server to connect to a broker")
+    types = entity_types(options)
+    _check_types(types)
+    if not options.has("bootstrap-server"):
+        raise CommandLineError("The --bootstrap-server argument must be specified")
+    if options.count(("entity-name", "entity-type", "entity-default")) and options.count(NAME_FLAGS | DEFAULT_FLAGS):
+        raise CommandLineError(
+            "--entity-{type,name,default} should not be used in conjunction with specific entity flags"
+        )
+    names = entity_names(options)
+    _check_names(types[0], [name for name in names if name])
+    if options.has("describe") and BROKER_LOGGERS in types and not any(names):
+        raise CommandLineError("an entity name must be specified with --describe of broker-loggers")
+    if options.has("alter"):
+        _check_alteration(options, types, names)
+
+
+def _check_types(types: Sequence[str]) -> None:
+    if len(types) != len(set(types)):
+        raise CommandLineError(f"Duplicate entity type(s) specified: {','.join(sorted(types))}")
+    for type_ in types:
+        if type_ not in ENTITY_TYPES:
+            raise CommandLineError(
+                f"Invalid entity type {type_}, the entity type must be one of {', '.join(ENTITY_TYPES)} with a "
+                "--bootstrap-server argument"
+            )
+    if not types:
+        raise CommandLineError("At least one entity type must be specified")
+    if len(types) > 1 and set(types) != {USERS, CLIENTS}:
+        raise CommandLineError("Only 'users' and 'clients' entity types may be specified together")
+
+
+def _check_names(type_: str, names: Sequence[str]) -> None:
+    for name in names:
+        if type_ in (BROKERS, BROKER_LOGGERS):
+            try:
+                integer(name)
+            except ValueError:
+                raise CommandLineError(
+                    f"The entity name for {type_} must be a valid integer broker id, but it is: {name}"
+                ) from None
+        elif type_ == IPS and not _is_address(name):
+            raise CommandLineError(
+                f"The entity name for {type_} must be a valid IP or resolvable host, but it is: {name}"
+            )
+
+
+def _is_address(name: str) -> bool:
+    import socket
+
+    try:
+        return bool(socket.getaddrinfo(name, None))
+    except OSError:
+        return False
+
+
+def _check_alteration(options: Options, types: Sequence[str], names: Sequence[str]) -> None:
+    if set(types) & {USERS, CLIENTS, BROKERS, IPS}:
+        if not names:
+            raise CommandLineError(
+                "an entity-name or default entity must be specified with --alter of users, clients, brokers or ips"
+            )
+    elif not any(names):
+        raise CommandLineError(f"an entity name must be specified with --alter of {','.join(types)}")
+    if options.has("add-config") and options.has("add-config-file"):
+        raise CommandLineError("Only one of --add-config or --add-config-file must be specified")
+    if not options.count(("add-config", "add-config-file", "delete-config")):
+        raise CommandLineError(
+            "At least one of --add-config, --add-config-file, or --delete-config must be specified with --alter"
+        )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
