@@ -246,6 +246,7 @@ _FIXED: dict[ApiKey, dict[str, Any]] = {
 _OWN_TEXT = {ApiKey.FIND_COORDINATOR, ApiKey.DESCRIBE_CONFIGS, ApiKey.ALTER_CLIENT_QUOTAS}
 _WITHOUT_MESSAGE = {ApiKey.CONSUMER_GROUP_HEARTBEAT}
 _WITHOUT_THROTTLE_TIME = {
+    ApiKey.FIND_COORDINATOR,
     ApiKey.INCREMENTAL_ALTER_CONFIGS,
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
     ApiKey.DESCRIBE_CLUSTER,
@@ -293,8 +294,6 @@ def _stop_replica(request: Any, answer: Any, failure: _Failure) -> None:
 
 
 def _find_coordinator(request: Any, answer: Any, failure: _Failure) -> None:
-    if failure.version <= 2:
-        answer.throttle_time_ms = 0
     if failure.version <= 3:
         answer.node_id = answer.port = -1
 

@@ -120,17 +120,15 @@ def test_offset_fetch_by_partition_as_a_whole_and_by_group() -> None:
     check(request, 8, OffsetFetchResponse(throttle_time_ms=5, groups=groups))
 
 
-def test_find_coordinator_sends_the_errors_own_text() -> None:
+def test_find_coordinator_sends_the_errors_own_text_and_no_throttle_time() -> None:
     request = FindCoordinatorRequest(key="g")
-    expected = FindCoordinatorResponse(
-        throttle_time_ms=5, error_code=CODE, error_message=WHY.message, node_id=-1, port=-1
-    )
+    expected = FindCoordinatorResponse(error_code=CODE, error_message=WHY.message, node_id=-1, port=-1)
     check(request, 3, expected, message="other text")
     coordinator = FindCoordinatorResponse.Coordinator(
         key="g", node_id=-1, port=-1, error_code=CODE, error_message=WHY.message
     )
     request = FindCoordinatorRequest(coordinator_keys=["g"])
-    check(request, 4, FindCoordinatorResponse(throttle_time_ms=5, coordinators=[coordinator]))
+    check(request, 4, FindCoordinatorResponse(coordinators=[coordinator]))
 
 
 def test_join_group_has_a_null_protocol_from_version_7_on() -> None:
