@@ -30,7 +30,7 @@ from kafkapy.protocol import wire
 from kafkapy.protocol.schema import NEW, Field, StructType
 from kafkapy.protocol.source import FORMAT, SIZE, Source
 
-Decoder = Callable[["bytes | memoryview", int], tuple[Any, int]]
+Decoder = Callable[[wire.Buffer, int], tuple[Any, int]]
 
 _HEAD = "def decode(buf, pos):"
 

@@ -14,7 +14,7 @@ from kafkapy.protocol import wire
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Struct, int16, int32, string
-from kafkapy.protocol.wire import SchemaError
+from kafkapy.protocol.wire import Buffer, SchemaError
 
 _read_start = struct.Struct(">hhih").unpack_from
 _read_start_version_0 = struct.Struct(">hhi").unpack_from
@@ -33,7 +33,7 @@ class RequestHeader(Struct):
     client_id: str = string("1+")
 
     @classmethod
-    def decode(cls, buffer: bytes | memoryview, position: int = 0) -> tuple[RequestHeader, int]:
+    def decode(cls, buffer: Buffer, position: int = 0) -> tuple[RequestHeader, int]:
         """The header at `position` (behind the frame's size) and the position of the message behind it.
 
         Raises SchemaError if it is cut off or its API is none that is served. The version may be one that the API does
@@ -65,7 +65,7 @@ class RequestHeader(Struct):
         return header, position
 
     @classmethod
-    def _decode_rare(cls, buffer: bytes | memoryview, position: int) -> tuple[RequestHeader, int]:
+    def _decode_rare(cls, buffer: Buffer, position: int) -> tuple[RequestHeader, int]:
         """A header without a client id, or none."""
         try:
             key, version, correlation_id = _read_start_version_0(buffer, position)
@@ -93,9 +93,7 @@ class ResponseHeader(Struct):
     correlation_id: int = int32()
 
     @classmethod
-    def decode(
-        cls, buffer: bytes | memoryview, api_key: ApiKey, version: int, position: int = 0
-    ) -> tuple[ResponseHeader, int]:
+    def decode(cls, buffer: Buffer, api_key: ApiKey, version: int, position: int = 0) -> tuple[ResponseHeader, int]:
         """The header of a response to this API and version, and the position behind it; SchemaError if cut off."""
         try:
             (correlation_id,) = struct.unpack_from(">i", buffer, position)

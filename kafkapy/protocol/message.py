@@ -6,10 +6,11 @@ import struct
 from typing import Any, ClassVar, Self
 
 from kafkapy.protocol.decoder import Decoder, compile_decoder
-from kafkapy.protocol.encoder import Encoder, compile_encoder, explain
+from kafkapy.protocol.encoder import Encoder, compile_encoder
 from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.protocol.explain import explain
 from kafkapy.protocol.schema import Struct, Versions
-from kafkapy.protocol.wire import SchemaError
+from kafkapy.protocol.wire import Buffer, SchemaError
 
 
 class Message(Struct):
@@ -33,7 +34,7 @@ class Message(Struct):
         cls._encoders = {}
 
     @classmethod
-    def decode(cls, buffer: bytes | memoryview, version: int, position: int = 0) -> Self:
+    def decode(cls, buffer: Buffer, version: int, position: int = 0) -> Self:
         """Reads the message that begins at `position`; bytes behind it are left alone, as Kafka does.
 
         Raises SchemaError if the bytes are no such message, KafkaError (UNSUPPORTED_VERSION) if the class has no such
@@ -42,7 +43,7 @@ class Message(Struct):
         return cls.decode_from(buffer, version, position)[0]
 
     @classmethod
-    def decode_from(cls, buffer: bytes | memoryview, version: int, position: int = 0) -> tuple[Self, int]:
+    def decode_from(cls, buffer: Buffer, version: int, position: int = 0) -> tuple[Self, int]:
         """The same, with the position behind the message."""
         decoder = cls._decoders.get(version)
         if decoder is None:
@@ -96,7 +97,7 @@ class Message(Struct):
         return struct.pack(">h", version) + self.encode(version)
 
     @classmethod
-    def from_version_prefixed_bytes(cls, buffer: bytes | memoryview) -> Self:
+    def from_version_prefixed_bytes(cls, buffer: Buffer) -> Self:
         """Reads that form. Raises as `decode`."""
         return cls.decode(buffer, version_prefix(buffer), 2)
 
@@ -106,7 +107,7 @@ class Message(Struct):
             raise KafkaError(Errors.UNSUPPORTED_VERSION, f"{cls.__name__} has no version {version}")
 
 
-def version_prefix(buffer: bytes | memoryview) -> int:
+def version_prefix(buffer: Buffer) -> int:
     """The int16 at the start of a version-prefixed message; SchemaError if there is none."""
     try:
         version: int = struct.unpack_from(">h", buffer)[0]

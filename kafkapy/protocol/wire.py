@@ -6,7 +6,9 @@ import codecs
 import struct
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
+
+Buffer: TypeAlias = bytes | bytearray | memoryview
 
 MAX_STRING = 0x7FFF
 """Kafka's limit for strings, in bytes of UTF-8, whether their length takes an int16 or a varint."""
@@ -44,7 +46,7 @@ SMALL = 16
 
 
 @cache
-def small_unpackers(code: str) -> tuple[Callable[[bytes | memoryview, int], tuple[Any, ...]], ...]:
+def small_unpackers(code: str) -> tuple[Callable[[Buffer, int], tuple[Any, ...]], ...]:
     """`unpack_from` for 0, 1, ... `SMALL - 1` numbers of this format character."""
     return tuple(packer(f"{count}{code}").unpack_from for count in range(SMALL))
 
@@ -58,7 +60,7 @@ def small_packers(code: str, compact: bool) -> tuple[Callable[..., bytes], ...]:
 # --- decoding
 
 
-def rest_of_varint(buffer: bytes | memoryview, position: int, first: int) -> tuple[int, int]:
+def rest_of_varint(buffer: Buffer, position: int, first: int) -> tuple[int, int]:
     """An unsigned varint whose first byte, above 127, has been read; and the position behind it."""
     value = first & 0x7F
     for shift in (7, 14, 21, 28):
@@ -70,7 +72,7 @@ def rest_of_varint(buffer: bytes | memoryview, position: int, first: int) -> tup
     raise SchemaError("a varint of more than 5 bytes")
 
 
-def rest_of_string_length(buffer: bytes | memoryview, position: int, first: int) -> tuple[int, int]:
+def rest_of_string_length(buffer: Buffer, position: int, first: int) -> tuple[int, int]:
     """The same for the length of a compact string, which is as limited as that of other strings."""
     length, position = rest_of_varint(buffer, position, first)
     if length > MAX_STRING + 1:
@@ -78,12 +80,12 @@ def rest_of_string_length(buffer: bytes | memoryview, position: int, first: int)
     return length, position
 
 
-def unsigned_varint(buffer: bytes | memoryview, position: int) -> tuple[int, int]:
+def unsigned_varint(buffer: Buffer, position: int) -> tuple[int, int]:
     first = buffer[position]
     return (first, position + 1) if first < 128 else rest_of_varint(buffer, position + 1, first)
 
 
-def skip_tagged_fields(buffer: bytes | memoryview, position: int, count: int) -> int:
+def skip_tagged_fields(buffer: Buffer, position: int, count: int) -> int:
     """The position behind `count` tagged fields, none of which is known. `count` is the first byte of the varint."""
     if count > 127:
         count, position = rest_of_varint(buffer, position, count)
