@@ -95,7 +95,7 @@ def read_batch(fd: int, header: BatchHeader) -> Batch:
 def whole_batches(fd: int, position: int, end: int) -> Iterator[Batch]:
     """All complete batches of `[position, end)` with their bytes, about a megabyte in memory at a time.
 
-    `KafkaError` CORRUPT_MESSAGE where a batch begins with an impossible size; CRCs are not looked at.
+    `KafkaError` CORRUPT_MESSAGE where a batch begins with an impossible size or magic; CRCs are not looked at.
     """
     chunk, start = b"", position
     while end - position >= HEADER_SIZE_UP_TO_MAGIC:
@@ -111,7 +111,8 @@ def whole_batches(fd: int, position: int, end: int) -> Iterator[Batch]:
             if len(chunk) < header.size:
                 return
         magic = chunk[index + 16]
-        if magic >= 2 and header.size < RECORD_BATCH_OVERHEAD:
-            raise KafkaError(Errors.CORRUPT_MESSAGE, f"Record batch of {header.size} bytes at {position} is too small")
+        if magic > 2 or (magic == 2 and header.size < RECORD_BATCH_OVERHEAD):
+            what = f"Found magic {magic} in a record batch of {header.size} bytes at {position}"
+            raise KafkaError(Errors.CORRUPT_MESSAGE, what)
         yield RecordBatch(chunk, index) if magic >= 2 else LegacyRecordBatch(chunk, index)
         position += header.size

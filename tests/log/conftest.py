@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -15,3 +16,9 @@ from log_support import LogDirFixture
 @pytest.fixture
 def log_dir(tmp_path: Path) -> LogDirFixture:
     return LogDirFixture(tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def no_fsync(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing here survives the machine anyway, and the tests are many times faster."""
+    monkeypatch.setattr(os, "fsync", lambda fd: None)

@@ -78,7 +78,12 @@ def test_partition_metadata_format(tmp_path: Path) -> None:
     assert file.read() == topic_id
 
 
-@pytest.mark.parametrize("content", ["", "version: 1\ntopic_id: k-ceO9NgS7mKa9R5XVpq0A", "version: 0\ntopic_id: x", "version: 0"])
+def test_partition_metadata_left_empty_by_a_crash_of_the_machine_is_none(tmp_path: Path) -> None:
+    (tmp_path / "partition.metadata").write_text("")
+    assert PartitionMetadataFile(str(tmp_path)).read() is None
+
+
+@pytest.mark.parametrize("content", ["version: 1\ntopic_id: k-ceO9NgS7mKa9R5XVpq0A", "version: 0\ntopic_id: x", "version: 0"])
 def test_malformed_partition_metadata_is_refused(tmp_path: Path, content: str) -> None:
     (tmp_path / "partition.metadata").write_text(content)
     with pytest.raises(MalformedFileError):
