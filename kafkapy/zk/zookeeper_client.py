@@ -77,6 +77,7 @@ class ZooKeeperClient:
             hosts=connect,
             timeout=session_timeout_ms / 1000,
             connection_retry={"max_tries": -1, "delay": 0.1, "backoff": 1.5, "max_delay": 1.0},
+            logger=_QuietLogger(logging.getLogger("kazoo.client")),
         )
         self._watches = _Watches(self._kazoo)
         self._kazoo.add_listener(self._connection_changed)
@@ -148,10 +149,12 @@ class ZooKeeperClient:
             if self._state == CLOSED:
                 return
             if kazoo_state == KazooState.CONNECTED:
+                log.info("Connected to ZooKeeper at %s, session 0x%x", self.connect, self.session_id or 0)
                 if self._state == CONNECTING:
                     self._state = CONNECTED
                 self._watches.set_again()
             elif kazoo_state == KazooState.SUSPENDED:
+                log.warning("Lost the connection to ZooKeeper at %s, trying to get it back", self.connect)
                 if self._state == CONNECTED:
                     self._state = CONNECTING
                 self._watches.remember()
@@ -188,7 +191,6 @@ class ZooKeeperClient:
             self.wait_until_connected()
         except (errors.SessionExpiredError, errors.ZooKeeperClientClosedError):
             return False
-        log.info("New ZooKeeper session 0x%x", self.session_id or 0)
         return True
 
     def _call_handlers(self, moment: str) -> None:
@@ -287,6 +289,13 @@ class ZooKeeperClient:
 
     def _znode_watcher(self, path: str) -> Callable[[WatchedEvent], None] | None:
         return self._znode_changed if path in self._znode_handlers else None
+
+
+class _QuietLogger(logging.LoggerAdapter[logging.Logger]):
+    """kazoo warns of every try to connect that fails, each second; one line when the connection goes is enough."""
+
+    def log(self, level: int, msg: object, *args: object, **kwargs: Any) -> None:
+        super().log(logging.DEBUG if level == logging.WARNING else level, msg, *args, **kwargs)
 
 
 class _Batch:
