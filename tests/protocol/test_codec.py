@@ -105,6 +105,11 @@ def test_invalid_utf8_is_replaced_as_in_java(wrong: bytes, text: str) -> None:
     assert HeartbeatRequest.decode(encoded, 0).group_id == text
 
 
+def test_any_byte_but_zero_is_true() -> None:
+    assert MetadataRequest.decode(b"\0\0\0\0\x05", 4).allow_auto_topic_creation is True
+    assert MetadataRequest.decode(b"\0\0\0\0\x00", 4).allow_auto_topic_creation is False
+
+
 # --- versions
 
 
