@@ -65,7 +65,7 @@ def test_arrays_of_all_lengths() -> None:
         for version in (8, 9):
             assert MetadataResponse.decode(message.encode(version), version) == message
         topic = AddPartitionsToTxnRequest.AddPartitionsToTxnTopic("t", list(range(count)))
-        request = AddPartitionsToTxnRequest(v3_and_below_topics=[topic] * min(count, 300))
+        request = AddPartitionsToTxnRequest(v3_and_below_topics=[topic] * (count if count < 300 else 1))
         for version in (2, 3):
             assert AddPartitionsToTxnRequest.decode(request.encode(version), version) == request
 
