@@ -44,7 +44,7 @@ class ZkConfigChangeListener:
         time: Time,
         change_expiration_ms: int = CHANGE_EXPIRATION_MS,
     ) -> None:
-        """`handlers`: type of entity (topics, brokers ...) -> handler, run by `apply(handler, *args)`
+        """`handlers`: type of entity (topics, brokers ...) -> handler, run by `apply(function, *args)`
         (`reactor.callFromThread`)."""
         self._zk_client = zk_client
         self._handlers = handlers
@@ -67,10 +67,10 @@ class ZkConfigChangeListener:
             self._last_executed_change = _number(names[-1])  # the configs themselves are read below, all of them
         for entity_type, handler in self._handlers.items():
             for entity, configs in fetch_all_entity_configs(self._zk_client, entity_type).items():
-                self._apply(handler, entity, configs)
+                self._apply(_call, handler, entity_type, entity, configs)
             if entity_type == USERS:
                 for entity, configs in fetch_all_child_entity_configs(self._zk_client, USERS, CLIENTS).items():
-                    self._apply(handler, entity, configs)
+                    self._apply(_call, handler, entity_type, entity, configs)
         self._purge_obsolete_notifications(self._time.milliseconds(), names)
         self._thread = threading.Thread(target=self._run, name=f"{self._path}-event-process-thread", daemon=True)
         self._thread.start()
@@ -125,7 +125,7 @@ class ZkConfigChangeListener:
             return
         shown = {key: "[hidden]" if key.startswith("SCRAM-") else value for key, value in configs.items()}
         log.info("Processing override for entityPath: %s/%s with config: %s", entity_type, entity, shown)
-        self._apply(self._handlers[entity_type], entity, configs)
+        self._apply(_call, self._handlers[entity_type], entity_type, entity, configs)
 
     def _purge_obsolete_notifications(self, now: int, names: list[str]) -> None:
         for name in names:
@@ -137,6 +137,13 @@ class ZkConfigChangeListener:
                 break  # the numbers grow with time: those that follow are younger
             log.debug("Purging change notification %s", path)
             self._zk_client.delete_path(path)
+
+
+def _call(handler: ConfigHandler, entity_type: str, entity: str, configs: dict[str, str]) -> None:
+    try:
+        handler(entity, configs)
+    except Exception as error:  # another broker, or a hand, wrote what this one cannot use
+        log.error("error applying configs of %s/%s: %s", entity_type, entity, configs, exc_info=error)
 
 
 def _number(name: str) -> int:
