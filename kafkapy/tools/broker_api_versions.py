@@ -15,6 +15,28 @@ if TYPE_CHECKING:
 PARSER = OptionParser("This tool helps to retrieve broker version information.", BOOTSTRAP_SERVER, COMMAND_CONFIG)
 
 
+OTHER_APIS = {
+    55: "DescribeQuorum",
+    64: "UnregisterBroker",
+    71: "GetTelemetrySubscriptions",
+    72: "PushTelemetry",
+    74: "ListClientMetricsResources",
+    75: "DescribeTopicPartitions",
+    76: "ShareGroupHeartbeat",
+    77: "ShareGroupDescribe",
+    78: "ShareFetch",
+    79: "ShareAcknowledge",
+    80: "AddRaftVoter",
+    81: "RemoveRaftVoter",
+    83: "InitializeShareGroupState",
+    84: "ReadShareGroupState",
+    85: "WriteShareGroupState",
+    86: "DeleteShareGroupState",
+    87: "ReadShareGroupStateSummary",
+}
+"""APIs of brokers without ZooKeeper: this client does not use them, but knows their names, as Kafka's 3.9 does."""
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     return run(PARSER, execute, argv)
 
@@ -33,14 +55,15 @@ def execute(options: Options) -> None:
 
 
 def format_versions(versions: NodeApiVersions) -> str:
-    """One line for each API that the broker or this client knows, in order of their keys."""
+    """One line for each API that the broker or this tool knows, in order of their keys."""
     from kafkapy.protocol.api_keys import ApiKey
 
     known = {int(key): key for key in ApiKey}
-    lines = []
-    for key in sorted(known.keys() | versions.ranges.keys()):
-        name = known[key].title if key in known else "UNKNOWN"
-        lines.append(f"\t{name}({key}): {_range(versions, known.get(key), key)}")
+    names = OTHER_APIS | {int(key): key.title for key in ApiKey}
+    lines = [
+        f"\t{names.get(key, 'UNKNOWN')}({key}): {_range(versions, known.get(key), key)}"
+        for key in sorted(names.keys() | versions.ranges.keys())
+    ]
     return "(\n" + ",\n".join(lines) + "\n)"
 
 

@@ -37,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run(PARSER, execute, argv)
 
 
-def execute(options: Options) -> None:
+def execute(options: Options) -> int:
     from kafkapy.protocol.errors import KafkaError
     from kafkapy.tools.common import admin_client, exception_text
 
@@ -51,6 +51,7 @@ def execute(options: Options) -> None:
     for partition, result in results.items():
         outcome = f"error: {exception_text(result)}" if isinstance(result, KafkaError) else f"low_watermark: {result}"
         print(f"partition: {partition}\t{outcome}")
+    return int(any(isinstance(result, KafkaError) for result in results.values()))
 
 
 def parse_offsets(text: str) -> dict[TopicPartition, int]:

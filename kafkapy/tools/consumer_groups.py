@@ -1,0 +1,296 @@
+"""kafka-consumer-groups: groups and their offsets (after Kafka's `ConsumerGroupCommand`)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from kafkapy.tools.command_line import (
+    BOOTSTRAP_SERVER,
+    COMMAND_CONFIG,
+    CommandLineError,
+    Option,
+    OptionParser,
+    Options,
+    ToolError,
+    integer,
+    run,
+)
+
+if TYPE_CHECKING:
+    from kafkapy.admin.client import AdminClient
+    from kafkapy.admin.groups import GroupListing
+    from kafkapy.common.topic_partition import TopicPartition
+
+ACTIONS = ("list", "describe", "delete", "reset-offsets", "delete-offsets")
+VIEWS = ("members", "offsets", "state")
+RESET_SCENARIOS = (
+    "to-offset",
+    "shift-by",
+    "to-datetime",
+    "by-duration",
+    "to-earliest",
+    "to-latest",
+    "to-current",
+    "from-file",
+)
+STATES = ("PreparingRebalance", "CompletingRebalance", "Stable", "Dead", "Empty", "Assigning", "Reconciling")
+TYPES = ("Consumer", "Classic", "Share")
+
+PARSER = OptionParser(
+    "This tool helps to list all consumer groups, describe a consumer group, delete consumer group info, "
+    "or reset consumer group offsets.",
+    BOOTSTRAP_SERVER,
+    COMMAND_CONFIG,
+    Option("list", "List all consumer groups."),
+    Option("describe", "Describe groups: their offsets and lag, or --members, or --state."),
+    Option("delete", "Delete groups that have no members."),
+    Option("reset-offsets", "Reset the offsets of inactive groups; only shows what would be done without --execute."),
+    Option("delete-offsets", "Delete the offsets that a group has for topics."),
+    Option("group", "The group to act on; may be repeated.", "consumer group"),
+    Option("all-groups", "Act on all groups."),
+    Option("topic", "The topic whose offsets are to be reset or deleted; as topic:0,1 for partitions.", "topic"),
+    Option("all-topics", "Reset the offsets of all topics that the group has offsets for."),
+    Option("timeout", "How long to wait for the cluster.", "timeout (ms)", integer, default=5000),
+    Option("dry-run", "With --reset-offsets: only show the new offsets (the default)."),
+    Option("execute", "With --reset-offsets: do it."),
+    Option("export", "With --reset-offsets: print the new offsets as CSV."),
+    Option("to-offset", "Reset to this offset.", "offset", integer),
+    Option("from-file", "Reset to the offsets in a CSV file.", "path to CSV file"),
+    Option("to-datetime", "Reset to the offset at this time, as in 'YYYY-MM-DDTHH:mm:SS.sss'.", "datetime"),
+    Option("by-duration", "Reset to the offset as long ago as this, as in 'PnDTnHnMnS'.", "duration"),
+    Option("to-earliest", "Reset to the earliest offset."),
+    Option("to-latest", "Reset to the latest offset."),
+    Option("to-current", "Reset to the current offset."),
+    Option("shift-by", "Move the current offset by a number that may be negative.", "number-of-offsets", integer),
+    Option("members", "With --describe: the members of the group.", available_if=("describe",)),
+    Option("verbose", "With --describe --members: their partitions too.", available_if=("describe",)),
+    Option("offsets", "With --describe: the offsets and lag of each partition.", available_if=("describe",)),
+    Option(
+        "state",
+        "With --describe: the state of the group. With --list: the state of each group, or only groups in these "
+        "states, as in --state stable,empty",
+        "states",
+        optional_argument=True,
+        available_if=("describe", "list"),
+    ),
+    Option(
+        "type",
+        "With --list: the type of each group, or only groups of these types, as in --type classic,consumer",
+        "types",
+        optional_argument=True,
+        available_if=("list",),
+    ),
+)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    return run(PARSER, execute, argv)
+
+
+def execute(options: Options) -> int:
+    from kafkapy.protocol.errors import KafkaError
+    from kafkapy.tools.common import admin_client, exception_text
+
+    check_options(options)
+    try:
+        with admin_client(options, options.value("bootstrap-server")) as admin:
+            if options.has("list"):
+                return list_groups(admin, options)
+            if options.has("describe"):
+                from kafkapy.tools.consumer_groups_describe import describe_groups
+
+                return describe_groups(admin, options)
+            if options.has("delete"):
+                return delete_groups(admin, options)
+            if options.has("reset-offsets"):
+                from kafkapy.tools.consumer_groups_reset import reset_offsets
+
+                return reset_offsets(admin, options)
+            return delete_offsets(admin, options)
+    except KafkaError as error:
+        raise ToolError(f"Error: Executing consumer group command failed due to {exception_text(error)}") from error
+
+
+def check_options(options: Options) -> None:
+    options.require("bootstrap-server")
+    scope = ("group", "all-groups")
+    for action in ("describe", "delete", "reset-offsets"):
+        if options.has(action) and not options.count(scope):
+            raise CommandLineError(f"Option [{action}] takes one of these options: [group], [all-groups]")
+    if options.has("describe"):
+        if options.count(VIEWS) > 1:
+            raise CommandLineError(
+                "Option [describe] takes at most one of these options: [members], [offsets], [state]"
+            )
+        if options.value("state") is not None:
+            raise CommandLineError("Option [describe] does not take a value for [state]")
+    if options.has("delete") and options.has("topic"):
+        raise CommandLineError("The consumer does not support topic-specific offset deletion from a consumer group.")
+    if options.has("delete-offsets") and options.count(("group", "topic")) != 2:
+        raise CommandLineError("Option [delete-offsets] takes the following options: [group], [topic]")
+    if options.has("reset-offsets"):
+        if options.has("dry-run") and options.has("execute"):
+            raise CommandLineError("Option [reset-offsets] only accepts one of [execute] and [dry-run]")
+        for scenario in RESET_SCENARIOS:
+            options.exclude(scenario, (other for other in RESET_SCENARIOS if other != scenario))
+    options.exclude("group", ("all-groups", "list"))
+    options.exclude("topic", ("list", "describe"))
+    if options.count(ACTIONS) != 1:
+        raise CommandLineError(
+            "Command must include exactly one action: --list, --describe, --delete, --reset-offsets, --delete-offsets"
+        )
+    if options.has("reset-offsets") and not options.count(("dry-run", "execute")):
+        print(
+            "WARN: No action will be performed as the --execute option is missing. Add --dry-run to say that this is "
+            "what you want.",
+            file=sys.stderr,
+        )
+
+
+def print_error(sentence: str) -> int:
+    """Tell of a failure of one group without giving up the others; the exit status for it."""
+    sys.stdout.flush()
+    print(f"Error: {sentence}", file=sys.stderr)
+    return 1
+
+
+def chosen_groups(admin: AdminClient, options: Options) -> list[str]:
+    if options.has("all-groups"):
+        return [group.group_id for group in _consumer_groups(admin, options)]
+    groups: list[str] = options.values("group")
+    return groups
+
+
+def _consumer_groups(
+    admin: AdminClient, options: Options, states: Iterable[str] = (), types: Iterable[str] = ()
+) -> list[GroupListing]:
+    listed = admin.list_groups(states, types, options.value("timeout"))
+    return [group for group in listed if group.protocol_type in ("", "consumer")]
+
+
+def list_groups(admin: AdminClient, options: Options) -> int:
+    include_state, include_type = options.has("state"), options.has("type")
+    states = parse_names("state", options.value("state"), STATES)
+    types = parse_names("types", options.value("type"), TYPES)
+    groups = _consumer_groups(admin, options, states, types)
+    if not include_state and not include_type:
+        for group in groups:
+            print(group.group_id)
+        return 0
+    width = max([15, *(len(group.group_id) for group in groups)]) + 10
+    rows = [["GROUP", "TYPE", "STATE"]]
+    rows += [[group.group_id, _known(group.type, TYPES), _known(group.state, STATES)] for group in groups]
+    for name, type_, state in rows:
+        columns = [name.ljust(width)]
+        if include_type:
+            columns.append(type_.ljust(20))
+        if include_state:
+            columns.append(state.ljust(20))
+        print(" ".join(columns))
+    return 0
+
+
+def _known(text: str, names: Sequence[str]) -> str:
+    """The name as Kafka's tools write it: brokers say "classic", they say "Classic"."""
+    return next((name for name in names if name.upper() == text.upper()), "Unknown")
+
+
+def parse_names(what: str, text: str | None, valid: Sequence[str]) -> list[str]:
+    """A comma separated list of names in any case -> the names as Kafka writes them."""
+    by_upper = {name.upper(): name for name in valid}
+    names = [by_upper.get(word.strip().upper()) for word in text.split(",")] if text else []
+    if None in names:
+        raise ToolError(f"Invalid {what} list '{text}'. Valid {what.rstrip('s')}s are: {', '.join(valid)}")
+    return [name for name in names if name is not None]
+
+
+def delete_groups(admin: AdminClient, options: Options) -> int:
+    from kafkapy.protocol.errors import KafkaError
+    from kafkapy.tools.common import exception_text
+
+    results = admin.delete_groups(chosen_groups(admin, options), options.value("timeout"))
+    deleted = [group for group, result in results.items() if result is None]
+    if len(deleted) == len(results):
+        print(f"Deletion of requested consumer groups ('{', '.join(deleted)}') was successful.")
+        return 0
+    print_error("Deletion of some consumer groups failed:")
+    for group, result in results.items():
+        if isinstance(result, KafkaError):
+            print(f"* Group '{group}' could not be deleted due to: {exception_text(result)}", file=sys.stderr)
+    if deleted:
+        names = ", ".join(f"'{group}'" for group in deleted)
+        print(f"\nThese consumer groups were deleted successfully: {names}")
+    return 1
+
+
+def delete_offsets(admin: AdminClient, options: Options) -> int:
+    from kafkapy.admin.cluster_client import Results
+    from kafkapy.common.topic_partition import TopicPartition
+    from kafkapy.protocol.errors import KafkaError
+    from kafkapy.tools.common import exception_text
+
+    group, topics = options.value("group"), options.values("topic")
+    partitions: list[TopicPartition] = []
+    results: Results[TopicPartition, None] = {}
+    for argument in topics:
+        if ":" in argument:
+            partitions += parse_topic_with_partitions(argument)
+            continue
+        described = admin.describe_topics([argument])[argument]
+        if isinstance(described, KafkaError):
+            results[TopicPartition(argument, -1)] = described
+        else:
+            partitions += [TopicPartition(argument, p.partition) for p in described.partitions]
+    failure: KafkaError | None = None
+    try:
+        results.update(admin.delete_group_offsets(group, partitions, options.value("timeout")))
+    except KafkaError as error:
+        failure = error
+        results.update(dict.fromkeys(partitions, error))
+    status = _report_deletion(group, topics, failure, any(result is not None for result in results.values()))
+    print(f"\n{'TOPIC':<30} {'PARTITION':<15} {'STATUS':<15}")
+    for partition, result in sorted(results.items()):
+        number = str(partition.partition) if partition.partition >= 0 else "Not Provided"
+        outcome = f"Error: :{exception_text(result)}" if isinstance(result, KafkaError) else "Successful"
+        print(f"{partition.topic:<30} {number:<15} {outcome:<15}")
+    return status
+
+
+def _report_deletion(group: str, topics: Sequence[str], failure: object, any_failed: bool) -> int:
+    from kafkapy.protocol.errors import Errors, KafkaError
+
+    if isinstance(failure, KafkaError):
+        sentences = {
+            Errors.INVALID_GROUP_ID: f"'{group}' is not valid.",
+            Errors.GROUP_ID_NOT_FOUND: f"'{group}' does not exist.",
+            Errors.GROUP_AUTHORIZATION_FAILED: f"Access to '{group}' is not authorized.",
+            Errors.NON_EMPTY_GROUP: f"Deleting offsets of a consumer group '{group}' is forbidden if the group is "
+            "not empty.",
+        }
+        return print_error(sentences.get(failure.error, f"Encounter some unknown error: {failure.error.name}"))
+    if any_failed:
+        return print_error("Encounter some partition level error, see the follow-up details:")
+    print(f"Request succeed for deleting offsets with topic {', '.join(topics)} group {group}")
+    return 0
+
+
+def parse_topic_with_partitions(argument: str) -> list[TopicPartition]:
+    """`topic:0,1` -> its partitions. Raises `ToolError`."""
+    from kafkapy.common.topic_partition import TopicPartition
+
+    topic, _, partitions = argument.partition(":")
+    if not partitions or ":" in partitions:
+        raise ToolError(f"Invalid topic arg '{argument}', expected topic name and partitions")
+    result = []
+    for text in partitions.split(","):
+        try:
+            result.append(TopicPartition(topic, integer(text)))
+        except ValueError:
+            raise ToolError(f"Invalid partition '{text}' specified in topic arg '{argument}'") from None
+    return result
+
+
+if __name__ == "__main__":
+    sys.exit(main())
