@@ -29,6 +29,9 @@ SHARED_BUFFER_SIZE = 1 << 20
 
 _MIN_PRIVATE_BUFFER = 1 << 12
 
+FRAMES_PER_TURN = 8
+"""Requests of one connection that are handled before the reactor looks at the others."""
+
 _shared = memoryview(bytearray(SHARED_BUFFER_SIZE))
 
 
@@ -38,7 +41,8 @@ class KafkaChannel(Protocol):
     Invariants:
     - `_pending` holds received bytes that are not yet handled, starting at a frame's size field; it is None when there are
       none, and then bytes are received into the shared buffer.
-    - While a request is in flight (`_busy`) or the channel is throttled, no frame is handled and nothing is read.
+    - While a request is in flight or its response is not wholly sent (`_busy`), while the channel is throttled, and while it
+      waits for its next turn (`_waiting`), no frame is handled and nothing is read. So at most one response is in memory.
     - Memory grows with what has arrived, not with what a frame's size field claims.
     """
 
@@ -54,7 +58,8 @@ class KafkaChannel(Protocol):
         self._filled = 0
         self._busy = False
         self._handling = False
-        self._throttled: Any = None
+        self._waiting: Any = None
+        self._throttle_ms = 0
         self.closed = False
         self.last_active = server.now()
 
@@ -62,7 +67,7 @@ class KafkaChannel(Protocol):
 
     @property
     def muted(self) -> bool:
-        return self._busy or self._throttled is not None or self.closed
+        return self._busy or self._waiting is not None or self.closed
 
     def receive_buffer(self) -> memoryview:
         pending = self._pending
@@ -113,6 +118,7 @@ class KafkaChannel(Protocol):
     def _handle_frames(self, buffer: memoryview, end: int) -> None:
         """Handle the whole frames in `buffer[:end]`, keep the rest."""
         position = 0
+        turn = FRAMES_PER_TURN
         while end - position >= 4 and not self.muted:
             (size,) = _SIZE.unpack_from(buffer, position)
             if size < 0 or size > self._max_request_size:
@@ -123,6 +129,9 @@ class KafkaChannel(Protocol):
                 break
             position = body + size
             self._handle_frame(buffer[body:position])
+            turn -= 1
+            if not turn and position < end and not self.muted:
+                self._wait(0)
         if self.closed:
             return
         if position < end:
@@ -170,17 +179,31 @@ class KafkaChannel(Protocol):
         self.transport.send_parts(parts)
 
     def request_done(self, throttle_ms: int = 0) -> None:
-        """The request in flight is answered: go on with what was received meanwhile."""
-        self._busy = False
+        """The request in flight is answered: go on with what was received meanwhile, once the response is sent."""
         if self.closed:
             return
-        if throttle_ms > 0:
-            self._throttled = self._server.reactor.callLater(throttle_ms / 1000, self._unthrottle)
+        self._throttle_ms = throttle_ms
+        if not self.transport.queued_bytes:
+            self._unmute()
+
+    def drained(self) -> None:
+        """The transport has sent all it had."""
+        if self._busy and not self.closed:
+            self._unmute()
+
+    def _unmute(self) -> None:
+        self._busy = False
+        if self._throttle_ms > 0:
+            self._wait(self._throttle_ms / 1000)
+            self._throttle_ms = 0
         elif not self._handling:
             self._resume()
 
-    def _unthrottle(self) -> None:
-        self._throttled = None
+    def _wait(self, seconds: float) -> None:
+        self._waiting = self._server.reactor.callLater(seconds, self._waited)
+
+    def _waited(self) -> None:
+        self._waiting = None
         if not self.closed:
             self._resume()
 
@@ -196,9 +219,9 @@ class KafkaChannel(Protocol):
         self._server.channel_opened(self)
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:  # noqa: N802
-        if self._throttled is not None:
-            self._throttled.cancel()
-            self._throttled = None
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
         self._pending = None
         self.closed = True
         self._server.channel_closed(self)

@@ -46,6 +46,10 @@ class BufferedReceiver(Protocol):
         """True while nothing may be read."""
         ...
 
+    def drained(self) -> None:
+        """All that had to wait in the transport's queue was sent."""
+        ...
+
 
 class PlaintextTransport(tcp.Server):
     """One accepted connection.
@@ -111,6 +115,7 @@ class PlaintextTransport(tcp.Server):
             self.stopWriting()
             if self.disconnecting:
                 return main.CONNECTION_DONE
+            self.protocol.drained()
         return None
 
     def _flush(self) -> Exception | None:

@@ -24,6 +24,7 @@ class FakeTransport:
         self.sent = b""
         self.closed = False
         self.resumed = 0
+        self.queued_bytes = 0
 
     def setTcpNoDelay(self, enabled: bool) -> None:  # noqa: N802
         pass
@@ -170,3 +171,23 @@ def test_nothing_is_handled_after_the_connection_was_closed() -> None:
     assert len(broker.requests) == 1
     broker.channel.dataReceived(heartbeat(2))
     assert len(broker.requests) == 1
+
+
+def test_the_next_request_waits_until_the_response_is_sent() -> None:
+    broker = Broker()
+    broker.transport.queued_bytes = 1
+    broker.channel.dataReceived(heartbeat(0) + heartbeat(1))
+    assert len(broker.requests) == 1
+    assert broker.channel.muted
+    broker.transport.queued_bytes = 0
+    broker.channel.drained()
+    assert broker.answered() == [0, 1]
+
+
+def test_a_connection_with_many_requests_gives_others_a_turn() -> None:
+    broker = Broker()
+    broker.channel.dataReceived(b"".join(heartbeat(i) for i in range(20)))
+    assert 0 < len(broker.requests) < 20
+    for _ in range(5):
+        broker.clock.advance(0)
+    assert broker.answered() == list(range(20))
