@@ -43,7 +43,6 @@ NOT_ACTED_ON: Final = (
     # read, if only to be checked or given to clients
     *("node.id", "process.roles", "zookeeper.metadata.migration.enable", "controller.listener.names"),
     *("early.start.listeners", "group.coordinator.rebalance.protocols", "principal.builder.class"),
-    *(name for name in SecurityConfigs.definition if name.startswith("password.encoder.")),
 }
 """Known configs that change nothing in this broker: a value other than the default is named in a warning."""
 
