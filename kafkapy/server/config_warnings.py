@@ -78,8 +78,8 @@ def log_config(config: KafkaConfig) -> None:
     if config.log_message_format_version != "3.0-IV1":
         log.warning(
             "Broker configuration log.message.format.version with value %s is ignored because the inter-broker "
-            "protocol version `%s` is greater or equal than 3.0. This configuration is deprecated and it will be removed in "
-            "Apache Kafka 4.0.",
+            "protocol version `%s` is greater or equal than 3.0. This configuration is deprecated and it will be "
+            "removed in Apache Kafka 4.0.",
             config.log_message_format_version,
             config.inter_broker_protocol_version,
         )
