@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 
 from kafkapy.common.time import Time
 
+CLOSE_TIMEOUT_SECONDS = 5
+
 
 def _nothing() -> None:
     pass
@@ -58,13 +60,13 @@ class ControllerEventManager:
         self._thread.start()
 
     def close(self) -> None:
-        """Preempt what is queued and wait for the event under way."""
+        """Preempt what is queued and wait for the event under way, but not for ever: it may wait for ZooKeeper."""
         with self._changed:
             self._closed = True
             self._changed.notify()
         self._drop_all()
         if self._thread.is_alive() and threading.current_thread() is not self._thread:
-            self._thread.join()
+            self._thread.join(CLOSE_TIMEOUT_SECONDS)
 
     def put(self, event: ControllerEvent) -> ControllerEvent:
         """Queue an event; after `close` it is preempted at once."""

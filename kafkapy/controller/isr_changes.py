@@ -9,6 +9,7 @@ from kafkapy.common.leader_and_isr import LeaderAndIsr, LeaderIsrAndControllerEp
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.controller.core import ControllerCore
 from kafkapy.controller.reassignment import PartitionReassignments
+from kafkapy.controller.state_change_log import describe_change
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
 from kafkapy.zk.handlers import ZNodeChildChangeHandler
@@ -130,12 +131,10 @@ class IsrChanges:
             if isinstance(update, LeaderAndIsr):
                 old = context.leadership[partition].leader_and_isr
                 log.info(
-                    "Partition %s: ISR %s -> %s, partition epoch %d, asked for by leader %d",
+                    "Partition %s: %s, partition epoch %d, asked for by its leader",
                     partition,
-                    list(old.isr),
-                    list(update.isr),
+                    describe_change(old, update),
                     update.partition_epoch,
-                    update.leader,
                 )
                 outcomes[partition] = update
                 context.leadership[partition] = LeaderIsrAndControllerEpoch(update, context.epoch)

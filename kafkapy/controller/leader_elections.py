@@ -131,6 +131,8 @@ class LeaderElections:
             ratio = len(partitions) / preferred[broker_id]
             if ratio * 100 > self._core.config.leader_imbalance_per_broker_percentage:
                 candidates = [p for p in partitions if self._can_preferred_replica_lead(p)]
+                if not candidates:
+                    continue
                 log.info(
                     "Broker %d does not lead %d of the %d partitions it should lead: electing it for the %d it can",
                     broker_id,

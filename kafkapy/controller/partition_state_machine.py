@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterable
 
-from kafkapy.common.leader_and_isr import NO_LEADER, LeaderAndIsr, LeaderIsrAndControllerEpoch, LeaderRecoveryState
+from kafkapy.common.leader_and_isr import LeaderAndIsr, LeaderIsrAndControllerEpoch, LeaderRecoveryState
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.controller.controller_config import ControllerConfig
 from kafkapy.controller.controller_context import ControllerContext
@@ -18,6 +18,7 @@ from kafkapy.controller.election import (
     leader_for_reassignment,
 )
 from kafkapy.controller.request_batch import ControllerBrokerRequestBatch
+from kafkapy.controller.state_change_log import describe_change
 from kafkapy.controller.states import VALID_PREVIOUS_PARTITION_STATES, PartitionState
 from kafkapy.zk.errors import ControllerMovedError
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
@@ -286,13 +287,9 @@ class PartitionStateMachine:
             self.unclean_leader_elections += 1
         log.log(
             logging.WARNING if unclean else logging.INFO,
-            "Partition %s: leader %s -> %s, ISR %s -> %s, leader epoch %d, because %s%s",
+            "Partition %s: %s, because %s%s",
             partition,
-            "none" if old.leader == NO_LEADER else old.leader,
-            new.leader,
-            list(old.isr),
-            list(new.isr),
-            new.leader_epoch,
+            describe_change(old, new),
             strategy.value,
             "; UNCLEAN: records that only the old ISR had are lost" if unclean else "",
         )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 
+from kafkapy.controller.controller_context import ControllerContext
 from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
 from kafkapy.zk.zk_data import ProducerIdBlockZNode, ProducerIdsBlock
 
@@ -12,6 +14,22 @@ log = logging.getLogger("kafkapy.controller")
 
 PRODUCER_ID_BLOCK_SIZE = 1000
 _LAST_PRODUCER_ID = 2**63 - 1
+
+
+def allocate_producer_ids(
+    request: AllocateProducerIdsRequest, context: ControllerContext, zk_client: KafkaZkClient
+) -> AllocateProducerIdsResponse:
+    """Give the asking broker a block of its own; `KafkaError` unless it is alive in the epoch it says."""
+    epoch = context.live_broker_epochs.get(request.broker_id)
+    if epoch is None:
+        raise KafkaError(Errors.BROKER_ID_NOT_REGISTERED)
+    if epoch != request.broker_epoch:
+        log.warning(
+            "Broker %d gets no producer ids: its epoch is %d, not %d", request.broker_id, epoch, request.broker_epoch
+        )
+        raise KafkaError(Errors.STALE_BROKER_EPOCH)
+    block = new_producer_ids_block(request.broker_id, zk_client)
+    return AllocateProducerIdsResponse(producer_id_start=block.first_producer_id, producer_id_len=block.size)
 
 
 def new_producer_ids_block(broker_id: int, zk_client: KafkaZkClient) -> ProducerIdsBlock:

@@ -30,6 +30,11 @@ from kafkapy.zk.zk_data import ReassignPartitionsZNode
 log = logging.getLogger("kafkapy.controller")
 
 
+def _printed(collection: str, ids: Iterable[int]) -> str:
+    """As Kafka's messages show collections: tools and their users look for that text."""
+    return f"{collection}({', '.join(map(str, ids))})"
+
+
 class PartitionReassignments:
     """Starts, resumes, replaces, cancels and finishes reassignments; works for the active controller only."""
 
@@ -111,15 +116,16 @@ class PartitionReassignments:
         if not target:
             return _invalid("Empty replica list specified in partition reassignment.")
         if len(set(target)) != len(target):
-            return _invalid(f"Duplicate replica ids in partition reassignment replica list: {list(target)}")
+            printed = _printed("ArrayBuffer", target)
+            return _invalid(f"Duplicate replica ids in partition reassignment replica list: {printed}")
         if any(replica < 0 for replica in target):
-            return _invalid(f"Invalid broker id in replica list: {list(target)}")
+            return _invalid(f"Invalid broker id in replica list: {_printed('ArrayBuffer', target)}")
         adding = current.reassign_to(target).adding_replicas
         live = self._core.context.live_broker_ids
         if not live.issuperset(adding):
             return _invalid(
-                f"Replica assignment has brokers that are not alive. Replica list: {list(adding)}, "
-                f"live broker list: {sorted(live)}"
+                f"Replica assignment has brokers that are not alive. Replica list: {_printed('ArrayBuffer', adding)}, "
+                f"live broker list: {_printed('Set', sorted(live))}"
             )
         return None
 
@@ -155,8 +161,10 @@ class PartitionReassignments:
         self._update_current_reassignment(partition, assignment)
         if not self._is_complete(partition, assignment):
             self._update_leader_epoch_and_send_request(partition, assignment)
-            adding = [PartitionAndReplica(partition, r) for r in assignment.adding_replicas]
-            core.replica_state_machine.handle_state_changes(adding, ReplicaState.NEW)
+            # A reassignment that is resumed has its new replicas already.
+            replicas = (PartitionAndReplica(partition, r) for r in assignment.adding_replicas)
+            unknown = [r for r in replicas if core.context.replica_state(r) is ReplicaState.NON_EXISTENT]
+            core.replica_state_machine.handle_state_changes(unknown, ReplicaState.NEW)
             return
         adding = [PartitionAndReplica(partition, r) for r in assignment.adding_replicas]
         core.replica_state_machine.handle_state_changes(adding, ReplicaState.ONLINE)

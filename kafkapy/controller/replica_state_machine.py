@@ -9,6 +9,7 @@ from kafkapy.common.leader_and_isr import NO_LEADER, LeaderAndIsr, LeaderIsrAndC
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.controller.controller_context import ControllerContext
 from kafkapy.controller.request_batch import ControllerBrokerRequestBatch
+from kafkapy.controller.state_change_log import describe_change
 from kafkapy.controller.states import VALID_PREVIOUS_REPLICA_STATES, PartitionAndReplica, ReplicaState
 from kafkapy.zk.errors import ControllerMovedError
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
@@ -179,7 +180,12 @@ class ReplicaStateMachine:
             written = self._zk.update_leader_and_isr(shrunk, context.epoch, context.epoch_zk_version)
             for partition, update in written.finished_partitions.items():
                 if isinstance(update, LeaderAndIsr):
-                    _log_removal(partition, context.leadership[partition].leader_and_isr, update, replica_id)
+                    log.info(
+                        "Partition %s: %s, because its replica on broker %d goes offline",
+                        partition,
+                        describe_change(context.leadership[partition].leader_and_isr, update),
+                        replica_id,
+                    )
                     context.leadership[partition] = LeaderIsrAndControllerEpoch(update, context.epoch)
                     done[partition] = True
                 else:
@@ -206,16 +212,3 @@ def without_replica(state: LeaderAndIsr, replica_id: int) -> LeaderAndIsr:
     leader = NO_LEADER if state.leader == replica_id else state.leader
     isr = state.isr if len(state.isr) == 1 else [r for r in state.isr if r != replica_id]
     return state.new_leader_and_isr(leader, isr)
-
-
-def _log_removal(partition: TopicPartition, old: LeaderAndIsr, new: LeaderAndIsr, replica_id: int) -> None:
-    log.info(
-        "Partition %s: leader %s -> %s, ISR %s -> %s, leader epoch %d, because its replica on broker %d goes offline",
-        partition,
-        "none" if old.leader == NO_LEADER else old.leader,
-        "none" if new.leader == NO_LEADER else new.leader,
-        list(old.isr),
-        list(new.isr),
-        new.leader_epoch,
-        replica_id,
-    )
