@@ -5,10 +5,10 @@ The usual case is one v2 batch that keeps its codec: its records are checked as 
 base offset and leader epoch are written over it, where it lies in the receive buffer. A batch is made anew when the
 topic wants another codec, or when it comes in an old message format.
 
-Kafka has no limit to what a batch may unfold to. Here a batch that keeps its codec is walked in pieces up to
-`_WALK_LIMIT` (or `_WALK_RATIO` times its size), and one that changes it may take `MAX_DECOMPRESSED_SIZE` bytes of
-memory; beyond that it is MESSAGE_TOO_LARGE. And the length of a record is checked in compressed batches too, where
-Kafka passes over it and leaves the failure to the consumers.
+Kafka has no limit to what a batch may unfold to. Here it is `MAX_DECOMPRESSED_SIZE`, so that whoever reads the log
+can rely on it, and beyond that the batch is MESSAGE_TOO_LARGE; a batch that keeps its codec is never in memory as a
+whole. And the length of a record is checked in compressed batches too, where Kafka passes over it and leaves the
+failure to the consumers.
 """
 
 from __future__ import annotations
@@ -39,8 +39,6 @@ from kafkapy.record.records_walk import RecordsWalk
 Buffer = bytes | bytearray | memoryview
 Batch = RecordBatch | LegacyRecordBatch
 
-_WALK_LIMIT = 1 << 28
-_WALK_RATIO = 64
 _MIN_LONG = -(1 << 63)
 
 
@@ -50,6 +48,11 @@ class RecordValidationError(KafkaError):
     def __init__(self, error: Errors, message: str, record_errors: Sequence[tuple[int, str]]) -> None:
         super().__init__(error, message)
         self.record_errors = list(record_errors)
+
+
+class InvalidProduceRequest(KafkaError):
+    """The records are not what a request of that version may hold; the log was not even asked
+    (`ProduceRequest.validateRecords`)."""
 
 
 class ValidationResult:
@@ -188,7 +191,7 @@ class LogValidator:
         elif count:
             body = batch.buffer[RECORD_BATCH_OVERHEAD:]
             chunks = decompress_chunks(source, body)
-            uncompressed_size = walk.walk_chunks(chunks, max(_WALK_LIMIT, _WALK_RATIO * len(body)))
+            uncompressed_size = walk.walk_chunks(chunks, MAX_DECOMPRESSED_SIZE)
         lowest, highest = self._timestamps(batch, walk)
         self._check_records(batch, walk, lowest, highest, now_ms)
 
@@ -419,19 +422,25 @@ class LogValidator:
 def _check_produce_request(found: list[Batch], version: int) -> None:
     """What a Produce request of version 3 or later may hold for a partition (`ProduceRequest.validateRecords`)."""
     if not found:
-        raise _invalid(f"Produce requests with version {version} must have at least one record batch per partition")
+        raise InvalidProduceRequest(
+            Errors.INVALID_RECORD,
+            f"Produce requests with version {version} must have at least one record batch per partition")
     first = found[0]
     if first.magic != 2:
-        raise _invalid(
+        raise InvalidProduceRequest(
+            Errors.INVALID_RECORD,
+            
             f"Produce requests with version {version} are only allowed to contain record batches with magic version 2"
         )
     if version < 7 and first.compression_type == CompressionType.ZSTD:
-        raise KafkaError(
+        raise InvalidProduceRequest(
             Errors.UNSUPPORTED_COMPRESSION_TYPE,
             f"Produce requests with version {version} are not allowed to use ZStandard compression",
         )
     if len(found) > 1:
-        raise _invalid(
+        raise InvalidProduceRequest(
+            Errors.INVALID_RECORD,
+            
             f"Produce requests with version {version} are only allowed to contain exactly one record batch "
             "per partition"
         )

@@ -59,6 +59,7 @@ class _DecoderSource(Source):
             "unpack": struct.unpack_from,
             "JAVA_UTF8": wire.JAVA_UTF8,
             "rest_of_varint": wire.rest_of_varint,
+            "rest_of_count": wire.rest_of_count,
             "rest_of_string_length": wire.rest_of_string_length,
             "skip_tagged_fields": wire.skip_tagged_fields,
             "check_tag_count": wire.check_tag_count,
@@ -103,7 +104,7 @@ class _DecoderSource(Source):
             self._fixed(code, "n")
             self._flush()
             return
-        self._varint("n", "rest_of_string_length" if code == "h" else "rest_of_varint")
+        self._varint("n", "rest_of_string_length" if code == "h" else "rest_of_count")
         self.line("n -= 1")
 
     def _varint(self, name: str, rest: str = "rest_of_varint") -> None:

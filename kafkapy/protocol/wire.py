@@ -72,6 +72,14 @@ def rest_of_varint(buffer: Buffer, position: int, first: int) -> tuple[int, int]
     raise SchemaError("a varint of more than 5 bytes")
 
 
+def rest_of_count(buffer: Buffer, position: int, first: int) -> tuple[int, int]:
+    """The same for the count of a compact array: an int32 to Java, so that one of 2^31 or more is negative there (and null)."""
+    count, position = rest_of_varint(buffer, position, first)
+    if count >= 1 << 31:
+        count = (count & 0xFFFFFFFF) - (1 << 32)
+    return count, position
+
+
 def rest_of_string_length(buffer: Buffer, position: int, first: int) -> tuple[int, int]:
     """The same for the length of a compact string, which is as limited as that of other strings."""
     length, position = rest_of_varint(buffer, position, first)

@@ -230,9 +230,14 @@ class ReplicaManager:
         try:
             partition_log = self.log_for_fetch(fetch)
             high_watermark = partition_log.high_watermark
-            info: FetchDataInfo = partition_log.read(
-                fetch.fetch_offset, min(limit, fetch.max_bytes), isolation, min_one
-            )
+            if fetch.last_fetched_epoch >= 0:
+                diverging = self._diverging_epoch(fetch, partition_log)
+                if diverging is not None:
+                    return diverging
+            limit = min(limit, fetch.max_bytes)
+            if limit < 0:
+                raise KafkaError(Errors.UNKNOWN_SERVER_ERROR, f"Invalid max size {limit} for log read")
+            info: FetchDataInfo = partition_log.read(fetch.fetch_offset, limit, isolation, min_one)
         except KafkaError as error:
             return FetchResult(error.error)
         except Exception:
@@ -250,6 +255,29 @@ class ReplicaManager:
         )
         if isolation is FetchIsolation.TXN_COMMITTED:
             result.aborted_transactions = info.aborted_transactions or []
+        return result
+
+    def _diverging_epoch(self, fetch: FetchPartition, partition_log: Log) -> FetchResult | None:
+        """The reader names the epoch it read last (KIP-595): tell it where that epoch ended here, if it has read past that."""
+        wanted = fetch.last_fetched_epoch
+        partition = self.get_partition(fetch.topic_partition)
+        if wanted == partition.leader_epoch:
+            found: tuple[int, int] | None = (wanted, partition_log.log_end_offset)
+        else:
+            found = partition_log.end_offset_for_epoch(wanted)
+        if found is None or found[0] < 0 or found[1] < 0:
+            raise KafkaError(
+                Errors.OFFSET_OUT_OF_RANGE,
+                f"Could not determine the end offset of the last fetched epoch {wanted} of {fetch.topic_partition}",
+            )
+        if fetch.fetch_offset < partition_log.log_start_offset:
+            raise KafkaError(Errors.OFFSET_OUT_OF_RANGE)
+        if found[0] >= wanted and found[1] >= fetch.fetch_offset:
+            return None
+        result = FetchResult(
+            Errors.NONE, partition_log.high_watermark, partition_log.last_stable_offset, partition_log.log_start_offset
+        )
+        result.diverging_epoch = found
         return result
 
     def fetch_messages(

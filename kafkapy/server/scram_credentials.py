@@ -116,7 +116,7 @@ def alter(
                 [u for u in upsertions if u.name == user],
                 [d for d in deletions if d.name == user],
             )
-    return [AlterResult(user=u, error_code=e.code, error_message=e.message) for u, e in results.items()]
+    return [AlterResult(user=u, error_code=e.code, error_message=e.message or "") for u, e in results.items()]
 
 
 def _malformed(upsertions: Iterable[Upsertion], deletions: Iterable[Deletion]) -> dict[str, ApiError]:

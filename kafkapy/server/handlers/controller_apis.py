@@ -234,6 +234,7 @@ async def handle_update_features(broker: BrokerServices, request: Request) -> Up
         await broker.controller_call(broker.controller.update_features, request.body, request.api_version)
     )
     return UpdateFeaturesResponse(
+        error_message=None,
         results=[
             UpdateFeaturesResponse.UpdatableFeatureResult(
                 feature=feature, error_code=result.error.code, error_message=result.message

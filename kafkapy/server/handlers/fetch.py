@@ -65,7 +65,7 @@ def handle_fetch(broker: BrokerServices, request: Request) -> FetchResponse | No
         if request.cancelled:
             return
         remaining = iter(results)
-        all_results = [next(remaining) if error is None else FetchResult(error) for error in errors]
+        all_results = [next(remaining) if error is None else _refused(error) for error in errors]
         request.respond(_response(context, all_results, version))
 
     broker.replica_manager.fetch_messages(params, readable, done)
@@ -136,6 +136,12 @@ def _refusal(broker: BrokerServices, request: Request, fetch: FetchPartition, is
     return None
 
 
+def _refused(error: Errors) -> FetchResult:
+    result = FetchResult(error)
+    result.aborted_transactions = []
+    return result
+
+
 def _is_zstd(broker: BrokerServices, name: TopicPartition) -> bool:
     """Does the topic's configuration make every batch zstd, which old clients can't read (KIP-110)?"""
     local = broker.replica_manager.partition(name)
@@ -167,6 +173,7 @@ def _partition_data(fetch: FetchPartition, result: FetchResult, version: int) ->
             records = _down_converted(fetch, records, 0 if version < 2 else 1)
         except KafkaError as problem:
             error, records = problem.error, b""
+    diverging = result.diverging_epoch
     return PartitionData(
         partition_index=fetch.topic_partition.partition,
         error_code=error.code,
@@ -176,6 +183,9 @@ def _partition_data(fetch: FetchPartition, result: FetchResult, version: int) ->
         aborted_transactions=None
         if aborted is None
         else [AbortedTransaction(producer_id=producer_id, first_offset=first) for producer_id, first in aborted],
+        diverging_epoch=None
+        if diverging is None
+        else FetchResponse.EpochEndOffset(epoch=diverging[0], end_offset=diverging[1]),
         records=records,
     )
 

@@ -24,7 +24,7 @@ EARLIEST = -2
 MAX_TIMESTAMP = -3
 EARLIEST_LOCAL = -4
 LATEST_TIERED = -5
-_FIRST_VERSION = {LATEST: 1, EARLIEST: 1, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
+_FIRST_VERSION = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
 _DEBUGGING_CONSUMER = -2
 _READ_COMMITTED = 1
 
@@ -47,6 +47,8 @@ def handle_list_offsets(broker: BrokerServices, request: Request) -> ListOffsets
                     raise KafkaError(Errors.TOPIC_AUTHORIZATION_FAILED)
                 if partition in duplicates:
                     raise KafkaError(Errors.INVALID_REQUEST)
+                if wanted.timestamp < 0 and version < _FIRST_VERSION.get(wanted.timestamp, 1 << 15):
+                    raise KafkaError(Errors.UNSUPPORTED_VERSION)
                 if version == 0:
                     answers.append(_old_style(broker, partition, wanted))
                 else:
@@ -74,8 +76,6 @@ def _lookup(
     version: int,
 ) -> ListOffsetsResponse.ListOffsetsPartitionResponse:
     timestamp = wanted.timestamp
-    if timestamp < 0 and version < _FIRST_VERSION.get(timestamp, 1 << 15):
-        raise KafkaError(Errors.UNSUPPORTED_VERSION)
     local = broker.replica_manager.get_partition(partition)
     log = local.local_log(wanted.current_leader_epoch, body.replica_id != _DEBUGGING_CONSUMER)
     is_client = body.replica_id < 0
@@ -85,20 +85,22 @@ def _lookup(
         if behind:
             # Elected just now: what was committed before is not known to be committed yet (KIP-207).
             raise KafkaError(Errors.OFFSET_NOT_AVAILABLE if version >= 5 else Errors.LEADER_NOT_AVAILABLE)
-        return PartitionResponse(
-            partition_index=partition.partition, timestamp=-1, offset=end, leader_epoch=local.leader_epoch
-        )
+        return _found(partition, -1, end, local.leader_epoch, version)
     found = log.fetch_offset_by_timestamp(timestamp)
     if found is None or (timestamp not in (EARLIEST, EARLIEST_LOCAL, LATEST_TIERED) and found.offset >= end):
         if behind and timestamp >= 0:
             raise KafkaError(Errors.OFFSET_NOT_AVAILABLE if version >= 5 else Errors.LEADER_NOT_AVAILABLE)
         return PartitionResponse(partition_index=partition.partition, timestamp=-1, offset=-1)
-    return PartitionResponse(
-        partition_index=partition.partition,
-        timestamp=found.timestamp,
-        offset=found.offset,
-        leader_epoch=-1 if found.leader_epoch is None else found.leader_epoch,
-    )
+    return _found(partition, found.timestamp, found.offset, -1 if found.leader_epoch is None else found.leader_epoch, version)
+
+
+def _found(
+    partition: TopicPartition, timestamp: int, offset: int, leader_epoch: int, version: int
+) -> ListOffsetsResponse.ListOffsetsPartitionResponse:
+    answer = PartitionResponse(partition_index=partition.partition, timestamp=timestamp, offset=offset)
+    if version >= 4:
+        answer.leader_epoch = leader_epoch
+    return answer
 
 
 def _last_fetchable_offset(log: Log, is_client: bool, isolation_level: int) -> int:

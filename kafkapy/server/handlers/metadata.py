@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 TopicMetadata = MetadataResponse.MetadataResponseTopic
 PartitionMetadata = MetadataResponse.MetadataResponsePartition
 
+_BROKERS, _CONTROLLERS = 1, 2
 INTERNAL_TOPICS = frozenset(("__consumer_offsets", "__transaction_state"))
 _LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
@@ -195,12 +196,11 @@ ACL_OPERATIONS = {
 def handle_describe_cluster(broker: BrokerServices, request: Request) -> DescribeClusterResponse:
     """The brokers and the controller (KIP-700); v1 may ask for controllers, which a ZooKeeper-mode broker does not list."""
     body: DescribeClusterRequest = request.body
-    if body.endpoint_type != 1:
-        known = body.endpoint_type == 2
+    if body.endpoint_type != _BROKERS:
+        known = body.endpoint_type == _CONTROLLERS
         return DescribeClusterResponse(
-            endpoint_type=body.endpoint_type,
             error_code=(Errors.MISMATCHED_ENDPOINT_TYPE if known else Errors.UNSUPPORTED_ENDPOINT_TYPE).code,
-            error_message="The request was sent to an endpoint of the wrong type."
+            error_message="The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"
             if known
             else f"Unsupported endpoint type {body.endpoint_type}",
         )

@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.log.log_validator import RecordValidationError
+from kafkapy.log.log_validator import InvalidProduceRequest, RecordValidationError
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.produce import ProduceRequest, ProduceResponse
@@ -21,6 +21,19 @@ TopicResponse = ProduceResponse.TopicProduceResponse
 PartitionResponse = ProduceResponse.PartitionProduceResponse
 _VALID_ACKS = (-1, 0, 1)
 _INTERNAL_TOPICS = ("__consumer_offsets", "__transaction_state")
+_ADMIN_CLIENT_ID = "__admin_client"
+_TRANSACTIONAL_BIT = 0x10
+_ATTRIBUTES_LOW_BYTE = 22
+_ERRORS_OF_THE_PARTITION = frozenset(
+    (
+        Errors.UNKNOWN_TOPIC_OR_PARTITION,
+        Errors.NOT_LEADER_OR_FOLLOWER,
+        Errors.MESSAGE_TOO_LARGE,
+        Errors.RECORD_LIST_TOO_LARGE,
+        Errors.CORRUPT_MESSAGE,
+        Errors.KAFKA_STORAGE_ERROR,
+    )
+)
 
 
 def handle_produce(broker: BrokerServices, request: Request) -> ProduceResponse | None:
@@ -28,6 +41,8 @@ def handle_produce(broker: BrokerServices, request: Request) -> ProduceResponse 
     body: ProduceRequest = request.body
     acks = body.acks
     version = request.api_version
+    if version >= 3 and _has_transactional_records(body):
+        _check_transactional(broker, request)
     replica_manager = broker.replica_manager
     topics: list[ProduceResponse.TopicProduceResponse] = []
     written: list[TopicPartition] = []
@@ -46,7 +61,7 @@ def handle_produce(broker: BrokerServices, request: Request) -> ProduceResponse 
             try:
                 info = replica_manager.append_to_local_log(partition, data.records, acks, api_version=version)
             except Exception as error:
-                answers.append(_failure(partition, error))
+                answers.append(_failure(broker, partition, error))
                 failed = True
                 continue
             answer = PartitionResponse(
@@ -71,42 +86,58 @@ def handle_produce(broker: BrokerServices, request: Request) -> ProduceResponse 
     return None
 
 
+def _has_transactional_records(body: ProduceRequest) -> bool:
+    for topic in body.topic_data:
+        for data in topic.partition_data:
+            records = data.records
+            if records and len(records) > _ATTRIBUTES_LOW_BYTE and records[_ATTRIBUTES_LOW_BYTE] & _TRANSACTIONAL_BIT:
+                return True
+    return False
+
+
+def _check_transactional(broker: BrokerServices, request: Request) -> None:
+    """The batches say that they are transactional, so the sender must be allowed to (CVE-2018-17196)."""
+    transactional_id = request.body.transactional_id
+    if transactional_id is None or not broker.authorizer.authorize(
+        request.context, "WRITE", "TRANSACTIONAL_ID", transactional_id
+    ):
+        raise KafkaError(Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    # No transaction coordinator serves yet, so no transaction can be open.
+    raise KafkaError(Errors.INVALID_TXN_STATE)
+
+
 def _refusal(broker: BrokerServices, request: Request, topic: str, acks: int) -> Errors | None:
     """Why nothing may be written to the topic, for all its partitions."""
     if acks not in _VALID_ACKS:
         return Errors.INVALID_REQUIRED_ACKS
     if broker.authorizer.enabled and not broker.authorizer.authorize(request.context, "WRITE", "TOPIC", topic):
         return Errors.TOPIC_AUTHORIZATION_FAILED
-    if topic in _INTERNAL_TOPICS and request.context.client_id != "__admin_client":
-        return Errors.INVALID_TOPIC_EXCEPTION
+    if topic in _INTERNAL_TOPICS and request.context.client_id != _ADMIN_CLIENT_ID:
+        known = broker.metadata_cache.contains_topic(topic)
+        return Errors.INVALID_TOPIC_EXCEPTION if known else Errors.UNKNOWN_TOPIC_OR_PARTITION
     return None
 
 
-def _failure(partition: TopicPartition, error: Exception) -> ProduceResponse.PartitionProduceResponse:
-    if isinstance(error, RecordValidationError):
-        return PartitionResponse(
-            index=partition.partition,
-            error_code=error.error.code,
-            base_offset=-1,
-            log_start_offset=-1,
-            record_errors=[
-                ProduceResponse.BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=message)
-                for index, message in error.record_errors
-            ],
-            error_message=error.message,
-        )
-    if isinstance(error, KafkaError):
-        return PartitionResponse(
-            index=partition.partition,
-            error_code=error.error.code,
-            base_offset=-1,
-            log_start_offset=-1,
-            error_message=error.message,
-        )
-    log.exception("Error processing append operation on partition %s", partition, exc_info=error)
-    return PartitionResponse(
+def _failure(broker: BrokerServices, partition: TopicPartition, error: Exception) -> ProduceResponse.PartitionProduceResponse:
+    """Only errors of single records are explained; only errors of records tell the log start offset, as in Kafka."""
+    answer = PartitionResponse(
         index=partition.partition, error_code=Errors.UNKNOWN_SERVER_ERROR.code, base_offset=-1, log_start_offset=-1
     )
+    if not isinstance(error, KafkaError):
+        log.exception("Error processing append operation on partition %s", partition, exc_info=error)
+        return answer
+    answer.error_code = error.error.code
+    if error.error not in _ERRORS_OF_THE_PARTITION and not isinstance(error, InvalidProduceRequest):
+        local = broker.replica_manager.partition(partition)
+        if local is not None and local.log is not None:
+            answer.log_start_offset = local.log.log_start_offset
+    if isinstance(error, RecordValidationError):
+        answer.error_message = error.message
+        answer.record_errors = [
+            ProduceResponse.BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=message)
+            for index, message in error.record_errors
+        ]
+    return answer
 
 
 def _finish_without_answer(request: Request, failed: bool) -> None:
