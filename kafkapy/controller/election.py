@@ -14,13 +14,24 @@ from kafkapy.common.leader_and_isr import LeaderAndIsr, LeaderRecoveryState
 
 
 class ElectionStrategy(Enum):
-    """Why a leader is elected, hence by which rule; the value is how the log speaks of it."""
+    """Why a leader is elected, hence by which rule.
 
-    OFFLINE_PARTITION = "the partition has no live leader"
-    UNCLEAN = "an unclean election was asked for"
-    REASSIGNMENT = "its replicas are reassigned"
-    PREFERRED_REPLICA = "the preferred replica is to lead"
-    CONTROLLED_SHUTDOWN = "a broker is shutting down"
+    The value is Kafka's name of it, which error messages of ElectLeaders have; `cause` is for the log.
+    """
+
+    cause: str
+
+    def __new__(cls, name: str, cause: str) -> ElectionStrategy:
+        strategy = object.__new__(cls)
+        strategy._value_ = name
+        strategy.cause = cause
+        return strategy
+
+    OFFLINE_PARTITION = "OfflinePartitionLeaderElectionStrategy(false)", "the partition has no live leader"
+    UNCLEAN = "OfflinePartitionLeaderElectionStrategy(true)", "an unclean election was asked for"
+    REASSIGNMENT = "ReassignPartitionLeaderElectionStrategy", "its replicas are reassigned"
+    PREFERRED_REPLICA = "PreferredReplicaPartitionLeaderElectionStrategy", "the preferred replica is to lead"
+    CONTROLLED_SHUTDOWN = "ControlledShutdownPartitionLeaderElectionStrategy", "a broker is shutting down"
 
 
 @dataclass(frozen=True, slots=True)

@@ -180,7 +180,7 @@ class PartitionStateMachine:
             current = self._states_in_zookeeper(remaining, outcomes)
         for partition, outcome in outcomes.items():
             if isinstance(outcome, Exception):
-                log.error("Partition %s gets no leader (%s): %s", partition, strategy.value, outcome)
+                self._log_failure(partition, outcome, strategy)
             else:
                 self._context.put_partition_state(partition, PartitionState.ONLINE)
         return outcomes
@@ -198,10 +198,8 @@ class PartitionStateMachine:
         recipients: dict[TopicPartition, tuple[int, ...]] = {}
         for partition, result in self._elections(current, strategy).items():
             if result.leader_and_isr is None:
-                reason = f"no eligible replica among {list(context.replica_assignment(partition).replicas)}"
-                outcomes[partition] = StateChangeFailedError(
-                    f"Failed to elect leader for partition {partition}: {reason}"
-                )
+                sentence = f"Failed to elect leader for partition {partition} under strategy {strategy.value}"
+                outcomes[partition] = StateChangeFailedError(sentence)
             else:
                 elected[partition] = result.leader_and_isr
                 recipients[partition] = result.recipients
@@ -279,6 +277,18 @@ class PartitionStateMachine:
         configs = self._zk.get_entities_configs("topics", topics)
         return {topic for topic in topics if configs[topic].get(UNCLEAN_CONFIG, default).strip().lower() == "true"}
 
+    def _log_failure(self, partition: TopicPartition, error: Exception, strategy: ElectionStrategy) -> None:
+        state = self._context.leadership.get(partition)
+        log.error(
+            "Partition %s gets no other leader, though %s: replicas %s, ISR %s, live brokers %s: %s",
+            partition,
+            strategy.cause,
+            list(self._context.replica_assignment(partition).replicas),
+            [] if state is None else list(state.leader_and_isr.isr),
+            sorted(self._context.live_broker_ids),
+            error,
+        )
+
     def _log_election(
         self, partition: TopicPartition, old: LeaderAndIsr, new: LeaderAndIsr, strategy: ElectionStrategy
     ) -> None:
@@ -290,6 +300,6 @@ class PartitionStateMachine:
             "Partition %s: %s, because %s%s",
             partition,
             describe_change(old, new),
-            strategy.value,
+            strategy.cause,
             "; UNCLEAN: records that only the old ISR had are lost" if unclean else "",
         )

@@ -41,7 +41,13 @@ def away_from_preferred(*more: int) -> Cluster:
 
 def test_preferred_leader_election():
     cluster = away_from_preferred()
-    assert elect(cluster, ElectionType.PREFERRED, T0) == {"t-0": Errors.PREFERRED_LEADER_NOT_AVAILABLE}
+    answers: list[dict[TopicPartition, KafkaError]] = []
+    cluster.controller.elect_leaders([T0], ElectionType.PREFERRED, answers.append)
+    cluster.settle()
+    assert answers[0][T0].error is Errors.PREFERRED_LEADER_NOT_AVAILABLE
+    assert answers[0][T0].message == (
+        "Failed to elect leader for partition t-0 under strategy PreferredReplicaPartitionLeaderElectionStrategy"
+    )
     cluster.alter_isr("t", 0, [1, 2])
     cluster.forget()
     assert elect(cluster, ElectionType.PREFERRED, T0, TopicPartition("x", 1)) == {
