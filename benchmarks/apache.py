@@ -12,10 +12,17 @@ HERE = Path(__file__).parent
 CACHE = Path(os.environ.get("KAFKAPY_BENCH_CACHE", Path.home() / ".cache" / "kafkapy-benchmarks"))
 
 # As in kafka-server-start.sh and kafka-run-class.sh of the distribution.
-BROKER_FLAGS = (
-    "-Xmx1G -Xms1G -server -XX:+UseG1GC -XX:MaxGCPauseMillis=20 -XX:InitiatingHeapOccupancyPercent=35 "
-    "-XX:+ExplicitGCInvokesConcurrent -XX:MaxInlineLevel=15 -Djava.awt.headless=true"
-).split()
+BROKER_FLAGS = [
+    "-Xmx1G",
+    "-Xms1G",
+    "-server",
+    "-XX:+UseG1GC",
+    "-XX:MaxGCPauseMillis=20",
+    "-XX:InitiatingHeapOccupancyPercent=35",
+    "-XX:+ExplicitGCInvokesConcurrent",
+    "-XX:MaxInlineLevel=15",
+    "-Djava.awt.headless=true",
+]
 
 
 def java() -> str:
@@ -50,7 +57,14 @@ def classes() -> str:
 
 def run_java(*args: str, timeout: float = 300) -> str:
     """Run a client program; its standard output."""
-    command = [java(), "-Xmx512m", f"-Dlog4j.configuration=file:{HERE}/log4j.properties", "-cp", f"{classes()}:{jars()}", *args]
+    command = [
+        java(),
+        "-Xmx512m",
+        f"-Dlog4j.configuration=file:{HERE}/log4j.properties",
+        "-cp",
+        f"{classes()}:{jars()}",
+        *args,
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=timeout)
     if done.returncode:
         raise RuntimeError(f"{' '.join(args)} failed:\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")

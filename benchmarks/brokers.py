@@ -42,7 +42,12 @@ def start_zookeeper(directory: Path, port: int) -> subprocess.Popen[bytes]:
     config.write_text(
         f"dataDir={directory}/zookeeper\nclientPort={port}\nclientPortAddress=127.0.0.1\nmaxClientCnxns=0\nadmin.enableServer=false\n"
     )
-    command = [apache.java(), "-Xmx256m", "-XX:+UseSerialGC", f"-Dlog4j.configuration=file:{Path(__file__).parent}/log4j.properties"]
+    command = [
+        apache.java(),
+        "-Xmx256m",
+        "-XX:+UseSerialGC",
+        f"-Dlog4j.configuration=file:{Path(__file__).parent}/log4j.properties",
+    ]
     command += ["-cp", apache.jars(), "org.apache.zookeeper.server.quorum.QuorumPeerMain", str(config)]
     process = subprocess.Popen(command, stdout=open(directory / "zookeeper.log", "ab"), stderr=subprocess.STDOUT)
     wait_for_port(port, process)

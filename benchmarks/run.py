@@ -54,7 +54,9 @@ def topic(server: Server, name: str, partitions: int, *configs: str) -> str:
 
 
 def delete_topic(server: Server, name: str) -> None:
-    apache.run_java("org.apache.kafka.tools.TopicCommand", "--bootstrap-server", server.bootstrap, "--delete", "--topic", name)
+    apache.run_java(
+        "org.apache.kafka.tools.TopicCommand", "--bootstrap-server", server.bootstrap, "--delete", "--topic", name
+    )
 
 
 def produce(records: int, size: int, partitions: int, *props: str) -> Callable[[Server, int], float]:
@@ -154,7 +156,9 @@ def cases(scale: float) -> list[Case]:
     found.append(Case("produce 100 B, 500 partitions", "rec/s", HIGHER, produce(n100, 100, 500, "acks=all")))
     for size, records in ((100, 2 * n100), (1000, 4 * n1k)):
         for partitions in (1, 6):
-            found.append(Case(f"consume {size} B, {partitions} part.", "MB/s", HIGHER, consume(records, size, partitions)))
+            found.append(
+                Case(f"consume {size} B, {partitions} part.", "MB/s", HIGHER, consume(records, size, partitions))
+            )
     found.append(Case("end-to-end latency p50", "ms", LOWER, latency(int(2000 * scale), 50)))
     found.append(Case("end-to-end latency p99", "ms", LOWER, latency(int(2000 * scale), 99)))
     found.append(Case("ListOffsets", "calls/s", HIGHER, list_offsets(int(20_000 * scale))))
@@ -175,7 +179,9 @@ def report(measured: list[Case], servers: list[Server], startup: dict[str, list[
             a, k = (sum(c for c, _ in CPU[n, kind]) / sum(g for _, g in CPU[n, kind]) for n in ("apache", "kafkapy"))
             lines.append(f"| broker CPU, {kind} | s/GB | {a:.3g} | {k:.3g} | {a / k:.2f} |")
     memory = {server.name: server.resident_mb() for server in servers}
-    lines.append(f"| memory after all of it | MB | {memory['apache']:.0f} | {memory['kafkapy']:.0f} | {memory['apache'] / memory['kafkapy']:.2f} |")
+    lines.append(
+        f"| memory after all of it | MB | {memory['apache']:.0f} | {memory['kafkapy']:.0f} | {memory['apache'] / memory['kafkapy']:.2f} |"
+    )
     a, k = (statistics.median(startup[n]) for n in ("apache", "kafkapy"))
     lines.append(f"| start-up until listening | s | {a:.2f} | {k:.2f} | {a / k:.2f} |")
     return "\n".join(lines)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from kafkapy.cluster.replica import Replica
 from kafkapy.common.time import Time
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
-from kafkapy.cluster.replica import Replica
 from kafkapy.log.log import Log
 from kafkapy.log.log_types import AppendOrigin, FetchDataInfo, FetchIsolation, LogAppendInfo, LogOffsetMetadata
 from kafkapy.protocol.errors import Errors, KafkaError
@@ -230,7 +230,8 @@ class Partition:
         log = self.leader_log()
         if not log.config.delete:
             raise KafkaError(
-                Errors.POLICY_VIOLATION, f"Records of partition {self.topic_partition} can not be deleted: it is compacted only"
+                Errors.POLICY_VIOLATION,
+                f"Records of partition {self.topic_partition} can not be deleted: it is compacted only",
             )
         wanted = log.high_watermark if offset == -1 else offset
         if wanted < 0 or wanted > log.high_watermark:

@@ -76,7 +76,6 @@ class ConfigKey:
     `synonyms` are the broker configs that a topic config inherits; the first one that is set wins.
     """
 
-
     __slots__ = ("default", "doc", "importance", "internal", "mode", "name", "synonyms", "type", "validator")
 
     def __init__(

@@ -227,8 +227,7 @@ class LogSegment:
                 self._max_timestamp = max_timestamp = batch_timestamp
                 self._offset_of_max_timestamp = last_offset
             if self._bytes_since_last_index_entry > self.config.index_interval_bytes:
-                self.offset_index.append(last_offset, position)
-                self.time_index.maybe_append(max_timestamp, self._offset_of_max_timestamp)
+                self._add_index_entry(last_offset, position)
                 self._bytes_since_last_index_entry = 0
             self._bytes_since_last_index_entry += size
             if batch.magic >= 2:
@@ -237,6 +236,13 @@ class LogSegment:
         if len(self._recent_batches) > _RECENT_BATCHES:
             self._older_batches = self._recent_batches
             self._recent_batches = {}
+
+    def _add_index_entry(self, offset: int, position: int) -> None:
+        """Entries may be missing: an append of many batches can fill an index before the next one rolls the segment."""
+        offset_index, time_index = self.offset_index, self.time_index
+        if offset_index.entries < offset_index.max_entries and not time_index.is_full:
+            offset_index.append(offset, position)
+            time_index.maybe_append(self.max_timestamp_so_far, self._offset_of_max_timestamp)
 
     def _write_rest(self, fd: int, records: bytes | bytearray | memoryview, written: int) -> None:
         """The disk took only a part: go on until it has all or says why not."""
@@ -455,8 +461,7 @@ class LogSegment:
                 if batch.max_timestamp > self.max_timestamp_so_far:
                     self._max_timestamp, self._offset_of_max_timestamp = batch.max_timestamp, last_offset
                 if valid_bytes - last_index_entry > self.config.index_interval_bytes:
-                    self.offset_index.append(last_offset, valid_bytes)
-                    self.time_index.maybe_append(self.max_timestamp_so_far, self._offset_of_max_timestamp)
+                    self._add_index_entry(last_offset, valid_bytes)
                     last_index_entry = valid_bytes
                 valid_bytes += batch.size_in_bytes
                 completed = on_batch(batch)

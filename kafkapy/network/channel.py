@@ -95,7 +95,7 @@ class KafkaChannel(Protocol):
             self._filled += count
             self._handle_pending()
 
-    def dataReceived(self, data: bytes) -> None:  # noqa: N802 (Twisted's name; used by transports that hand over bytes)
+    def dataReceived(self, data: bytes) -> None:
         while data and not self.closed:
             buffer = self.receive_buffer()
             count = min(len(buffer), len(data))
@@ -122,7 +122,9 @@ class KafkaChannel(Protocol):
         while end - position >= 4 and not self.muted:
             (size,) = _SIZE.unpack_from(buffer, position)
             if size < 0 or size > self._max_request_size:
-                self.close(f"a frame of {size} bytes was announced; socket.request.max.bytes is {self._max_request_size}")
+                self.close(
+                    f"a frame of {size} bytes was announced; socket.request.max.bytes is {self._max_request_size}"
+                )
                 return
             body = position + 4
             if end - body < size:
@@ -214,11 +216,11 @@ class KafkaChannel(Protocol):
 
     # ------------------------------------------------------------------------------------------------ life
 
-    def connectionMade(self) -> None:  # noqa: N802
+    def connectionMade(self) -> None:
         self.transport.setTcpNoDelay(True)
         self._server.channel_opened(self)
 
-    def connectionLost(self, reason: Failure = connectionDone) -> None:  # noqa: N802
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
         if self._waiting is not None:
             self._waiting.cancel()
             self._waiting = None

@@ -100,4 +100,6 @@ class Request:
         return self.channel.closed
 
     def __repr__(self) -> str:
-        return f"Request({self.api_key.name} v{self.api_version} #{self.correlation_id} of {self.context.connection_id})"
+        return (
+            f"Request({self.api_key.name} v{self.api_version} #{self.correlation_id} of {self.context.connection_id})"
+        )

@@ -183,5 +183,5 @@ class _ChannelFactory(protocol.ServerFactory):
         self._server = server
         self._endpoint = endpoint
 
-    def buildProtocol(self, addr: Any) -> KafkaChannel | None:  # noqa: N802
+    def buildProtocol(self, addr: Any) -> KafkaChannel | None:
         return self._server.accept(self._endpoint, addr)

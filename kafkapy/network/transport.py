@@ -67,7 +67,7 @@ class PlaintextTransport(tcp.Server):
 
     # ------------------------------------------------------------------------------------------------ reading
 
-    def doRead(self) -> Any:  # noqa: N802 (Twisted's name)
+    def doRead(self) -> Any:
         channel: BufferedReceiver = self.protocol
         if channel.muted:
             # Lazy mute: most requests are answered before more bytes arrive, so the reactor is only told now.
@@ -107,7 +107,7 @@ class PlaintextTransport(tcp.Server):
             elif self._queue:
                 self.startWriting()
 
-    def doWrite(self) -> Any:  # noqa: N802 (Twisted's name)
+    def doWrite(self) -> Any:
         result = self._flush()
         if result is not None:
             return result
@@ -206,7 +206,7 @@ class PlaintextTransport(tcp.Server):
             self.stopWriting()
             self.reactor.callLater(0, self._close_failed, main.CONNECTION_DONE)
 
-    def connectionLost(self, reason: Failure) -> None:  # noqa: N802 (Twisted's name)
+    def connectionLost(self, reason: Failure) -> None:
         self._queue.clear()
         self.queued_bytes = 0
         super().connectionLost(reason)

@@ -29,7 +29,9 @@ def cluster_id(zk_client: KafkaZkClient, directories: Sequence[str]) -> str:
     return actual
 
 
-def broker_id(configured: int, generation_enabled: bool, generate: Callable[[], int], directories: Sequence[str]) -> int:
+def broker_id(
+    configured: int, generation_enabled: bool, generate: Callable[[], int], directories: Sequence[str]
+) -> int:
     """The configured id, else the stored one, else a new one; `InconsistentBrokerError` if they contradict each other."""
     stored = {metadata.broker_id for metadata in _read(directories).values() if metadata.broker_id is not None}
     if len(stored) > 1:

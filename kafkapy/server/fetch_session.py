@@ -6,7 +6,6 @@ import random
 from collections.abc import Callable
 
 from kafkapy.common.time import Time
-from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.fetch import FetchResponse
 from kafkapy.server.replica_manager import FetchPartition
@@ -243,7 +242,10 @@ class FetchSessionCache:
             victim = stalest
         else:
             lowest = min(self._sessions.values(), key=lambda s: (s.privileged, len(s.partitions), s.id))
-            if now - lowest.created_ms > MIN_EVICTION_MS and (lowest.privileged, len(lowest.partitions)) < (privileged, size):
+            if now - lowest.created_ms > MIN_EVICTION_MS and (lowest.privileged, len(lowest.partitions)) < (
+                privileged,
+                size,
+            ):
                 victim = lowest
         if victim is None:
             return False

@@ -31,9 +31,13 @@ class FinalizedFeatures:
             self._in_background(self._read)
 
         self._zk.register_znode_change_handler(
-            ZNodeChangeHandler(FeatureZNode.path, handle_creation=changed, handle_deletion=changed, handle_data_change=changed)
+            ZNodeChangeHandler(
+                FeatureZNode.path, handle_creation=changed, handle_deletion=changed, handle_data_change=changed
+            )
         )
-        self._zk.register_state_change_handler(StateChangeHandler("finalized-features", after_initializing_session=changed))
+        self._zk.register_state_change_handler(
+            StateChangeHandler("finalized-features", after_initializing_session=changed)
+        )
         self._read()
 
     def _read(self) -> None:

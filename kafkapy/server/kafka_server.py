@@ -118,7 +118,11 @@ class KafkaServer:
             sockets.listen(endpoint, config.socket_listen_backlog_size)
         broker_info = self._broker_info(sockets)
         self._broker_epoch = await self._in_thread(zk_client.register_broker, broker_info)
-        log.info("Registered broker %d at %s", broker_id, ", ".join(e.connection_string for e in broker_info.broker.end_points))
+        log.info(
+            "Registered broker %d at %s",
+            broker_id,
+            ", ".join(e.connection_string for e in broker_info.broker.end_points),
+        )
 
         controller = KafkaController(
             self._controller_config(),
@@ -146,10 +150,14 @@ class KafkaServer:
             admin_manager=ZkAdminManager(config, zk_client),
             auto_topic_creation=AutoTopicCreationManager(config, zk_client, metadata_cache),
             dynamic_config=dynamic_config,
-            producer_ids=ProducerIdManager(self._request_producer_ids, Deferred.fromCoroutine, self._time.monotonic_ms),
+            producer_ids=ProducerIdManager(
+                self._request_producer_ids, lambda work: Deferred.fromCoroutine(work), self._time.monotonic_ms
+            ),
             authorizer=AllowAll(),
             broker_epoch=lambda: self._broker_epoch,
-            finalized_features=FinalizedFeatures(zk_client, lambda work: self._scheduler.schedule_in_thread("features", work)),
+            finalized_features=FinalizedFeatures(
+                zk_client, lambda work: self._scheduler.schedule_in_thread("features", work)
+            ),
         )
         self._scheduler.schedule(
             "highwatermark-checkpoint",
@@ -282,7 +290,9 @@ class KafkaServer:
         log.info("Registered again after the ZooKeeper session had expired: broker epoch %d", broker_epoch)
         self._broker_epoch = broker_epoch
 
-    def _write_high_watermarks(self, high_watermarks: HighWatermarkCheckpoints, replicas: ReplicaManager) -> Awaitable[None]:
+    def _write_high_watermarks(
+        self, high_watermarks: HighWatermarkCheckpoints, replicas: ReplicaManager
+    ) -> Awaitable[None]:
         return self._in_thread(high_watermarks.write, list(replicas.partitions()))
 
     async def _request_producer_ids(self) -> Block:
@@ -333,7 +343,11 @@ class KafkaServer:
                 if response.error_code == 0 and not response.remaining_partitions:
                     log.info("Controlled shutdown request returned successfully")
                     return
-                log.info("Controlled shutdown: %s, %d partitions left", Errors.for_code(response.error_code).name, len(response.remaining_partitions))
+                log.info(
+                    "Controlled shutdown: %s, %d partitions left",
+                    Errors.for_code(response.error_code).name,
+                    len(response.remaining_partitions),
+                )
             except (KafkaError, ZooKeeperError) as error:
                 log.info("Controlled shutdown: %s", error)
             if attempt < config.controlled_shutdown_max_retries:

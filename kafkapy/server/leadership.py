@@ -31,7 +31,9 @@ class _Accepted:
     """The partitions of one LeaderAndIsr request that are to change, with their topic ids."""
 
     leaders: list[tuple[Partition, LeaderAndIsrRequest.LeaderAndIsrPartitionState, bytes]] = field(default_factory=list)
-    followers: list[tuple[Partition, LeaderAndIsrRequest.LeaderAndIsrPartitionState, bytes]] = field(default_factory=list)
+    followers: list[tuple[Partition, LeaderAndIsrRequest.LeaderAndIsrPartitionState, bytes]] = field(
+        default_factory=list
+    )
 
 
 class Leadership:
@@ -71,7 +73,9 @@ class Leadership:
         accepted = _Accepted()
         for topic in request.topic_states:
             for state in topic.partition_states:
-                self._sort_in(TopicPartition(topic.topic_name, state.partition_index), topic.topic_id, state, errors, accepted)
+                self._sort_in(
+                    TopicPartition(topic.topic_name, state.partition_index), topic.topic_id, state, errors, accepted
+                )
         for state in request.ungrouped_partition_states:
             self._sort_in(TopicPartition(state.topic_name, state.partition_index), ZERO_UUID, state, errors, accepted)
         leaders = self._apply(accepted.leaders, Partition.make_leader, errors)
@@ -120,7 +124,12 @@ class Leadership:
         self,
         orders: list[tuple[Partition, LeaderAndIsrRequest.LeaderAndIsrPartitionState, bytes]],
         make: Callable[
-            [Partition, LeaderAndIsrRequest.LeaderAndIsrPartitionState, bytes, Callable[[TopicPartition, bytes, bool], Log]],
+            [
+                Partition,
+                LeaderAndIsrRequest.LeaderAndIsrPartitionState,
+                bytes,
+                Callable[[TopicPartition, bytes, bool], Log],
+            ],
             bool,
         ],
         errors: dict[TopicPartition, Errors],
@@ -141,7 +150,9 @@ class Leadership:
         return changed
 
     def _create_log(self, name: TopicPartition, topic_id: bytes, is_new: bool) -> Log:
-        created = self._replicas.log_manager.get_or_create_log(name, None if topic_id == ZERO_UUID else topic_id, is_new)
+        created = self._replicas.log_manager.get_or_create_log(
+            name, None if topic_id == ZERO_UUID else topic_id, is_new
+        )
         created.update_high_watermark(self._high_watermarks.take(created, name))
         return created
 
@@ -194,7 +205,9 @@ def _stop_orders(request: StopReplicaRequest, version: int) -> list[tuple[TopicP
             orders.append((TopicPartition(old.topic_name, old.partition_index), NO_EPOCH, request.delete_partitions))
     elif version < 3:
         for group in request.topics:
-            orders += [(TopicPartition(group.name, p), NO_EPOCH, request.delete_partitions) for p in group.partition_indexes]
+            orders += [
+                (TopicPartition(group.name, p), NO_EPOCH, request.delete_partitions) for p in group.partition_indexes
+            ]
     else:
         for topic in request.topic_states:
             orders += [

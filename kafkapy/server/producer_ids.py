@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
 
 from kafkapy.protocol.errors import Errors, KafkaError
 
@@ -23,7 +24,12 @@ class ProducerIdManager:
     at most one request for a block is under way. Ids of a block that a restart leaves unused are lost, never given twice.
     """
 
-    def __init__(self, request_block: Callable[[], Awaitable[Block]], ensure: Callable[[Awaitable[None]], object], now_ms: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        request_block: Callable[[], Awaitable[Block]],
+        ensure: Callable[[Coroutine[Any, Any, None]], object],
+        now_ms: Callable[[], int],
+    ) -> None:
         self._request_block = request_block
         self._ensure = ensure
         self._now_ms = now_ms

@@ -35,7 +35,9 @@ class DynamicLogConfig:
 class DynamicConnectionLimits:
     """How many connections the listeners take."""
 
-    reconfigurable_configs = frozenset(("max.connections", "max.connections.per.ip", "max.connections.per.ip.overrides"))
+    reconfigurable_configs = frozenset(
+        ("max.connections", "max.connections.per.ip", "max.connections.per.ip.overrides")
+    )
 
     def __init__(self, sockets: SocketServer) -> None:
         self._sockets = sockets

@@ -10,8 +10,8 @@ from kafkapy.common.scheduler import Scheduler
 from kafkapy.common.time import Time
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.log import Log
-from kafkapy.log.log_types import AppendOrigin, FetchDataInfo, FetchIsolation, LogAppendInfo, LogOffsetMetadata
 from kafkapy.log.log_manager import LogManager
+from kafkapy.log.log_types import AppendOrigin, FetchDataInfo, FetchIsolation, LogAppendInfo, LogOffsetMetadata
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record.file_records import FileRecords
 from kafkapy.server.delayed_fetch import DelayedFetch
@@ -294,7 +294,9 @@ class ReplicaManager:
             size += result.size
         if size >= params.min_bytes:
             return done(results)
-        waiting = [(fetch, result.start) for fetch, result in zip(fetches, results, strict=True) if result.start is not None]
+        waiting = [
+            (fetch, result.start) for fetch, result in zip(fetches, results, strict=True) if result.start is not None
+        ]
         operation = DelayedFetch(
             params.max_wait_ms,
             params.min_bytes,

@@ -60,9 +60,7 @@ class BrokerServices:
 
     def in_thread(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> Awaitable[R]:
         """Run a blocking function in the background pool; the result (or exception) comes back on the reactor."""
-        result: Deferred[R] = deferToThreadPool(
-            self.reactor, self.reactor.getThreadPool(), function, *args, **kwargs
-        )
+        result: Deferred[R] = deferToThreadPool(self.reactor, self.reactor.getThreadPool(), function, *args, **kwargs)
         return result
 
     def controller_call(self, function: Callable[..., object], *args: object) -> Awaitable[Any]:

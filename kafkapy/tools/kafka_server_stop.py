@@ -32,9 +32,9 @@ def broker_processes() -> Iterator[int]:
             arguments = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
         except OSError:
             continue
-        if any(tuple(arguments[i : i + 2]) == SERVER for i in range(len(arguments) - 1)):
-            yield int(entry.name)
-        elif any(Path(argument).name == "kafka-server-start" for argument in arguments[:3]):
+        if any(tuple(arguments[i : i + 2]) == SERVER for i in range(len(arguments) - 1)) or any(
+            Path(argument).name == "kafka-server-start" for argument in arguments[:3]
+        ):
             yield int(entry.name)
 
 

@@ -348,7 +348,7 @@ def _member(bootstrap: str, progress: Queue[int], results: Queue[Digests], done:
         for message in messages:
             if message.error():
                 raise SystemExit(f"member: {message.error()}")
-            digester.add(message.key().decode(), message.value())
+            digester.add((message.key() or b"").decode(), message.value() or b"")
         if messages:
             consumer.commit(asynchronous=False)
             progress.put(len(messages))

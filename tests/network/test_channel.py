@@ -26,7 +26,7 @@ class FakeTransport:
         self.resumed = 0
         self.queued_bytes = 0
 
-    def setTcpNoDelay(self, enabled: bool) -> None:  # noqa: N802
+    def setTcpNoDelay(self, enabled: bool) -> None:
         pass
 
     def send_parts(self, parts: list[Any]) -> None:
@@ -45,7 +45,9 @@ class Broker:
     def __init__(self, later: bool = False) -> None:
         self.later = later
         self.clock = Clock()
-        server = SocketServer(self.clock, [ApiKey.HEARTBEAT, ApiKey.PRODUCE, ApiKey.API_VERSIONS], MAX_REQUEST, ConnectionLimits())
+        server = SocketServer(
+            self.clock, [ApiKey.HEARTBEAT, ApiKey.PRODUCE, ApiKey.API_VERSIONS], MAX_REQUEST, ConnectionLimits()
+        )
         self.requests: list[Request] = []
         self.channel = KafkaChannel(server, RequestContext("c", "/127.0.0.1", "PLAINTEXT"), self.handle)
         self.transport = FakeTransport()

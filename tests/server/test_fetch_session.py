@@ -26,9 +26,15 @@ def fetch(partition: int, offset: int = 0) -> FetchPartition:
     return FetchPartition(TopicPartition("t", partition), ZERO_UUID, offset, -1, 1000, -1, -1)
 
 
-def answer(partition: int, high_watermark: int = 5, records: bytes = b"", error: Errors = Errors.NONE) -> FetchResponse.PartitionData:
+def answer(
+    partition: int, high_watermark: int = 5, records: bytes = b"", error: Errors = Errors.NONE
+) -> FetchResponse.PartitionData:
     return FetchResponse.PartitionData(
-        partition_index=partition, high_watermark=high_watermark, log_start_offset=0, records=records, error_code=error.code
+        partition_index=partition,
+        high_watermark=high_watermark,
+        log_start_offset=0,
+        records=records,
+        error_code=error.code,
     )
 
 

@@ -17,16 +17,12 @@ if TYPE_CHECKING:
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
-def handle_api_versions(
-    broker: BrokerServices, request: Request, enabled: Collection[ApiKey]
-) -> ApiVersionsResponse:
+def handle_api_versions(broker: BrokerServices, request: Request, enabled: Collection[ApiKey]) -> ApiVersionsResponse:
     body: ApiVersionsRequest | None = request.body
     if body is None:
         # A version from the future: answered in version 0, naming the versions of this one API (KIP-511).
         request.api_version = 0
-        return ApiVersionsResponse(
-            error_code=Errors.UNSUPPORTED_VERSION.code, api_keys=_ranges([ApiKey.API_VERSIONS])
-        )
+        return ApiVersionsResponse(error_code=Errors.UNSUPPORTED_VERSION.code, api_keys=_ranges([ApiKey.API_VERSIONS]))
     if request.api_version >= 3:
         name, version = body.client_software_name, body.client_software_version
         if not _SOFTWARE.fullmatch(name) or not _SOFTWARE.fullmatch(version):

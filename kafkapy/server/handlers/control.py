@@ -45,7 +45,9 @@ async def _read_configs_of_new_topics(broker: BrokerServices, body: LeaderAndIsr
     topics = {
         topic.topic_name
         for topic in body.topic_states
-        if any(known.partition(TopicPartition(topic.topic_name, p.partition_index)) is None for p in topic.partition_states)
+        if any(
+            known.partition(TopicPartition(topic.topic_name, p.partition_index)) is None for p in topic.partition_states
+        )
     } | {p.topic_name for p in body.ungrouped_partition_states}
     if topics:
         configs = await broker.in_thread(broker.zk_client.get_entities_configs, "topics", topics)

@@ -10,9 +10,9 @@ from kafkapy.log.log_types import FetchIsolation
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
+from kafkapy.record.conversion import down_convert_to_size
 from kafkapy.record.file_records import FileRecords
 from kafkapy.record.record_batch import batches
-from kafkapy.record.conversion import down_convert_to_size
 from kafkapy.server.authorizer import CLUSTER_NAME
 from kafkapy.server.fetch_session import FetchContext, Key, SessionErrorContext
 from kafkapy.server.replica_manager import FetchParams, FetchPartition, FetchResult
@@ -149,9 +149,7 @@ def _is_zstd(broker: BrokerServices, name: TopicPartition) -> bool:
 
 
 def _response(context: FetchContext, results: list[FetchResult], version: int) -> FetchResponse:
-    data = [
-        _partition_data(fetch, result, version) for fetch, result in zip(context.fetches, results, strict=True)
-    ]
+    data = [_partition_data(fetch, result, version) for fetch, result in zip(context.fetches, results, strict=True)]
     topics: list[FetchResponse.FetchableTopicResponse] = []
     last: FetchResponse.FetchableTopicResponse | None = None
     for index in context.select(data):

@@ -91,7 +91,9 @@ def _lookup(
         if behind and timestamp >= 0:
             raise KafkaError(Errors.OFFSET_NOT_AVAILABLE if version >= 5 else Errors.LEADER_NOT_AVAILABLE)
         return PartitionResponse(partition_index=partition.partition, timestamp=-1, offset=-1)
-    return _found(partition, found.timestamp, found.offset, -1 if found.leader_epoch is None else found.leader_epoch, version)
+    return _found(
+        partition, found.timestamp, found.offset, -1 if found.leader_epoch is None else found.leader_epoch, version
+    )
 
 
 def _found(
@@ -117,7 +119,9 @@ def _old_style(
     offsets = log.legacy_fetch_offsets_before(wanted.timestamp, wanted.max_num_offsets)
     high_watermark = log.high_watermark
     if offsets and any(offset > high_watermark for offset in offsets):
-        offsets = [high_watermark, *(offset for offset in offsets if offset <= high_watermark)][: wanted.max_num_offsets]
+        offsets = [high_watermark, *(offset for offset in offsets if offset <= high_watermark)][
+            : wanted.max_num_offsets
+        ]
     return PartitionResponse(partition_index=partition.partition, old_style_offsets=offsets)
 
 

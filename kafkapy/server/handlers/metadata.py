@@ -66,7 +66,9 @@ async def handle_metadata(broker: BrokerServices, request: Request) -> MetadataR
     if version >= 8 and body.include_topic_authorized_operations:
         for topic in topics:
             if topic.error_code == 0:
-                topic.topic_authorized_operations = _operations(broker, request, "TOPIC", topic.name or "", TOPIC_OPERATIONS)
+                topic.topic_authorized_operations = _operations(
+                    broker, request, "TOPIC", topic.name or "", TOPIC_OPERATIONS
+                )
     response = MetadataResponse(
         brokers=[
             MetadataResponse.MetadataResponseBroker(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
@@ -77,7 +79,9 @@ async def handle_metadata(broker: BrokerServices, request: Request) -> MetadataR
         topics=topics,
     )
     if 8 <= version <= 10 and body.include_cluster_authorized_operations:
-        response.cluster_authorized_operations = _operations(broker, request, "CLUSTER", CLUSTER_NAME, CLUSTER_OPERATIONS)
+        response.cluster_authorized_operations = _operations(
+            broker, request, "CLUSTER", CLUSTER_NAME, CLUSTER_OPERATIONS
+        )
     return response
 
 
@@ -209,10 +213,14 @@ def handle_describe_cluster(broker: BrokerServices, request: Request) -> Describ
         cluster_id=broker.cluster_id,
         controller_id=-1 if cache.controller_id is None else cache.controller_id,
         brokers=[
-            DescribeClusterResponse.DescribeClusterBroker(broker_id=node.id, host=node.host, port=node.port, rack=node.rack)
+            DescribeClusterResponse.DescribeClusterBroker(
+                broker_id=node.id, host=node.host, port=node.port, rack=node.rack
+            )
             for node in cache.alive_nodes(request.context.listener_name)
         ],
     )
     if body.include_cluster_authorized_operations:
-        response.cluster_authorized_operations = _operations(broker, request, "CLUSTER", CLUSTER_NAME, CLUSTER_OPERATIONS)
+        response.cluster_authorized_operations = _operations(
+            broker, request, "CLUSTER", CLUSTER_NAME, CLUSTER_OPERATIONS
+        )
     return response

@@ -55,7 +55,9 @@ def handle_produce(broker: BrokerServices, request: Request) -> ProduceResponse 
         for data in topic_data.partition_data:
             partition = TopicPartition(topic, data.index)
             if refusal is not None:
-                answers.append(PartitionResponse(index=data.index, error_code=refusal.code, base_offset=-1, log_start_offset=-1))
+                answers.append(
+                    PartitionResponse(index=data.index, error_code=refusal.code, base_offset=-1, log_start_offset=-1)
+                )
                 failed = True
                 continue
             try:
@@ -118,7 +120,9 @@ def _refusal(broker: BrokerServices, request: Request, topic: str, acks: int) ->
     return None
 
 
-def _failure(broker: BrokerServices, partition: TopicPartition, error: Exception) -> ProduceResponse.PartitionProduceResponse:
+def _failure(
+    broker: BrokerServices, partition: TopicPartition, error: Exception
+) -> ProduceResponse.PartitionProduceResponse:
     """Only errors of single records are explained; only errors of records tell the log start offset, as in Kafka."""
     answer = PartitionResponse(
         index=partition.partition, error_code=Errors.UNKNOWN_SERVER_ERROR.code, base_offset=-1, log_start_offset=-1
