@@ -22,6 +22,9 @@ RETRY_BACKOFF_SECONDS = 0.1
 class BrokerClient(Protocol):
     """The part of `BlockingClient` that a sender uses."""
 
+    @property
+    def connected(self) -> bool: ...
+
     def call(self, request: Any, version: int) -> Any: ...
 
     def close(self) -> None: ...
@@ -64,21 +67,20 @@ class RequestSendThread(threading.Thread):
         what = type(item.request).__name__
         failures = 0
         while not self._stopped.is_set():
+            was_connected = self.client.connected
             try:
                 response = self.client.call(item.request, item.version)
             except (KafkaError, SchemaError) as error:
+                self.client.close()
                 if self._stopped.is_set():
                     return
+                if was_connected and not failures:
+                    continue  # brokers close idle connections: a fresh one may do
                 level = logging.DEBUG if failures else logging.WARNING
                 log.log(
-                    level,
-                    "Sending %s to broker %d failed, trying again until it is gone: %s",
-                    what,
-                    self.broker.id,
-                    error,
+                    level, "Sending %s to broker %d failed, trying until it is gone: %s", what, self.broker.id, error
                 )
                 failures += 1
-                self.client.close()
                 self._stopped.wait(RETRY_BACKOFF_SECONDS)
                 continue
             if failures:

@@ -29,8 +29,10 @@ class FakeClient:
         self.answers: queue.SimpleQueue[object] = queue.SimpleQueue()
         self.closed = threading.Event()
         self.called = threading.Semaphore(0)
+        self.connected = False
 
     def call(self, request, version):
+        self.connected = True
         self.calls.append((request, version))
         self.called.release()
         answer = self.answers.get()
@@ -39,6 +41,7 @@ class FakeClient:
         return answer
 
     def close(self):
+        self.connected = False
         self.closed.set()
 
 
@@ -103,3 +106,17 @@ def test_broker_without_the_listener_is_reported_and_left_alone(caplog):
     manager.startup([BROKER])
     manager.send_request(7, "request", 7, lambda *answer: None)
     assert "no listener OTHER" in caplog.text
+
+
+def test_an_idle_connection_that_the_broker_closed_is_not_worth_a_word(connected, caplog):
+    manager, client, _ = connected
+    answers: queue.SimpleQueue[object] = queue.SimpleQueue()
+    client.answers.put("first answer")
+    manager.send_request(7, "first", 7, lambda response, _: answers.put(response))
+    assert answers.get(timeout=5) == "first answer"
+    client.answers.put(KafkaError(Errors.NETWORK_EXCEPTION, "closed by the broker"))
+    client.answers.put("second answer")
+    manager.send_request(7, "second", 7, lambda response, _: answers.put(response))
+    assert answers.get(timeout=5) == "second answer"
+    assert client.calls == [("first", 7), ("second", 7), ("second", 7)]
+    assert not caplog.records
