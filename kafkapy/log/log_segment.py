@@ -3,54 +3,35 @@
 from __future__ import annotations
 
 import errno
-import io
 import logging
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 from kafkapy.common.time import Time
-from kafkapy.log.file_batches import Batch, BatchHeader, find_offset, headers, read_batch, whole_batches
-from kafkapy.log.log_config import LogConfig
-from kafkapy.log.log_files import (
-    INDEX_FILE_SUFFIX,
-    LOG_FILE_SUFFIX,
-    TIME_INDEX_FILE_SUFFIX,
-    TXN_INDEX_FILE_SUFFIX,
-    delete_if_exists,
-    fsync_file,
-    segment_file,
-)
-from kafkapy.log.log_types import FetchDataInfo, LogOffsetMetadata, TimestampAndOffset
-from kafkapy.log.offset_index import OffsetIndex
+from kafkapy.log.file_batches import Batch, BatchHeader, find_offset, headers, whole_batches
+from kafkapy.log.log_config import MAX_LONG, LogConfig
+from kafkapy.log.log_files import LOG_FILE_SUFFIX, segment_file
+from kafkapy.log.log_types import FetchDataInfo, LogOffsetMetadata
 from kafkapy.log.producer_state import CompletedTxn
-from kafkapy.log.time_index import NO_TIMESTAMP, TimeIndex
-from kafkapy.log.transaction_index import AbortedTxn, TransactionIndex
+from kafkapy.log.segment_files import SegmentFiles
+from kafkapy.log.time_index import NO_TIMESTAMP
+from kafkapy.log.transaction_index import AbortedTxn
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record.file_records import FileRecords
-from kafkapy.record.record_batch import TimestampType
 
 logger = logging.getLogger("kafkapy.log.LogSegment")
 
-MAX_LONG = (1 << 63) - 1
 _RECENT_BATCHES = 64
 
 LastStableOffset = Callable[[CompletedTxn], int]
 
 
-class LogFile(io.FileIO):
-    """The open .log file; closes itself when the last slice of it is gone."""
-
-    def __del__(self) -> None:
-        self.close()
-
-
-class LogSegment:
+class LogSegment(SegmentFiles):
     """Batches with offsets from `base_offset` on, up to the base offset of the next segment.
 
     Invariants: bytes `[0, size)` of the .log file are whole batches in rising order of offsets; a failed write is cut off
     again. The offset index and the time index point into those bytes (sparsely), the transaction index lists the markers of
-    aborted transactions among them. Files open when they are first needed, and a slice given to a reader stays readable after
-    the segment is deleted. What a crash leaves: a torn last batch, indexes behind the data; `recover` mends both.
+    aborted transactions among them. What a crash leaves: a torn last batch, indexes behind the data; `recover` mends both.
 
     Only the active segment grows. Methods that change a segment are called under its log's lock.
     """
@@ -58,39 +39,24 @@ class LogSegment:
     __slots__ = (
         "_bytes_since_last_index_entry",
         "_created_ms",
-        "_file",
         "_max_timestamp",
-        "_offset_index",
         "_offset_of_max_timestamp",
         "_older_batches",
         "_recent_batches",
         "_roll_jitter_ms",
         "_rolling_based_timestamp",
-        "_time_index",
         "_writable",
-        "base_offset",
-        "config",
-        "directory",
         "size",
-        "suffix",
         "time",
-        "txn_index",
     )
 
     def __init__(
         self, directory: str, base_offset: int, config: LogConfig, time: Time, size: int, txn_index_exists: bool, suffix: str
     ) -> None:
         """Use `create` or `open`."""
-        self.directory = directory
-        self.base_offset = base_offset
-        self.suffix = suffix
-        self.config = config
+        super().__init__(directory, base_offset, config, txn_index_exists, suffix)
         self.time = time
         self.size = size
-        self.txn_index = TransactionIndex(self._path(TXN_INDEX_FILE_SUFFIX), base_offset, txn_index_exists)
-        self._file: LogFile | None = None
-        self._offset_index: OffsetIndex | None = None
-        self._time_index: TimeIndex | None = None
         self._writable = False
         self._roll_jitter_ms = config.random_segment_jitter()
         self._created_ms = time.milliseconds()
@@ -106,13 +72,9 @@ class LogSegment:
     def create(cls, directory: str, base_offset: int, config: LogConfig, time: Time, suffix: str = "") -> LogSegment:
         """A new, empty segment; files that are in the way are deleted. Raises `OSError`."""
         segment = cls(directory, base_offset, config, time, 0, False, suffix)
-        for path in segment.paths():
-            if delete_if_exists(path):
-                logger.warning("Newly rolled segment file %s already exists; deleting it first", path)
-        segment._file = LogFile(segment._path(LOG_FILE_SUFFIX), "w+")
-        if config.preallocate:
-            os.posix_fallocate(segment._file.fileno(), 0, config.init_file_size)
-        segment._create_indexes()
+        for path in segment._create_files():
+            logger.warning("Newly rolled segment file %s already exists; deleting it first", path)
+        segment._become_empty()
         return segment
 
     @classmethod
@@ -123,55 +85,11 @@ class LogSegment:
         size = os.stat(segment_file(directory, base_offset, LOG_FILE_SUFFIX, suffix)).st_size
         return cls(directory, base_offset, config, time, size, txn_index_exists, suffix)
 
-    # -- files
-
-    def _path(self, file_suffix: str) -> str:
-        return segment_file(self.directory, self.base_offset, file_suffix, self.suffix)
-
-    @property
-    def log_path(self) -> str:
-        return self._path(LOG_FILE_SUFFIX)
-
-    def paths(self) -> list[str]:
-        """The four files of the segment, whether they exist or not."""
-        suffixes = (LOG_FILE_SUFFIX, INDEX_FILE_SUFFIX, TIME_INDEX_FILE_SUFFIX, TXN_INDEX_FILE_SUFFIX)
-        return [self._path(file_suffix) for file_suffix in suffixes]
-
-    @property
-    def file(self) -> LogFile:
-        file = self._file
-        if file is None:
-            file = self._file = LogFile(self._path(LOG_FILE_SUFFIX), "r+")
-        return file
-
-    @property
-    def offset_index(self) -> OffsetIndex:
-        index = self._offset_index
-        if index is None:
-            index = OffsetIndex(self._path(INDEX_FILE_SUFFIX), self.base_offset, self.config.segment_index_bytes)
-            index.open()
-            self._offset_index = index
-        return index
-
-    @property
-    def time_index(self) -> TimeIndex:
-        index = self._time_index
-        if index is None:
-            index = TimeIndex(self._path(TIME_INDEX_FILE_SUFFIX), self.base_offset, self.config.segment_index_bytes)
-            index.open()
-            self._time_index = index
-        return index
-
-    def _create_indexes(self) -> None:
-        """New, empty indexes, whatever was there."""
-        max_size = self.config.segment_index_bytes
-        offset_index = OffsetIndex(self._path(INDEX_FILE_SUFFIX), self.base_offset, max_size)
-        time_index = TimeIndex(self._path(TIME_INDEX_FILE_SUFFIX), self.base_offset, max_size)
-        offset_index.create()
-        time_index.create()
-        self._offset_index, self._time_index = offset_index, time_index
+    def _become_empty(self) -> None:
         self._max_timestamp, self._offset_of_max_timestamp = NO_TIMESTAMP, self.base_offset
+        self._rolling_based_timestamp = None
         self._writable = True
+        self._forget_recent_batches()
 
     def become_writable(self) -> None:
         """Get the indexes ready for appends."""
@@ -293,7 +211,7 @@ class LogSegment:
         limit = max(max_size, size) if min_one_message else max_size
         if limit == 0 or max_position is None:
             return FetchDataInfo(metadata)
-        available = max_position - position
+        available = max(0, max_position - position)
         return FetchDataInfo(metadata, FileRecords(self.file, position, min(available, limit)), limit < size)
 
     def collect_aborted_txns(self, fetch_offset: int, upper_bound_offset: int) -> tuple[list[AbortedTxn], bool]:
@@ -337,13 +255,9 @@ class LogSegment:
         return timestamp if timestamp >= 0 else self.last_modified
 
     @property
-    def last_modified(self) -> int:
-        return os.stat(self.log_path).st_mtime_ns // 1_000_000
-
-    def set_last_modified(self, ms: int) -> None:
-        """Give the files another time: the cleaner's output is as old as what it replaces."""
-        for path in self.paths()[:3]:
-            os.utime(path, ns=(ms * 1_000_000, ms * 1_000_000))
+    def max_timestamp_and_offset(self) -> tuple[int, int]:
+        """The largest timestamp and the last offset of the batch that has it; (-1, base offset) if there is none."""
+        return self.max_timestamp_so_far, self._offset_of_max_timestamp
 
     def time_waited_for_roll(self, now_ms: int, message_timestamp: int) -> int:
         """How old the segment is: by its first batch's timestamp against the incoming one, or else by the clock."""
@@ -365,35 +279,6 @@ class LogSegment:
                 return NO_TIMESTAMP
             self._rolling_based_timestamp = header.max_timestamp
         return self._rolling_based_timestamp
-
-    def find_offset_by_timestamp(self, timestamp: int, starting_offset: int) -> TimestampAndOffset | None:
-        """The first record at or behind `starting_offset` whose timestamp is >= `timestamp`."""
-        _, offset = self.time_index.lookup(timestamp)
-        _, position = self.offset_index.lookup(max(offset, starting_offset))
-        fd = self.file.fileno()
-        for header in headers(fd, position, self.size):
-            if header.max_timestamp >= timestamp:
-                batch = read_batch(fd, header)
-                for record in batch.records():
-                    if record.timestamp >= timestamp and record.offset >= starting_offset:
-                        return TimestampAndOffset(record.timestamp, record.offset, _leader_epoch(batch))
-        return None
-
-    def find_max_timestamp(self) -> TimestampAndOffset | None:
-        """The first record that has the largest timestamp of the segment."""
-        max_timestamp = self.max_timestamp_so_far
-        _, position = self.offset_index.lookup(self._offset_of_max_timestamp)
-        fd = self.file.fileno()
-        for header in headers(fd, position, self.size):
-            if header.max_timestamp == max_timestamp and max_timestamp != NO_TIMESTAMP:
-                batch = read_batch(fd, header)
-                if batch.timestamp_type == TimestampType.LOG_APPEND_TIME:
-                    return TimestampAndOffset(max_timestamp, batch.base_offset, _leader_epoch(batch))
-                for record in batch.records():
-                    if record.timestamp == max_timestamp:
-                        return TimestampAndOffset(max_timestamp, record.offset, _leader_epoch(batch))
-                return None
-        return None
 
     # -- structure
 
@@ -450,8 +335,7 @@ class LogSegment:
         """
         self._create_indexes()
         self.txn_index.reset()
-        self._rolling_based_timestamp = None
-        self._forget_recent_batches()
+        self._become_empty()
         valid_bytes = last_index_entry = 0
         try:
             for batch in self.batches():
@@ -487,17 +371,6 @@ class LogSegment:
                 f"Detected offset overflow at offset {offset} in segment {self}: it does not fit an index entry",
             )
 
-    def write_out_indexes(self) -> None:
-        """Bring the index files up to date, in the page cache; before `flush`, under the log's lock."""
-        for index in (self._offset_index, self._time_index):
-            if index is not None:
-                index.write_out()
-
-    def flush(self) -> None:
-        """Make the files durable: blocks on the disk. Files that are gone meanwhile do not matter. Raises `OSError`."""
-        for path in self.paths():
-            fsync_file(path)
-
     def close(self) -> None:
         """Trim and close the files. Raises `OSError`."""
         if self._max_timestamp is not None:
@@ -506,46 +379,6 @@ class LogSegment:
             self._trim()
         self.close_handlers()
 
-    def close_handlers(self) -> None:
-        """Let go of the files without touching the disk."""
-        self._file = None
-
-    def update_directory(self, directory: str) -> None:
-        """The log's directory has another name now."""
-        self.directory = directory
-        self._update_paths()
-
-    def change_file_suffixes(self, old: str, new: str) -> None:
-        """Rename the segment's files, e.g. from `.swap` to none; a missing index does not matter. Raises `OSError`."""
-        assert self.suffix == old
-        before = self.paths()
-        self.suffix = new
-        for path, renamed in zip(before, self.paths(), strict=True):
-            try:
-                os.rename(path, renamed)
-            except FileNotFoundError:
-                if path == before[0]:
-                    raise
-        self._update_paths()
-
-    def _update_paths(self) -> None:
-        self.txn_index.path = self._path(TXN_INDEX_FILE_SUFFIX)
-        if self._offset_index is not None:
-            self._offset_index.path = self._path(INDEX_FILE_SUFFIX)
-        if self._time_index is not None:
-            self._time_index.path = self._path(TIME_INDEX_FILE_SUFFIX)
-
-    def delete_if_exists(self) -> None:
-        """Remove the files; slices that are being read stay readable. Raises `OSError`."""
-        self._file = None
-        for path in self.paths():
-            delete_if_exists(path)
-
-    def sanity_check(self) -> None:
-        """`FileNotFoundError` if the offset index is missing, `MalformedFileError` if the transaction index is corrupt."""
-        os.stat(self._path(INDEX_FILE_SUFFIX))
-        self.txn_index.sanity_check()
-
     def __repr__(self) -> str:
         return (
             f"LogSegment(baseOffset={self.base_offset}, size={self.size}, "
@@ -553,10 +386,6 @@ class LogSegment:
         )
 
 
-def _leader_epoch(batch: Batch) -> int | None:
-    epoch = batch.partition_leader_epoch
-    return epoch if epoch >= 0 else None
-
-
-def total_size(segments: Sequence[LogSegment]) -> int:
+def total_size(segments: Iterable[LogSegment]) -> int:
+    """Bytes of their .log files."""
     return sum(segment.size for segment in segments)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kafkapy.log.file_batches import Batch, read_batch
+from kafkapy.log.log_segment import LogSegment
 from kafkapy.log.log_types import UNKNOWN_OFFSET, TimestampAndOffset
-from kafkapy.record.record_batch import NO_TIMESTAMP
+from kafkapy.record.record_batch import NO_TIMESTAMP, TimestampType
 
 if TYPE_CHECKING:
     from kafkapy.log.log import Log
@@ -31,10 +33,10 @@ def fetch_offset_by_timestamp(log: Log, timestamp: int) -> TimestampAndOffset | 
         return TimestampAndOffset(NO_TIMESTAMP, UNKNOWN_OFFSET, -1)
     segments = log.log_segments
     if timestamp == MAX_TIMESTAMP:
-        return max(segments, key=lambda segment: segment.max_timestamp_so_far).find_max_timestamp()
+        return _find_max_timestamp(max(segments, key=lambda segment: segment.max_timestamp_so_far))
     for segment in segments:
         if segment.largest_timestamp >= timestamp:
-            return segment.find_offset_by_timestamp(timestamp, log.log_start_offset)
+            return _find_offset(segment, timestamp, log.log_start_offset)
     return None
 
 
@@ -50,3 +52,39 @@ def legacy_fetch_offsets_before(log: Log, timestamp: int, max_num_offsets: int) 
         while known and known[-1][1] > timestamp:
             known.pop()
     return sorted((offset for offset, _ in known[::-1][:max_num_offsets]), reverse=True)
+
+
+def _find_offset(segment: LogSegment, timestamp: int, starting_offset: int) -> TimestampAndOffset | None:
+    """The first record of the segment at or behind `starting_offset` whose timestamp is >= `timestamp`."""
+    _, offset = segment.time_index.lookup(timestamp)
+    _, position = segment.offset_index.lookup(max(offset, starting_offset))
+    for header in segment.headers_from(position):
+        if header.max_timestamp >= timestamp:
+            batch = read_batch(segment.file.fileno(), header)
+            for record in batch.records():
+                if record.timestamp >= timestamp and record.offset >= starting_offset:
+                    return TimestampAndOffset(record.timestamp, record.offset, _leader_epoch(batch))
+    return None
+
+
+def _find_max_timestamp(segment: LogSegment) -> TimestampAndOffset | None:
+    """The first record that has the largest timestamp of the segment."""
+    max_timestamp, offset = segment.max_timestamp_and_offset
+    if max_timestamp == NO_TIMESTAMP:
+        return None
+    _, position = segment.offset_index.lookup(offset)
+    for header in segment.headers_from(position):
+        if header.max_timestamp == max_timestamp:
+            batch = read_batch(segment.file.fileno(), header)
+            if batch.timestamp_type == TimestampType.LOG_APPEND_TIME:
+                return TimestampAndOffset(max_timestamp, batch.base_offset, _leader_epoch(batch))
+            for record in batch.records():
+                if record.timestamp == max_timestamp:
+                    return TimestampAndOffset(max_timestamp, record.offset, _leader_epoch(batch))
+            return None
+    return None
+
+
+def _leader_epoch(batch: Batch) -> int | None:
+    epoch = batch.partition_leader_epoch
+    return epoch if epoch >= 0 else None
