@@ -424,13 +424,13 @@ def _check_produce_request(found: list[Batch], version: int) -> None:
     if not found:
         raise InvalidProduceRequest(
             Errors.INVALID_RECORD,
-            f"Produce requests with version {version} must have at least one record batch per partition")
+            f"Produce requests with version {version} must have at least one record batch per partition",
+        )
     first = found[0]
     if first.magic != 2:
         raise InvalidProduceRequest(
             Errors.INVALID_RECORD,
-            
-            f"Produce requests with version {version} are only allowed to contain record batches with magic version 2"
+            f"Produce requests with version {version} are only allowed to contain record batches with magic version 2",
         )
     if version < 7 and first.compression_type == CompressionType.ZSTD:
         raise InvalidProduceRequest(
@@ -440,9 +440,8 @@ def _check_produce_request(found: list[Batch], version: int) -> None:
     if len(found) > 1:
         raise InvalidProduceRequest(
             Errors.INVALID_RECORD,
-            
             f"Produce requests with version {version} are only allowed to contain exactly one record batch "
-            "per partition"
+            "per partition",
         )
 
 
