@@ -71,7 +71,7 @@ def broker(directory: str) -> tuple[KafkaChannel, Any]:
     logs = LogManager([directory], LogConfig({}), {}, scheduler, SystemTime())
     logs.startup()
     cache = MetadataCache(0, clock)
-    replicas = ReplicaManager(0, logs, cache, SystemTime(), scheduler, timer)
+    replicas = ReplicaManager(0, logs, cache, SystemTime(), timer)
     leadership = Leadership(
         replicas, HighWatermarkCheckpoints(logs.live_log_dirs), lambda leaders, followers: None, lambda stopped: None
     )

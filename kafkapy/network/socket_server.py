@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import socket
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -54,13 +55,19 @@ class SocketServer:
         max_request_size: int,
         limits: ConnectionLimits,
         exempt_listeners: Collection[str] = (),
+        *,
+        send_buffer: int = -1,
+        receive_buffer: int = -1,
     ) -> None:
+        """`send_buffer`, `receive_buffer`: bytes of the kernel's buffers for each connection, -1: as the system likes."""
         self.reactor = reactor
         self.max_request_size = max_request_size
         self.limits = limits
         self.enabled_apis = frozenset(enabled_apis)
         self._handler: Callable[[Request], None] | None = None
         self._exempt = frozenset(exempt_listeners)
+        self._send_buffer = send_buffer
+        self._receive_buffer = receive_buffer
         self._ports: dict[str, Any] = {}
         self._channels: set[KafkaChannel] = set()
         self._per_ip: dict[str, int] = {}
@@ -88,6 +95,11 @@ class SocketServer:
                 f"Another process may use the port; stop it or choose another port in 'listeners'."
             ) from problem
         port.stopReading()
+        if self._receive_buffer > 0:
+            # Accepted connections inherit it; set later it could not widen the TCP window any more.
+            port.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._receive_buffer)
+        if self._send_buffer > 0:
+            port.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._send_buffer)
         self._ports[endpoint.listener_name] = port
         if self._idle_scan is None:
             self._idle_scan = self.reactor.callLater(IDLE_SCAN_SECONDS, self._close_idle)

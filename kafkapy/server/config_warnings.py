@@ -35,8 +35,15 @@ NOT_ACTED_ON: Final = (
         "transaction.abort.timed.out.transaction.cleanup.interval.ms",
         "transaction.remove.expired.transaction.cleanup.interval.ms",
         *("transaction.max.timeout.ms", "transactional.id.expiration.ms"),
-        # one event loop does the work of the network and request threads
-        *("num.io.threads", "num.network.threads"),
+        # one event loop does the work of the network and request threads, and it has no queue between them: a request is
+        # handled when it is read, one of each connection at a time
+        *("num.io.threads", "num.network.threads", "queued.max.requests", "queued.max.request.bytes"),
+        "max.connection.creation.rate",
+        # followers do not fetch yet
+        *("num.replica.fetchers", "replica.lag.time.max.ms", "replica.selector.class", "replica.socket.timeout.ms"),
+        *(name for name in KafkaConfig.definition if name.startswith("replica.fetch.")),
+        *("replica.socket.receive.buffer.bytes", "socket.connection.setup.timeout.max.ms", "log.dir.failure.timeout.ms"),
+        "connection.failed.authentication.delay.ms",
         "max.request.partition.size.limit",
     }
 ) - {

@@ -47,7 +47,6 @@ from kafkapy.server.services import BrokerServices
 from kafkapy.server.timer import Timer
 from kafkapy.server.zk_admin_manager import ZkAdminManager
 from kafkapy.server.zk_config_change_listener import ZkConfigChangeListener
-from kafkapy.zk.errors import ZooKeeperError
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
 from kafkapy.zk.zk_data import BrokerInfo
 
@@ -101,7 +100,16 @@ class KafkaServer:
 
         timer = Timer(self._reactor)
         metadata_cache = MetadataCache(broker_id, self._reactor)
-        replica_manager = ReplicaManager(broker_id, log_manager, metadata_cache, self._time, self._scheduler, timer)
+        replica_manager = ReplicaManager(
+            broker_id,
+            log_manager,
+            metadata_cache,
+            self._time,
+            timer,
+            producer_purge_interval=config.producer_purgatory_purge_interval_requests,
+            fetch_purge_interval=config.fetch_purgatory_purge_interval_requests,
+            delete_records_purge_interval=config.delete_records_purgatory_purge_interval_requests,
+        )
         group_coordinator = self._group_coordinator(replica_manager, metadata_cache)
         high_watermarks = HighWatermarkCheckpoints(log_manager.live_log_dirs)
         self._undo.append(("high watermarks", lambda: self._write_high_watermarks(high_watermarks, replica_manager)))
@@ -179,7 +187,7 @@ class KafkaServer:
         """Apply what ZooKeeper has of configs, now and whenever it changes (KIP-226)."""
         dynamic_config, controller = services.dynamic_config, services.controller
         for part in (
-            DynamicLogConfig(services.log_manager, controller.enable_default_unclean_leader_election),
+            DynamicLogConfig(services.log_manager, controller),
             DynamicConnectionLimits(sockets),
             DynamicThreadPool(self._reactor),
         ):
@@ -255,7 +263,15 @@ class KafkaServer:
             config.connections_max_idle_ms,
         )
         exempt = [config.inter_broker_listener_name] if len(config.listeners) > 1 else []
-        return SocketServer(self._reactor, HANDLERS, config.socket_request_max_bytes, limits, exempt)
+        return SocketServer(
+            self._reactor,
+            HANDLERS,
+            config.socket_request_max_bytes,
+            limits,
+            exempt,
+            send_buffer=config.socket_send_buffer_bytes,
+            receive_buffer=config.socket_receive_buffer_bytes,
+        )
 
     def _broker_info(self, sockets: SocketServer) -> BrokerInfo:
         """What goes into ZooKeeper: the advertised listeners, with the port that was bound where none was named."""
@@ -307,15 +323,15 @@ class KafkaServer:
     def _call_controller(self, request: Message) -> Any:
         """Send one request to the active controller and wait. Blocks; `KafkaError` if there is none or it can't be reached."""
         assert self.services is not None
-        zk_client = self.services.zk_client
-        controller_id = zk_client.get_controller_id()
-        broker = None if controller_id is None else zk_client.get_broker(controller_id)
-        end_point = None if broker is None else broker.end_point(self.config.inter_broker_listener_name)
-        if end_point is None:
-            raise KafkaError(Errors.NOT_CONTROLLER, "no controller is registered in ZooKeeper")
+        cache = self.services.metadata_cache
+        controller_id = cache.controller_id
+        listener = self.config.control_plane_listener_name or self.config.inter_broker_listener_name
+        node = None if controller_id is None else cache.alive_broker(controller_id, listener)
+        if node is None:
+            raise KafkaError(Errors.NOT_CONTROLLER, "no controller is known")
         timeout = self.config.controller_socket_timeout_ms
         with BlockingClient(
-            end_point.host or "127.0.0.1", end_point.port, f"broker-{self.config.broker_id}", request_timeout_ms=timeout
+            node.host, node.port, f"broker-{self.config.broker_id}", request_timeout_ms=timeout
         ) as client:
             return client.call(request)
 
@@ -348,7 +364,7 @@ class KafkaServer:
                     Errors.for_code(response.error_code).name,
                     len(response.remaining_partitions),
                 )
-            except (KafkaError, ZooKeeperError) as error:
+            except KafkaError as error:
                 log.info("Controlled shutdown: %s", error)
             if attempt < config.controlled_shutdown_max_retries:
                 self._time.sleep(config.controlled_shutdown_retry_backoff_ms / 1000)

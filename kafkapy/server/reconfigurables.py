@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
+from kafkapy.controller.kafka_controller import KafkaController
 from kafkapy.log.log_config import LogConfig
 from kafkapy.log.log_manager import LogManager
 from kafkapy.network.socket_server import SocketServer
@@ -19,17 +19,19 @@ class DynamicLogConfig:
         name for key in LogConfig.definition.values() for name in key.synonyms if name in DYNAMIC_CONFIGS
     )
 
-    def __init__(self, log_manager: LogManager, enable_unclean_leader_election: Callable[[], object]) -> None:
+    def __init__(self, log_manager: LogManager, controller: KafkaController) -> None:
         self._log_manager = log_manager
-        self._enable_unclean_leader_election = enable_unclean_leader_election
+        self._controller = controller
 
     def validate_reconfiguration(self, new_config: KafkaConfig) -> None:
         new_config.log_config_defaults()
 
     def reconfigure(self, old_config: KafkaConfig, new_config: KafkaConfig) -> None:
         self._log_manager.reconfigure_default_config(new_config.log_config_defaults())
-        if new_config.unclean_leader_election_enable and not old_config.unclean_leader_election_enable:
-            self._enable_unclean_leader_election()
+        if new_config.unclean_leader_election_enable:
+            self._controller.enable_default_unclean_leader_election()
+        else:
+            self._controller.disable_default_unclean_leader_election()
 
 
 class DynamicConnectionLimits:

@@ -6,7 +6,6 @@ import logging
 from collections.abc import Callable, Iterator
 
 from kafkapy.cluster.partition import Partition
-from kafkapy.common.scheduler import Scheduler
 from kafkapy.common.time import Time
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.log import Log
@@ -129,20 +128,22 @@ class ReplicaManager:
         log_manager: LogManager,
         metadata_cache: MetadataCache,
         time: Time,
-        scheduler: Scheduler,
         timer: Timer,
+        *,
+        producer_purge_interval: int = 1000,
+        fetch_purge_interval: int = 1000,
+        delete_records_purge_interval: int = 1,
     ) -> None:
         self.broker_id = broker_id
         self.log_manager = log_manager
         self.metadata_cache = metadata_cache
         self.time = time
-        self.scheduler = scheduler
         self.controller_epoch = 0
         self.offline: set[TopicPartition] = set()
         self._partitions: dict[TopicPartition, Partition] = {}
-        self.produce_purgatory = DelayedOperationPurgatory("Produce", timer)
-        self.fetch_purgatory = DelayedOperationPurgatory("Fetch", timer)
-        self.delete_records_purgatory = DelayedOperationPurgatory("DeleteRecords", timer)
+        self.produce_purgatory = DelayedOperationPurgatory("Produce", timer, producer_purge_interval)
+        self.fetch_purgatory = DelayedOperationPurgatory("Fetch", timer, fetch_purge_interval)
+        self.delete_records_purgatory = DelayedOperationPurgatory("DeleteRecords", timer, delete_records_purge_interval)
 
     # ------------------------------------------------------------------------------------------------ partitions
 

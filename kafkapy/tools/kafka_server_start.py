@@ -25,12 +25,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _start_daemon(arguments[1:])
     from kafkapy.common.config_def import ConfigException
     from kafkapy.common.logging_setup import setup_logging
+    from kafkapy.server.config_warnings import log_config
     from kafkapy.server.kafka_config import KafkaConfig
 
     try:
         properties = _properties(arguments)
         setup_logging()
         config = KafkaConfig.from_properties(properties)
+        log_config(config)
     except (ConfigException, OSError, ValueError) as error:
         print(f"{_sentence(error)}", file=sys.stderr)
         return 1
@@ -94,12 +96,14 @@ def _start_daemon(arguments: list[str]) -> int:
 def _run(config: Any) -> int:
     from twisted.internet import reactor as _reactor
     from twisted.internet.defer import Deferred
+    from twisted.python.log import PythonLoggingObserver
 
     from kafkapy.network.socket_server import ListenError
     from kafkapy.server.broker_identity import InconsistentBrokerError
     from kafkapy.server.kafka_server import KafkaServer
 
     reactor: Any = _reactor
+    PythonLoggingObserver("kafkapy.twisted").start()
     server = KafkaServer(config, reactor)
     status = 0
 
