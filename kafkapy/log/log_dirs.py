@@ -8,7 +8,12 @@ import os
 import threading
 from collections.abc import Sequence
 
-from kafkapy.log.checkpoints import LOG_START_OFFSET_CHECKPOINT, RECOVERY_POINT_CHECKPOINT, CleanShutdownFile, OffsetCheckpointFile
+from kafkapy.log.checkpoints import (
+    LOG_START_OFFSET_CHECKPOINT,
+    RECOVERY_POINT_CHECKPOINT,
+    CleanShutdownFile,
+    OffsetCheckpointFile,
+)
 from kafkapy.log.log_files import delete_if_exists, fsync_dir
 
 logger = logging.getLogger("kafkapy.log.LogManager")

@@ -232,10 +232,11 @@ class LogSegment(SegmentFiles):
 
     def read_next_offset(self) -> int:
         """One more than the last offset in the segment; the base offset if it is empty."""
-        last = None
-        for last in headers(self.file.fileno(), self.offset_index.lookup(self.offset_index.last_offset)[1], self.size):
-            pass
-        return self.base_offset if last is None else last.last_offset + 1
+        position = self.offset_index.lookup(self.offset_index.last_offset)[1]
+        next_offset = self.base_offset
+        for header in self.headers_from(position):
+            next_offset = header.last_offset + 1
+        return next_offset
 
     # -- times
 

@@ -1,0 +1,66 @@
+"""Which segments retention may delete: a decision, without the deed (the `deleteOldSegments` part of Kafka's `UnifiedLog`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from kafkapy.log.log_config import LogConfig
+from kafkapy.log.log_segment import LogSegment
+
+if TYPE_CHECKING:
+    from kafkapy.log.log import Log
+
+Deletable = Callable[[LogSegment, LogSegment | None], bool]
+"""Of a segment and the one behind it (None for the active segment): may it go?"""
+
+
+class Breach(NamedTuple):
+    """A rule of retention. `find` gives the oldest segments of a log that break it, none that has to stay."""
+
+    reason: str
+    find: Callable[[Log], list[LogSegment]]
+
+
+def breaches(config: LogConfig) -> list[Breach]:
+    """The rules that hold under a config, in Kafka's order. Below the log start segments go whatever the cleanup policy."""
+    rules = [Breach("log start offset breach", _below_log_start)]
+    if config.delete and config.retention_bytes >= 0:
+        rules.append(Breach(f"log retention size {config.retention_bytes} breach", _too_large))
+    if config.delete and config.retention_ms >= 0:
+        rules.append(Breach(f"log retention time {config.retention_ms}ms breach", _too_old))
+    return rules
+
+
+def _below_log_start(log: Log) -> list[LogSegment]:
+    start = log.log_start_offset
+    return _oldest(log, lambda _, following: following is not None and following.base_offset <= start)
+
+
+def _too_large(log: Log) -> list[LogSegment]:
+    excess = log.size - log.config.retention_bytes
+
+    def can_be_spared(segment: LogSegment, _: LogSegment | None) -> bool:
+        nonlocal excess
+        excess -= segment.size
+        return excess >= 0
+
+    return _oldest(log, can_be_spared)
+
+
+def _too_old(log: Log) -> list[LogSegment]:
+    oldest_kept = log.time.milliseconds() - log.config.retention_ms
+    return _oldest(log, lambda segment, _: segment.largest_timestamp < oldest_kept)
+
+
+def _oldest(log: Log, is_deletable: Deletable) -> list[LogSegment]:
+    """Segments from the oldest on while `is_deletable`; nothing at or above the high watermark, no empty active segment."""
+    segments = log.log_segments
+    deletable: list[LogSegment] = []
+    for segment, following in zip(segments, [*segments[1:], None], strict=True):
+        upper_bound = following.base_offset if following is not None else log.log_end_offset
+        is_empty_end = following is None and segment.size == 0
+        if is_empty_end or log.high_watermark < upper_bound or not is_deletable(segment, following):
+            break
+        deletable.append(segment)
+    return deletable
