@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from kafkapy.log.cleaned_transactions import CleanedTransactionMetadata
 from kafkapy.log.cleaner_stats import CleanerStats
@@ -27,6 +28,15 @@ _KEPT_FLAGS = TIMESTAMP_TYPE_MASK | TRANSACTIONAL_MASK | CONTROL_MASK
 ActiveProducers = Mapping[int, tuple[int, int]]
 """Of each producer that the log knows: (offset of its last data record or -1, its epoch)."""
 
+_PORTION = 64
+
+
+def portions(spans: Iterable[RecordSpan]) -> Iterator[list[RecordSpan]]:
+    """A few records at a time, so that a large batch does not keep the interpreter for long."""
+    iterator = iter(spans)
+    while portion := list(itertools.islice(iterator, _PORTION)):
+        yield portion
+
 
 class BatchFilter:
     """Decides for the batches of a segment, in order, what of them stays.
@@ -48,8 +58,9 @@ class BatchFilter:
         delete_retention_ms: int,
         retain_legacy_deletes: bool,
         stats: CleanerStats,
+        breathe: Callable[[], object],
     ) -> None:
-        """`retain_legacy_deletes`: tombstones of message formats v0 and v1 stay."""
+        """`retain_legacy_deletes`: tombstones of message formats v0 and v1 stay. `breathe` is called often."""
         self._map = offset_map
         self._transactions = transactions
         self._active_producers = active_producers
@@ -57,6 +68,7 @@ class BatchFilter:
         self._delete_retention_ms = delete_retention_ms
         self._retain_legacy_deletes = retain_legacy_deletes
         self._stats = stats
+        self._breathe = breathe
 
     def filter(self, batch: Batch) -> Batch | None:
         """The batch itself, a new one in its place, or None. `KafkaError` if it cannot be read; `OSError`."""
@@ -73,15 +85,21 @@ class BatchFilter:
             return None
         self._stats.messages_read += batch.record_count
         data = batch.record_bytes() if batch.record_count and not discard else b""
-        spans = list(record_spans(data, batch.record_count)) if data else []
-        retained = spans if batch.is_control else [span for span in spans if self._is_retained(batch, span, horizon)]
+        found = 0
+        retained: list[RecordSpan] = []
+        for portion in portions(record_spans(data, batch.record_count if data else 0)):
+            found += len(portion)
+            if not batch.is_control:
+                portion = [span for span in portion if self._is_retained(batch, span, horizon)]
+            retained += portion
+            self._breathe()
         if not retained:
             return self._emptied(batch) if keep_empty else None
         # A deletion is about to begin: of a tombstone, or of a marker whose data is all gone.
         begins = can_discard if batch.is_control else not all(span[5] for span in retained)
         begins = begins and horizon is None
         self._stats.messages_written += len(retained)
-        if len(retained) == len(spans) and not begins:
+        if len(retained) == found and not begins:
             return batch
         return self._rebuilt(batch, data, retained, begins)
 

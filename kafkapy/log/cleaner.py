@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 from kafkapy.common.time import Time
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.log.batch_filter import ActiveProducers, BatchFilter
+from kafkapy.log.batch_filter import ActiveProducers, BatchFilter, portions
 from kafkapy.log.cleaned_transactions import CleanedTransactionMetadata
 from kafkapy.log.cleaner_stats import CleanerStats
 from kafkapy.log.file_batches import Batch
@@ -142,7 +142,6 @@ class Cleaner:
                     return False
                 if batch.last_offset >= start:
                     self._map.update_latest_offset(batch.last_offset)
-                self._breathe()
             stats.map_bytes_read += bytes_read
         # The last records of the segment may be gone: the next cleaning still begins behind it.
         self._map.update_latest_offset(end - 1)
@@ -150,12 +149,15 @@ class Cleaner:
 
     def _add_batch(self, batch: Batch, start: int, stats: CleanerStats) -> bool:
         """False if the map is full."""
-        for offset, key in _keys(batch):
-            if key is not None and offset >= start:
-                if self._map.size >= self._max_map_size:
-                    return False
-                self._map.put(key, offset)
-            stats.map_messages_read += 1
+        offset_map = self._map
+        for keys in _keys(batch):
+            for offset, key in keys:
+                if key is not None and offset >= start:
+                    if offset_map.size >= self._max_map_size:
+                        return False
+                    offset_map.put(key, offset)
+            stats.map_messages_read += len(keys)
+            self._breathe()
         return True
 
     # -- the copy
@@ -213,7 +215,14 @@ class Cleaner:
         stats: CleanerStats,
     ) -> None:
         batch_filter = BatchFilter(
-            self._map, transactions, producers, now_ms, log.config.delete_retention_ms, retain_legacy_deletes, stats
+            self._map,
+            transactions,
+            producers,
+            now_ms,
+            log.config.delete_retention_ms,
+            retain_legacy_deletes,
+            stats,
+            self._breathe,
         )
         for chunk, bytes_read in self._read(log.topic_partition, source, 0):
             retained = []
@@ -221,7 +230,6 @@ class Cleaner:
                 kept = batch_filter.filter(batch)
                 if kept is not None:
                     retained.append(kept)
-                self._breathe()
             stats.bytes_read += bytes_read
             if retained:
                 # No lock: the log does not know this segment yet.
@@ -294,16 +302,15 @@ def group_segments_by_size(
     return groups
 
 
-def _keys(batch: Batch) -> Iterator[tuple[int, bytes | None]]:
-    """(offset, key) of the records of a batch."""
+def _keys(batch: Batch) -> Iterator[list[tuple[int, bytes | None]]]:
+    """(offset, key) of the records of a batch, some at a time."""
     if isinstance(batch, RecordBatch):
         if batch.record_count:
             base = batch.base_offset
-            for span in record_spans(batch.record_bytes(), batch.record_count):
-                yield base + span[3], span[4]
+            for portion in portions(record_spans(batch.record_bytes(), batch.record_count)):
+                yield [(base + span[3], span[4]) for span in portion]
     else:
-        for record in batch.records():
-            yield record.offset, record.key
+        yield [(record.offset, record.key) for record in batch.records()]
 
 
 def _aborted_transactions(log: Log, start: int, end: int) -> list[AbortedTxn]:
