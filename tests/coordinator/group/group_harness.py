@@ -31,7 +31,7 @@ Protocols = list[tuple[str, bytes]]
 
 def subscription(*topics: str) -> bytes:
     """A ConsumerProtocolSubscription v0."""
-    names = b"".join(len(topic).to_bytes(2, "big") + topic.encode() for topic in topics)
+    names = b"".join(len(topic.encode()).to_bytes(2, "big") + topic.encode() for topic in topics)
     return b"\0\0" + len(topics).to_bytes(4, "big") + names + b"\xff\xff\xff\xff"
 
 

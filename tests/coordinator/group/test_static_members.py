@@ -109,7 +109,7 @@ def test_a_change_of_the_groups_protocol_is_a_rebalance() -> None:
 
 
 def test_when_the_new_id_cannot_be_stored_the_old_one_stays(h: Harness, members: list[str]) -> None:
-    leader, follower = members
+    leader, _ = members
     instance = instance_of(h, leader)
     h.log.error = Errors.NOT_ENOUGH_REPLICAS
     reply = h.join(instance=instance, version=9, session=20_000, protocols=[("range", subscription("u"))])

@@ -1,0 +1,214 @@
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.coordinator.group.group_loader import load_partition
+from kafkapy.coordinator.group.group_metadata import GroupMetadata
+from kafkapy.coordinator.group.group_offsets import OffsetAndMetadata
+from kafkapy.coordinator.group.group_state import GroupState
+from kafkapy.coordinator.group.member_metadata import MemberMetadata
+from kafkapy.coordinator.group.offset_records import (
+    GroupKey,
+    OffsetKey,
+    UnknownKey,
+    group_key,
+    group_value,
+    offset_key,
+    offset_value,
+    read_group_value,
+    read_key,
+    read_offset_value,
+)
+from kafkapy.protocol.wire import SchemaError
+from kafkapy.record.record_batch import RecordBatch, batches
+from kafkapy.record.records_builder import MemoryRecordsBuilder
+
+LOG = (Path(__file__).parent / "data" / "consumer_offsets.log").read_bytes()
+"""Written by Apache Kafka 3.9.1 for a consumer of librdkafka, then transactions of Java and librdkafka; all deleted."""
+
+
+def all_batches() -> list[RecordBatch]:
+    found = [batch for batch in batches(LOG) if isinstance(batch, RecordBatch)]
+    assert len(found) == 19
+    return found
+
+
+def test_every_record_that_kafka_wrote_is_written_the_same() -> None:
+    for batch in all_batches():
+        if batch.is_control:
+            continue
+        for record in batch.records():
+            assert record.key is not None
+            match read_key(record.key):
+                case OffsetKey(group_id, partition):
+                    assert offset_key(group_id, partition) == record.key
+                    if record.value is not None:
+                        assert offset_value(read_offset_value(record.value)) == record.value
+                case GroupKey(group_id):
+                    assert group_key(group_id) == record.key
+                    if record.value is not None:
+                        group = read_group_value(group_id, record.value)
+                        assignment = {name: member.assignment for name, member in group.members.items()}
+                        assert group_value(group, assignment) == record.value
+                case unknown:
+                    raise AssertionError(unknown)
+
+
+def test_what_a_record_of_kafka_says() -> None:
+    first = next(iter(all_batches()[0].records()))
+    assert first.value is not None
+    group = read_group_value("g1", first.value)
+    member_id = "rdkafka-85c3ec5d-102b-49f1-9782-b72b44db31f4"
+    assert (group.state, group.generation_id, group.protocol_type, group.protocol_name, group.leader_id) == (
+        GroupState.STABLE,
+        1,
+        "consumer",
+        "range",
+        member_id,
+    )
+    assert group.state_timestamp == 0x1A1FC2226AC
+    assert group.subscribed_topics == {"t1"}
+    [member] = group.members.values()
+    assert (member.client_id, member.client_host, member.group_instance_id) == ("rdkafka", "/127.0.0.1", None)
+    assert (member.rebalance_timeout_ms, member.session_timeout_ms) == (300_000, 45_000)
+    second = next(iter(all_batches()[1].records()))
+    assert second.key is not None
+    assert second.value is not None
+    assert read_key(second.key) == OffsetKey("g1", TopicPartition("t1", 0))
+    assert read_offset_value(second.value) == (1, 2, "", 0x1A1FC222746, -1)
+
+
+@pytest.mark.parametrize(("index", "sequence"), [(0, -1), (1, 0), (4, -1), (8, 0)])
+def test_batches_are_those_of_kafka(index: int, sequence: int) -> None:
+    """A group, a commit, tombstones, a commit of three partitions."""
+    batch = all_batches()[index]
+    builder = MemoryRecordsBuilder(base_sequence=sequence)
+    for record in batch.records():
+        builder.append(record.timestamp, record.key, record.value)
+    ours = RecordBatch(bytearray(builder.build()))
+    ours.set_offset_and_epoch(batch.base_offset, batch.partition_leader_epoch)
+    assert bytes(ours.buffer) == bytes(batch.buffer)
+
+
+def test_loading_the_log_of_kafka() -> None:
+    assert load_partition([memoryview(LOG)]).groups == {}
+    assert load_partition([memoryview(LOG)]).offsets == {}
+    marked = load_partition([memoryview(LOG)[:1222]])
+    assert list(marked.groups) == ["g-java39"]
+    assert [offset.base_offset for offset in marked.offsets.values()] == [7]
+    assert marked.pending == {}
+    committed = load_partition([memoryview(LOG)[:709], memoryview(LOG)[709:1460]])
+    assert {key: offset.value.offset for key, offset in committed.offsets.items()} == {
+        OffsetKey("g-java39", TopicPartition("cli-java39", n)): offset for n, offset in ((0, 1), (1, 0), (2, 2))
+    }
+    assert {offset.base_offset for offset in committed.offsets.values()} == {9}
+    pending = load_partition([memoryview(LOG)[:1144]])
+    [(producer_id, offsets)] = pending.pending.items()
+    assert producer_id >= 0
+    assert list(offsets) == [OffsetKey("g-java39", TopicPartition("cli-java39", 0))]
+
+
+# -------------------------------------------------------------------------------------------------- versions
+
+
+def test_old_and_flexible_offset_values() -> None:
+    offset = bytes(7) + b"\x05"
+    when = bytes(6) + b"\x01\x00"
+    until = bytes(6) + b"\x02\x00"
+    assert read_offset_value(b"\0\0" + offset + b"\0\1m" + when) == (5, -1, "m", 256, -1)
+    assert read_offset_value(b"\0\1" + offset + b"\0\1m" + when + until) == (5, -1, "m", 256, 512)
+    assert read_offset_value(b"\0\2" + offset + b"\0\1m" + when) == (5, -1, "m", 256, -1)
+    assert read_offset_value(b"\0\3" + offset + b"\0\0\0\x04" + b"\0\1m" + when) == (5, 4, "m", 256, -1)
+    assert read_offset_value(b"\0\4" + offset + b"\0\0\0\x04" + b"\2m" + when + b"\0") == (5, 4, "m", 256, -1)
+
+
+def test_old_group_values() -> None:
+    head = b"\0\x08consumer" + b"\0\0\0\x03" + b"\0\1p" + b"\0\1m"
+    timestamp = bytes(7) + b"\x09"
+    member = b"\0\1m", b"\0\1c\0\1h", b"\0\0\0\x02", b"\0\0\0\x01", b"\0\0\0\1s\0\0\0\1a"
+    member_id, client, rebalance, session, rest = member
+    one = b"\0\0\0\1"
+    v0 = read_group_value("g", b"\0\0" + head + one + member_id + client + session + rest)
+    v1 = read_group_value("g", b"\0\1" + head + one + member_id + client + rebalance + session + rest)
+    v2 = read_group_value("g", b"\0\2" + head + timestamp + one + member_id + client + rebalance + session + rest)
+    assert [group.members["m"].rebalance_timeout_ms for group in (v0, v1, v2)] == [1, 2, 2]
+    assert [group.state_timestamp for group in (v0, v1, v2)] == [-1, -1, 9]
+    assert {group.members["m"].assignment for group in (v0, v1, v2)} == {b"a"}
+    assert {group.generation_id for group in (v0, v1, v2)} == {3}
+
+
+def test_keys_of_version_0_and_unknown_ones() -> None:
+    key = offset_key("g", TopicPartition("t", 3))
+    assert key[:2] == b"\0\1"
+    assert read_key(b"\0\0" + key[2:]) == OffsetKey("g", TopicPartition("t", 3))
+    assert read_key(b"\0\x03\0\1g") == UnknownKey(3)
+    for broken in (b"", b"\0", key[:-1]):
+        with pytest.raises(SchemaError):
+            read_key(broken)
+
+
+@pytest.mark.parametrize("value", [b"", b"\0\5", b"\xff\xff", b"\0\3\0"])
+def test_broken_values(value: bytes) -> None:
+    with pytest.raises(SchemaError):
+        read_offset_value(value)
+    with pytest.raises(SchemaError):
+        read_group_value("g", value)
+
+
+def test_records_that_cannot_be_read_are_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    good = OffsetAndMetadata(1, -1, "", 1)
+    builder = MemoryRecordsBuilder()
+    builder.append(1, None, b"x")
+    builder.append(1, b"\0\x07\0\1g", b"of a newer cluster")
+    builder.append(1, offset_key("g", TopicPartition("t", 0)), b"\0\x63")
+    builder.append(1, offset_key("g", TopicPartition("t", 1)), offset_value(good))
+    with caplog.at_level(logging.WARNING):
+        loaded = load_partition([memoryview(builder.build())])
+    assert {key.partition.partition: offset.value for key, offset in loaded.offsets.items()} == {1: good}
+    assert len(caplog.records) == 3
+
+
+text = st.text(st.characters(codec="utf-8"), max_size=20)
+int32 = st.integers(-(2**31), 2**31 - 1)
+int64 = st.integers(-(2**63), 2**63 - 1)
+
+
+@given(st.builds(OffsetAndMetadata, int64, int32, text, int64, st.just(-1)))
+@settings(max_examples=50)
+def test_offsets_survive(offset: OffsetAndMetadata) -> None:
+    assert read_offset_value(offset_value(offset)) == offset
+
+
+members = st.builds(
+    MemberMetadata, text, st.none() | text, text, text, int32, int32, st.just("type"), st.just([("p", b"meta")]), st.binary()
+)
+
+
+@given(st.lists(members, max_size=4, unique_by=(lambda m: m.member_id, lambda m: m.group_instance_id or m.member_id)))
+@settings(max_examples=50)
+def test_groups_survive(members: list[MemberMetadata]) -> None:
+    group = GroupMetadata.loaded("g", 5, "type", "p" if members else None, None, 17, members)
+    again = read_group_value("g", group_value(group, {m.member_id: m.assignment for m in members}))
+    assert (again.state, again.generation_id, again.protocol_type, again.protocol_name, again.leader_id) == (
+        group.state,
+        5,
+        "type",
+        group.protocol_name,
+        group.leader_id,
+    )
+    assert list(map(repr, again.members.values())) == list(map(repr, members))
+    assert [m.assignment for m in again.members.values()] == [m.assignment for m in members]
+
+
+def test_compressed_batches_are_read() -> None:
+    from kafkapy.record.compression import CompressionType
+
+    builder = MemoryRecordsBuilder(compression_type=CompressionType.GZIP)
+    builder.append(1, offset_key("g", TopicPartition("t", 1)), offset_value(OffsetAndMetadata(1, -1, "", 1)))
+    assert len(load_partition([memoryview(builder.build())]).offsets) == 1
