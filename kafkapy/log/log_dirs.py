@@ -15,6 +15,7 @@ from kafkapy.log.checkpoints import (
     OffsetCheckpointFile,
 )
 from kafkapy.log.log_files import delete_if_exists, fsync_dir
+from kafkapy.protocol.errors import Errors, KafkaError
 
 logger = logging.getLogger("kafkapy.log.LogManager")
 
@@ -96,7 +97,68 @@ class LogDir:
             raise OSError(f"{self.path} is not a readable log directory.")
 
 
-def check_distinct(directories: Sequence[str]) -> None:
-    """`LogDirError` if two names are the same directory."""
-    if len({os.path.realpath(directory) for directory in directories}) < len(directories):
-        raise LogDirError(f"Duplicate log directory found: {', '.join(directories)}")
+class LogDirs:
+    """All of log.dirs.
+
+    Invariant: the live ones are locked; a dir that was taken offline never comes back before the next start.
+    """
+
+    def __init__(self, directories: Sequence[str]) -> None:
+        """Makes, checks and locks them. `LogDirError` if none can be used, two are the same, or a broker uses one."""
+        self._paths = [os.path.abspath(directory) for directory in directories]
+        self._live: dict[str, LogDir] = {}
+        if len({os.path.realpath(path) for path in self._paths}) < len(self._paths):
+            raise LogDirError(f"Duplicate log directory found: {', '.join(directories)}")
+        try:
+            for path in self._paths:
+                self._open(LogDir(path))
+        except LogDirError:
+            self.release()
+            raise
+        if not self._live:
+            raise LogDirError(
+                f"None of the specified log dirs from {', '.join(self._paths)} can be created or validated"
+            )
+
+    def _open(self, log_dir: LogDir) -> None:
+        try:
+            log_dir.create_and_validate()
+            log_dir.lock.acquire()
+        except OSError as error:
+            logger.error("Failed to create or validate data directory %s: %s", log_dir.path, error)
+        else:
+            self._live[log_dir.path] = log_dir
+
+    def live(self) -> list[LogDir]:
+        return list(self._live.values())
+
+    def get(self, path: str) -> LogDir | None:
+        """The live dir of this absolute path."""
+        return self._live.get(path)
+
+    def __contains__(self, path: str) -> bool:
+        return path in self._live
+
+    @property
+    def live_paths(self) -> list[str]:
+        return list(self._live)
+
+    @property
+    def offline_paths(self) -> list[str]:
+        return [path for path in self._paths if path not in self._live]
+
+    def is_online(self, directory: str) -> bool:
+        """`KafkaError` LOG_DIR_NOT_FOUND if log.dirs does not have it."""
+        path = os.path.abspath(directory)
+        if path not in self._paths:
+            raise KafkaError(Errors.LOG_DIR_NOT_FOUND, f"Log dir {path} is not found in the config.")
+        return path in self._live
+
+    def take_offline(self, path: str) -> LogDir | None:
+        """The dir if it was live; its lock is the caller's to release."""
+        return self._live.pop(path, None)
+
+    def release(self) -> None:
+        """Unlock all live dirs."""
+        for log_dir in self.live():
+            log_dir.lock.release()

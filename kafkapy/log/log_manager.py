@@ -6,9 +6,8 @@ import logging
 import os
 import shutil
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Protocol
 
 from kafkapy.common.scheduler import Scheduler
 from kafkapy.common.time import Time
@@ -16,7 +15,7 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.checkpoints import MalformedFileError, OffsetCheckpointFile
 from kafkapy.log.log import Log
 from kafkapy.log.log_config import LogConfig
-from kafkapy.log.log_dirs import LogDir, LogDirError, check_distinct
+from kafkapy.log.log_dirs import LogDir, LogDirError, LogDirs
 from kafkapy.log.log_files import (
     DELETE_DIR_SUFFIX,
     FUTURE_DIR_SUFFIX,
@@ -25,71 +24,14 @@ from kafkapy.log.log_files import (
     log_dir_name,
     parse_topic_partition_name,
 )
-from kafkapy.log.log_loader import DAY_MS, load_log
+from kafkapy.log.log_loader import load_log
+from kafkapy.log.log_maintenance import LogMaintenance
+from kafkapy.log.log_manager_config import BrokerLogConfig, Cleaner, LogManagerConfig
 from kafkapy.protocol.errors import Errors, KafkaError
 
 logger = logging.getLogger("kafkapy.log.LogManager")
 
 _OTHER_DIRECTORIES = ("remote-log-index-cache", "__cluster_metadata-0")
-
-
-class Cleaner(Protocol):
-    """What the manager needs of the log cleaner (Kafka's `LogCleaner`)."""
-
-    def startup(self) -> None: ...
-
-    def shutdown(self) -> None: ...
-
-    def abort_cleaning(self, partition: TopicPartition) -> None:
-        """Stop cleaning a partition if that is going on; returns when it has stopped."""
-        ...
-
-    def abort_and_pause_cleaning(self, partition: TopicPartition) -> None: ...
-
-    def resume_cleaning(self, partitions: Iterable[TopicPartition]) -> None: ...
-
-    def pause_cleaning_for_non_compacted_partitions(self) -> list[tuple[TopicPartition, Log]]:
-        """Keep the cleaner off the logs that are not compacted and not being cleaned; those logs."""
-        ...
-
-    def update_checkpoints(self, directory: str, partition_to_remove: TopicPartition | None = None) -> None: ...
-
-    def maybe_truncate_checkpoint(self, directory: str, partition: TopicPartition, offset: int) -> None: ...
-
-    def handle_log_dir_failure(self, directory: str) -> None: ...
-
-
-class LogManagerConfig(Protocol):
-    """The broker configs that the manager follows."""
-
-    @property
-    def log_dirs(self) -> Sequence[str]: ...
-
-    def log_config_defaults(self) -> LogConfig: ...
-
-    @property
-    def num_recovery_threads_per_data_dir(self) -> int: ...
-
-    @property
-    def log_flush_scheduler_interval_ms(self) -> int: ...
-
-    @property
-    def log_flush_offset_checkpoint_interval_ms(self) -> int: ...
-
-    @property
-    def log_flush_start_offset_checkpoint_interval_ms(self) -> int: ...
-
-    @property
-    def log_retention_check_interval_ms(self) -> int: ...
-
-    @property
-    def producer_id_expiration_ms(self) -> int: ...
-
-    @property
-    def producer_id_expiration_check_interval_ms(self) -> int: ...
-
-    @property
-    def log_initial_task_delay_ms(self) -> int: ...
 
 
 class LogManager:
@@ -107,46 +49,30 @@ class LogManager:
         topic_configs: Mapping[str, LogConfig],
         scheduler: Scheduler,
         time: Time,
-        *,
-        recovery_threads_per_data_dir: int = 1,
-        flush_check_ms: int = (1 << 63) - 1,
-        flush_recovery_offset_checkpoint_ms: int = 60_000,
-        flush_start_offset_checkpoint_ms: int = 60_000,
-        retention_check_ms: int = 300_000,
-        producer_id_expiration_ms: int = DAY_MS,
-        producer_id_expiration_check_interval_ms: int = 600_000,
-        initial_task_delay_ms: int = 30_000,
+        config: LogManagerConfig = LogManagerConfig(),  # noqa: B008 (a tuple of numbers)
         make_cleaner: Callable[[LogManager], Cleaner] | None = None,
     ) -> None:
         """Makes and locks the dirs; `startup` loads them. `topic_configs`: for topics that have configs of their own.
 
         `LogDirError` if no dir can be used, or one is in use by another broker.
         """
-        self._log_dirs = [os.path.abspath(directory) for directory in log_dirs]
         self._default_config = default_config
         self._topic_configs = dict(topic_configs)
         self._scheduler = scheduler
         self._time = time
-        self._recovery_threads = recovery_threads_per_data_dir
-        self._flush_check_ms = flush_check_ms
-        self._recovery_offset_checkpoint_ms = flush_recovery_offset_checkpoint_ms
-        self._start_offset_checkpoint_ms = flush_start_offset_checkpoint_ms
-        self._retention_check_ms = retention_check_ms
-        self._producer_id_expiration_ms = producer_id_expiration_ms
-        self._producer_id_expiration_check_ms = producer_id_expiration_check_interval_ms
-        self._initial_task_delay_ms = initial_task_delay_ms
+        self._config = config
         self._logs: dict[TopicPartition, Log] = {}
         self._lock = threading.RLock()
-        self._dirs: dict[str, LogDir] = {}
+        self._dirs = LogDirs(log_dirs)
         self.on_dir_failure: Callable[[str, list[TopicPartition]], object] = lambda directory, partitions: None
         """Told, on whatever thread met the error, which dir is offline and which partitions are gone with it."""
-        self._open_dirs()
         self.cleaner: Cleaner | None = make_cleaner(self) if make_cleaner is not None else None
+        self.maintenance = LogMaintenance(self._dirs, self._logs, self.cleaner, time, self.handle_log_dir_failure)
 
     @classmethod
     def from_config(
         cls,
-        config: LogManagerConfig,
+        config: BrokerLogConfig,
         topic_configs: Mapping[str, Mapping[str, str]],
         scheduler: Scheduler,
         time: Time,
@@ -160,67 +86,35 @@ class LogManager:
             {topic: LogConfig.from_overrides(defaults, overrides) for topic, overrides in topic_configs.items()},
             scheduler,
             time,
-            recovery_threads_per_data_dir=config.num_recovery_threads_per_data_dir,
-            flush_check_ms=config.log_flush_scheduler_interval_ms,
-            flush_recovery_offset_checkpoint_ms=config.log_flush_offset_checkpoint_interval_ms,
-            flush_start_offset_checkpoint_ms=config.log_flush_start_offset_checkpoint_interval_ms,
-            retention_check_ms=config.log_retention_check_interval_ms,
-            producer_id_expiration_ms=config.producer_id_expiration_ms,
-            producer_id_expiration_check_interval_ms=config.producer_id_expiration_check_interval_ms,
-            initial_task_delay_ms=config.log_initial_task_delay_ms,
-            make_cleaner=make_cleaner,
+            LogManagerConfig.of(config),
+            make_cleaner,
         )
 
     # -- dirs
 
-    def _open_dirs(self) -> None:
-        check_distinct(self._log_dirs)
-        try:
-            for path in self._log_dirs:
-                log_dir = LogDir(path)
-                try:
-                    log_dir.create_and_validate()
-                    log_dir.lock.acquire()
-                except OSError as error:
-                    logger.error("Failed to create or validate data directory %s: %s", path, error)
-                else:
-                    self._dirs[path] = log_dir
-            if not self._dirs:
-                raise LogDirError(f"None of the specified log dirs from {', '.join(self._log_dirs)} can be created or validated")
-        except LogDirError:
-            self._release_dirs()
-            raise
-
-    def _release_dirs(self) -> None:
-        for log_dir in self._dirs.values():
-            log_dir.lock.release()
-
     @property
     def live_log_dirs(self) -> list[str]:
         """Absolute paths of the dirs that work."""
-        return list(self._dirs)
+        return self._dirs.live_paths
 
     @property
     def offline_log_dirs(self) -> list[str]:
-        return [path for path in self._log_dirs if path not in self._dirs]
+        return self._dirs.offline_paths
 
     def is_log_dir_online(self, directory: str) -> bool:
         """`KafkaError` LOG_DIR_NOT_FOUND if log.dirs does not have it."""
-        path = os.path.abspath(directory)
-        if path not in self._log_dirs:
-            raise KafkaError(Errors.LOG_DIR_NOT_FOUND, f"Log dir {path} is not found in the config.")
-        return path in self._dirs
+        return self._dirs.is_online(directory)
 
     def handle_log_dir_failure(self, directory: str, message: str, error: OSError) -> None:
         """Take a dir offline: its logs are dropped with what is in memory of them."""
         with self._lock:
-            log_dir = self._dirs.pop(directory, None)
+            log_dir = self._dirs.take_offline(directory)
             if log_dir is None:
                 return
             logger.error("%s: %s", message, error)
             logger.warning("Stopping serving logs in dir %s", directory)
-            if not self._dirs:
-                logger.critical("All log dirs in %s have failed", ", ".join(self._log_dirs))
+            if not self.live_log_dirs:
+                logger.critical("All log dirs in %s have failed", ", ".join(self.offline_log_dirs))
             offline = {partition: log for partition, log in self._logs.items() if log.parent_dir == directory}
             for partition in offline:
                 del self._logs[partition]
@@ -238,21 +132,12 @@ class LogManager:
         """Load all logs (blocks; long after a crash), then start the periodic tasks. `LogDirError`, `KafkaError`."""
         started = self._time.monotonic_ms()
         try:
-            loaded = sum([self._load_dir(log_dir) for log_dir in list(self._dirs.values())])
+            loaded = sum([self._load_dir(log_dir) for log_dir in self._dirs.live()])
         except BaseException:
-            self._release_dirs()
+            self._dirs.release()
             raise
         logger.info("Loaded %d logs in %dms", loaded, self._time.monotonic_ms() - started)
-        delay = self._initial_task_delay_ms
-        for name, task, period in (
-            ("kafka-log-retention", self.cleanup_logs, self._retention_check_ms),
-            ("kafka-log-flusher", self.flush_dirty_logs, self._flush_check_ms),
-            ("kafka-recovery-point-checkpoint", self.checkpoint_recovery_points, self._recovery_offset_checkpoint_ms),
-            ("kafka-log-start-offset-checkpoint", self.checkpoint_log_start_offsets, self._start_offset_checkpoint_ms),
-            ("PeriodicProducerExpirationCheck", self.remove_expired_producers, self._producer_id_expiration_check_ms),
-        ):
-            if period < (1 << 53):  # the default of log.flush.scheduler.interval.ms stands for never
-                self._scheduler.schedule_in_thread(name, task, min(delay, period), period)
+        self.maintenance.start(self._scheduler, self._config)
         if self.cleaner is not None:
             self.cleaner.startup()
 
@@ -313,9 +198,11 @@ class LogManager:
             log_start_offset=log_start,
             recovery_point=recovery_point,
             had_clean_shutdown=clean,
-            producer_id_expiration_ms=self._producer_id_expiration_ms,
+            producer_id_expiration_ms=self._config.producer_id_expiration_ms,
         )
         with self._lock:
+            if log.parent_dir not in self._dirs:  # gone offline meanwhile
+                return
             previous = self._logs.setdefault(partition, log)
         if previous is not log:
             raise LogDirError(
@@ -329,11 +216,11 @@ class LogManager:
         logger.debug("Completed load of %s with %d segments in %dms", log, len(log.segments), took)
 
     def _for_all(self, work: Callable[[str], None], items: list[str], name: str) -> None:
-        if self._recovery_threads <= 1 or len(items) <= 1:
+        if self._config.recovery_threads_per_data_dir <= 1 or len(items) <= 1:
             for item in items:
                 work(item)
             return
-        with ThreadPoolExecutor(self._recovery_threads, name) as pool:
+        with ThreadPoolExecutor(self._config.recovery_threads_per_data_dir, name) as pool:
             futures: list[Future[None]] = [pool.submit(work, item) for item in items]
             for future in futures:
                 future.result()
@@ -346,10 +233,10 @@ class LogManager:
         if self.cleaner is not None:
             self.cleaner.shutdown()
         try:
-            for log_dir in list(self._dirs.values()):
+            for log_dir in self._dirs.live():
                 self._close_dir(log_dir)
         finally:
-            self._release_dirs()
+            self._dirs.release()
         logger.info("Shutdown complete.")
 
     def _close_dir(self, log_dir: LogDir) -> None:
@@ -367,8 +254,7 @@ class LogManager:
         self._for_all(close, list(logs), "log-closing")
         if failed or log_dir.path not in self._dirs:
             return
-        self._checkpoint_recovery_points_in(log_dir)
-        self._checkpoint_log_start_offsets_in(log_dir)
+        self.maintenance.checkpoint(log_dir)
         if log_dir.had_clean_shutdown or log_dir.load_completed:
             try:
                 log_dir.clean_shutdown_file.write()
@@ -414,7 +300,7 @@ class LogManager:
             return log
 
     def _create(self, partition: TopicPartition, topic_id: bytes | None) -> Log:
-        counts = dict.fromkeys(self._dirs, 0)
+        counts = dict.fromkeys(self.live_log_dirs, 0)
         for log in self._logs.values():
             if log.parent_dir in counts:
                 counts[log.parent_dir] += 1
@@ -428,7 +314,7 @@ class LogManager:
                     self._time,
                     self.handle_log_dir_failure,
                     topic_id=topic_id,
-                    producer_id_expiration_ms=self._producer_id_expiration_ms,
+                    producer_id_expiration_ms=self._config.producer_id_expiration_ms,
                 )
             except OSError as error:
                 self.handle_log_dir_failure(directory, f"Error while creating log for {partition} in dir {directory}", error)
@@ -458,6 +344,8 @@ class LogManager:
         log.rename_dir(log_delete_dir_name(partition))
         logger.info("Log for partition %s is renamed to %s and is scheduled for deletion", partition, log.directory)
         self._delete_later(log.delete, log.directory)
+        # A log of the same name must not be opened with this one's recovery point after a crash.
+        self._scheduler.schedule_in_thread("checkpoint-after-delete", self.maintenance.checkpoint_all)
         return log
 
     def _delete_later(self, delete: Callable[[], object], directory: str) -> None:
@@ -517,7 +405,7 @@ class LogManager:
                 truncated = log.truncate_to(offset)
             if truncated:
                 changed.add(log.parent_dir)
-        self._checkpoint_recovery_points_of(changed)
+        self.maintenance.checkpoint_recovery_points(changed)
 
     def truncate_fully_and_start_at(
         self, partition: TopicPartition, offset: int, log_start_offset: int | None = None
@@ -536,72 +424,7 @@ class LogManager:
         finally:
             if cleaner is not None:
                 cleaner.resume_cleaning([partition])
-        self._checkpoint_recovery_points_of({log.parent_dir})
-
-    # -- periodic tasks, in background threads
-
-    def checkpoint_recovery_points(self) -> None:
-        self._checkpoint_recovery_points_of(self.live_log_dirs)
-
-    def checkpoint_log_start_offsets(self) -> None:
-        for log_dir in list(self._dirs.values()):
-            self._checkpoint_log_start_offsets_in(log_dir)
-
-    def _checkpoint_recovery_points_of(self, directories: Iterable[str]) -> None:
-        for directory in directories:
-            log_dir = self._dirs.get(directory)
-            if log_dir is not None:
-                self._checkpoint_recovery_points_in(log_dir)
-
-    def _checkpoint_recovery_points_in(self, log_dir: LogDir) -> None:
-        offsets = {log.topic_partition: log.recovery_point for log in self._logs_in(log_dir.path)}
-        self._write_checkpoint(log_dir, log_dir.recovery_points, offsets)
-
-    def _checkpoint_log_start_offsets_in(self, log_dir: LogDir) -> None:
-        """Only where it does not follow from the first segment."""
-        offsets = {
-            log.topic_partition: log.log_start_offset
-            for log in self._logs_in(log_dir.path)
-            if log.log_start_offset > log.segments.first.base_offset
-        }
-        self._write_checkpoint(log_dir, log_dir.log_start_offsets, offsets)
-
-    def _write_checkpoint(self, log_dir: LogDir, file: OffsetCheckpointFile, offsets: dict[TopicPartition, int]) -> None:
-        try:
-            file.write(offsets)
-        except OSError as error:
-            self.handle_log_dir_failure(log_dir.path, f"Disk error while writing {file.path}", error)
-
-    def cleanup_logs(self) -> None:
-        """Retention: delete old segments of the logs that are not compacted (the cleaner sees to the others)."""
-        if self.cleaner is not None:
-            deletable = self.cleaner.pause_cleaning_for_non_compacted_partitions()
-        else:
-            deletable = [(log.topic_partition, log) for log in self.all_logs() if not log.config.compact]
-        try:
-            for _, log in deletable:
-                self._quietly("deleting old segments", log, log.delete_old_segments)
-        finally:
-            if self.cleaner is not None:
-                self.cleaner.resume_cleaning([partition for partition, _ in deletable])
-
-    def flush_dirty_logs(self) -> None:
-        """flush.ms: fsync the logs whose last flush is so long ago."""
-        now = self._time.milliseconds()
-        for log in self.all_logs():
-            if now - log.last_flush_ms >= log.config.flush_ms:
-                self._quietly("flushing", log, log.flush)
-
-    def remove_expired_producers(self) -> None:
-        now = self._time.milliseconds()
-        for log in self.all_logs():
-            log.remove_expired_producers(now)
-
-    def _quietly(self, doing: str, log: Log, work: Callable[[], object]) -> None:
-        try:
-            work()
-        except Exception:
-            logger.exception("Error while %s of %s", doing, log.topic_partition)
+        self.maintenance.checkpoint_recovery_points([log.parent_dir])
 
 
 def _subdirectories(directory: str) -> list[str]:

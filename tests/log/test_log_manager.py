@@ -19,6 +19,7 @@ from kafkapy.log.log import Log
 from kafkapy.log.log_config import LogConfig
 from kafkapy.log.log_dirs import LogDirError
 from kafkapy.log.log_manager import LogManager
+from kafkapy.log.log_manager_config import LogManagerConfig
 from kafkapy.protocol.errors import Errors, KafkaError
 
 SIZE = len(batch())
@@ -35,12 +36,19 @@ class Broker:
         self.time = MockTime(NOW)
         self.scheduler = MockScheduler(self.time)
         self.failures: list[tuple[str, list[TopicPartition]]] = []
-        self.arguments: dict[str, Any] = {}
+        self.settings: dict[str, Any] = {}
+        self.make_cleaner: Any = None
 
     def start(self) -> LogManager:
         self.scheduler = MockScheduler(self.time)
         self.manager = LogManager(
-            self.dirs, self.config, self.topic_configs, self.scheduler, self.time, **self.arguments
+            self.dirs,
+            self.config,
+            self.topic_configs,
+            self.scheduler,
+            self.time,
+            LogManagerConfig(**self.settings),
+            self.make_cleaner,
         )
         self.manager.on_dir_failure = lambda directory, partitions: self.failures.append((directory, partitions))
         self.manager.startup()
@@ -48,7 +56,7 @@ class Broker:
 
     def kill(self) -> None:
         """The process dies: nothing is written any more, the locks go."""
-        self.manager._release_dirs()
+        self.manager._dirs.release()
 
     def read(self, name: str, number: int = 0) -> str:
         return (Path(self.dirs[number]) / name).read_text()
@@ -99,7 +107,7 @@ def test_a_clean_stop_and_start(broker: Broker) -> None:
 
 @pytest.mark.parametrize("threads", [1, 4])
 def test_a_start_after_a_kill_recovers(broker: Broker, threads: int) -> None:
-    broker.arguments = {"recovery_threads_per_data_dir": threads}
+    broker.settings = {"recovery_threads_per_data_dir": threads}
     manager = broker.start()
     for partition in (T0, T1, T2):
         _fill(manager.get_or_create_log(partition), 1 + partition.partition)
@@ -114,7 +122,7 @@ def test_a_start_after_a_kill_recovers(broker: Broker, threads: int) -> None:
 
 def test_two_brokers_cannot_share_a_dir(broker: Broker) -> None:
     broker.start()
-    with pytest.raises(LogDirError, match="Failed to acquire lock on file .lock in .*dir0. A Kafka instance in another"):
+    with pytest.raises(LogDirError, match=r"Failed to acquire lock on file .lock in .*dir0. A Kafka instance in another"):
         LogManager(broker.dirs, broker.config, {}, broker.scheduler, broker.time)
     other_process = (
         "import sys; from kafkapy.log.log_dirs import *\n"
@@ -131,7 +139,7 @@ def test_dirs_that_cannot_be_used(tmp_path: Path) -> None:
     (tmp_path / "dir0").write_text("a file")
     (tmp_path / "dir1").write_text("a file")
     broker = Broker(tmp_path, 2)
-    with pytest.raises(LogDirError, match="None of the specified log dirs from .*dir0, .*dir1 can be created"):
+    with pytest.raises(LogDirError, match=r"None of the specified log dirs from .*dir0, .*dir1 can be created"):
         broker.start()
     os.unlink(tmp_path / "dir1")
     manager = broker.start()
@@ -175,6 +183,8 @@ def test_a_deleted_log_is_renamed_at_once_and_removed_later(broker: Broker) -> N
     assert renamed.startswith("topic-with-dash-0.") and len(renamed) == len("topic-with-dash-0.") + 32 + len("-delete")
     again = manager.get_or_create_log(T0)
     assert again.log_end_offset == 0, "the name is free at once"
+    broker.scheduler.advance(0)
+    assert broker.read("recovery-point-offset-checkpoint") == "0\n1\ntopic-with-dash 0 0\n"
     broker.scheduler.advance(59_999)
     assert renamed in broker.names()
     broker.scheduler.advance(1)
@@ -248,7 +258,7 @@ def test_retention_runs_periodically_on_what_is_not_compacted(broker: Broker) ->
 
 def test_flush_ms(broker: Broker) -> None:
     broker.config = log_config(flush_ms=5000)
-    broker.arguments = {"flush_check_ms": 1000, "initial_task_delay_ms": 0}
+    broker.settings = {"flush_check_ms": 1000, "initial_task_delay_ms": 0}
     log = broker.start().get_or_create_log(T0)
     _fill(log)
     broker.scheduler.advance(4999)
@@ -258,7 +268,7 @@ def test_flush_ms(broker: Broker) -> None:
 
 
 def test_idle_producers_are_forgotten(broker: Broker) -> None:
-    broker.arguments = {"producer_id_expiration_ms": 1000, "producer_id_expiration_check_interval_ms": 500}
+    broker.settings = {"producer_id_expiration_ms": 1000, "producer_id_expiration_check_interval_ms": 500}
     log = broker.start().get_or_create_log(T0)
     log.append_as_leader(batch(producer=(1, 0, 0)), 0)
     broker.scheduler.advance(999)
@@ -324,7 +334,7 @@ def test_a_checkpoint_that_cannot_be_written_takes_its_dir_offline(two_dirs: Bro
     manager = two_dirs.start()
     log = manager.get_or_create_log(T0)
     os.makedirs(f"{log.parent_dir}/recovery-point-offset-checkpoint.tmp")
-    manager.checkpoint_recovery_points()
+    manager.maintenance.checkpoint_recovery_points()
     assert two_dirs.failures == [(log.parent_dir, [T0])]
 
 
@@ -368,7 +378,7 @@ class RecordingCleaner:
 
 
 def test_the_cleaner_is_kept_off_logs_that_change(broker: Broker) -> None:
-    broker.arguments = {"make_cleaner": RecordingCleaner}
+    broker.make_cleaner = RecordingCleaner
     manager = broker.start()
     cleaner = manager.cleaner
     assert isinstance(cleaner, RecordingCleaner)
@@ -380,7 +390,7 @@ def test_the_cleaner_is_kept_off_logs_that_change(broker: Broker) -> None:
     manager.truncate_to({T0: 5})
     assert cleaner.calls == ["startup"], "only the active segment is cut"
     manager.truncate_to({T0: 0})
-    manager.cleanup_logs()
+    manager.maintenance.cleanup_logs()
     manager.update_topic_config(T0.topic, {})
     manager.async_delete(T0)
     manager.shutdown()

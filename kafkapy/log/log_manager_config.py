@@ -1,0 +1,99 @@
+"""What the log manager is told by the broker's config, and what it needs of the log cleaner."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, Protocol
+
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.log.log import Log
+from kafkapy.log.log_config import LogConfig
+from kafkapy.log.log_loader import DAY_MS
+
+NEVER = (1 << 63) - 1
+
+
+class BrokerLogConfig(Protocol):
+    """The broker configs that the manager follows."""
+
+    @property
+    def log_dirs(self) -> Sequence[str]: ...
+
+    def log_config_defaults(self) -> LogConfig: ...
+
+    @property
+    def num_recovery_threads_per_data_dir(self) -> int: ...
+
+    @property
+    def log_flush_scheduler_interval_ms(self) -> int: ...
+
+    @property
+    def log_flush_offset_checkpoint_interval_ms(self) -> int: ...
+
+    @property
+    def log_flush_start_offset_checkpoint_interval_ms(self) -> int: ...
+
+    @property
+    def log_retention_check_interval_ms(self) -> int: ...
+
+    @property
+    def producer_id_expiration_ms(self) -> int: ...
+
+    @property
+    def producer_id_expiration_check_interval_ms(self) -> int: ...
+
+    @property
+    def log_initial_task_delay_ms(self) -> int: ...
+
+
+class LogManagerConfig(NamedTuple):
+    """Threads, and periods of the background tasks in ms (NEVER: not at all)."""
+
+    recovery_threads_per_data_dir: int = 1
+    flush_check_ms: int = NEVER
+    flush_recovery_offset_checkpoint_ms: int = 60_000
+    flush_start_offset_checkpoint_ms: int = 60_000
+    retention_check_ms: int = 300_000
+    producer_id_expiration_ms: int = DAY_MS
+    producer_id_expiration_check_interval_ms: int = 600_000
+    initial_task_delay_ms: int = 30_000
+
+    @classmethod
+    def of(cls, config: BrokerLogConfig) -> LogManagerConfig:
+        """The values of a broker's config."""
+        return cls(
+            config.num_recovery_threads_per_data_dir,
+            config.log_flush_scheduler_interval_ms,
+            config.log_flush_offset_checkpoint_interval_ms,
+            config.log_flush_start_offset_checkpoint_interval_ms,
+            config.log_retention_check_interval_ms,
+            config.producer_id_expiration_ms,
+            config.producer_id_expiration_check_interval_ms,
+            config.log_initial_task_delay_ms,
+        )
+
+
+class Cleaner(Protocol):
+    """What the manager needs of the log cleaner (Kafka's `LogCleaner`)."""
+
+    def startup(self) -> None: ...
+
+    def shutdown(self) -> None: ...
+
+    def abort_cleaning(self, partition: TopicPartition) -> None:
+        """Stop cleaning a partition if that is going on; returns when it has stopped."""
+        ...
+
+    def abort_and_pause_cleaning(self, partition: TopicPartition) -> None: ...
+
+    def resume_cleaning(self, partitions: Iterable[TopicPartition]) -> None: ...
+
+    def pause_cleaning_for_non_compacted_partitions(self) -> list[tuple[TopicPartition, Log]]:
+        """Keep the cleaner off the logs that are not compacted and not being cleaned; those logs."""
+        ...
+
+    def update_checkpoints(self, directory: str, partition_to_remove: TopicPartition | None = None) -> None: ...
+
+    def maybe_truncate_checkpoint(self, directory: str, partition: TopicPartition, offset: int) -> None: ...
+
+    def handle_log_dir_failure(self, directory: str) -> None: ...
