@@ -20,6 +20,7 @@ from kafkapy.controller.controller_config import ControllerConfig
 from kafkapy.controller.kafka_controller import KafkaController
 from kafkapy.coordinator.group.config import GroupConfig, OffsetConfig
 from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
+from kafkapy.log.log_cleaner import CleanerConfig, LogCleaner
 from kafkapy.log.log_manager import LogManager
 from kafkapy.network.socket_server import ConnectionLimits, SocketServer
 from kafkapy.protocol.errors import Errors, KafkaError
@@ -41,7 +42,12 @@ from kafkapy.server.leadership import Leadership
 from kafkapy.server.metadata_cache import MetadataCache
 from kafkapy.server.producer_ids import Block, ProducerIdManager
 from kafkapy.server.reactor_scheduler import ReactorScheduler
-from kafkapy.server.reconfigurables import DynamicConnectionLimits, DynamicLogConfig, DynamicThreadPool
+from kafkapy.server.reconfigurables import (
+    DynamicCleanerConfig,
+    DynamicConnectionLimits,
+    DynamicLogConfig,
+    DynamicThreadPool,
+)
 from kafkapy.server.replica_manager import ReplicaManager
 from kafkapy.server.services import BrokerServices
 from kafkapy.server.timer import Timer
@@ -190,6 +196,7 @@ class KafkaServer:
             DynamicLogConfig(services.log_manager, controller),
             DynamicConnectionLimits(sockets),
             DynamicThreadPool(self._reactor),
+            DynamicCleanerConfig(services.log_manager, self._reactor),
         ):
             dynamic_config.add_reconfigurable(part)
         handlers = config_handlers(
@@ -229,9 +236,16 @@ class KafkaServer:
     def _load_logs(self, zk_client: KafkaZkClient) -> LogManager:
         config = self.config
         topic_configs = zk_client.get_entities_configs("topics", zk_client.get_all_entities_with_config("topics"))
-        log_manager = LogManager.from_config(config, topic_configs, self._scheduler, self._time)
+        make_cleaner = self._log_cleaner if config.log_cleaner_enable else None
+        log_manager = LogManager.from_config(config, topic_configs, self._scheduler, self._time, make_cleaner)
         log_manager.startup()
         return log_manager
+
+    def _log_cleaner(self, manager: LogManager) -> LogCleaner:
+        cleaner_config = CleanerConfig.of(self.config)
+        return LogCleaner(
+            cleaner_config, manager.live_log_dirs, manager.logs, self._time, manager.handle_log_dir_failure
+        )
 
     def _group_coordinator(self, replica_manager: ReplicaManager, metadata_cache: MetadataCache) -> GroupCoordinator:
         config = self.config

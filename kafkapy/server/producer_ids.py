@@ -6,6 +6,8 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
+from twisted.internet.defer import Deferred
+
 from kafkapy.protocol.errors import Errors, KafkaError
 
 log = logging.getLogger("kafkapy.coordinator.transaction.ProducerIdManager")
@@ -39,6 +41,7 @@ class ProducerIdManager:
         self._next_block: Block | None = None
         self._requesting = False
         self._not_before_ms = 0
+        self._waiting: list[Deferred[None]] = []
 
     def generate(self) -> int:
         """The next id. `KafkaError` COORDINATOR_LOAD_IN_PROGRESS (retriable) while the first or next block is on its way."""
@@ -64,6 +67,17 @@ class ProducerIdManager:
         self._requesting = True
         self._ensure(self._fetch_block())
 
+    async def generate_when_ready(self) -> int:
+        """The next id, waiting for a block that is on its way, so that a first producer is not sent back (as `generate` otherwise)."""
+        try:
+            return self.generate()
+        except KafkaError:
+            if self._requesting:
+                waiter: Deferred[None] = Deferred()
+                self._waiting.append(waiter)
+                await waiter
+            return self.generate()
+
     async def _fetch_block(self) -> None:
         try:
             self._next_block = await self._request_block()
@@ -72,3 +86,6 @@ class ProducerIdManager:
             self._not_before_ms = self._now_ms() + _RETRY_BACKOFF_MS
         finally:
             self._requesting = False
+            waiting, self._waiting = self._waiting, []
+            for waiter in waiting:
+                waiter.callback(None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kafkapy.controller.kafka_controller import KafkaController
+from kafkapy.log.log_cleaner import CleanerConfig, LogCleaner
 from kafkapy.log.log_config import LogConfig
 from kafkapy.log.log_manager import LogManager
 from kafkapy.network.socket_server import SocketServer
@@ -68,3 +69,33 @@ class DynamicThreadPool:
 
     def reconfigure(self, old_config: KafkaConfig, new_config: KafkaConfig) -> None:
         self._reactor.suggestThreadPoolSize(new_config.background_threads)
+
+
+class DynamicCleanerConfig:
+    """The log cleaner's threads, memory and pace."""
+
+    reconfigurable_configs = frozenset(
+        (
+            "log.cleaner.threads",
+            "log.cleaner.dedupe.buffer.size",
+            "log.cleaner.io.buffer.load.factor",
+            "log.cleaner.io.buffer.size",
+            "log.cleaner.io.max.bytes.per.second",
+            "log.cleaner.backoff.ms",
+        )
+    )
+
+    def __init__(self, log_manager: LogManager, reactor: Any) -> None:
+        self._log_manager = log_manager
+        self._reactor = reactor
+
+    def validate_reconfiguration(self, new_config: KafkaConfig) -> None:
+        cleaner = self._log_manager.cleaner
+        if isinstance(cleaner, LogCleaner):
+            cleaner.validate_reconfiguration(CleanerConfig.of(new_config))
+
+    def reconfigure(self, old_config: KafkaConfig, new_config: KafkaConfig) -> None:
+        cleaner = self._log_manager.cleaner
+        if isinstance(cleaner, LogCleaner):
+            # It waits for its threads to notice, so not on the reactor.
+            self._reactor.callInThread(cleaner.reconfigure, CleanerConfig.of(new_config))

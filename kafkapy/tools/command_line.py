@@ -211,8 +211,10 @@ def guard(body: Callable[[], int | None]) -> int:
         status = body() or 0
         sys.stdout.flush()
         return status
-    except (CommandLineError, ToolError, KafkaError) as error:
+    except (CommandLineError, ToolError) as error:
         return fail(str(error))
+    except KafkaError as error:
+        return fail(error.message)
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:

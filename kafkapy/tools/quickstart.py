@@ -10,6 +10,7 @@ import argparse
 import hashlib
 import multiprocessing
 import os
+import queue
 import signal
 import socket
 import subprocess
@@ -17,7 +18,7 @@ import sys
 import sysconfig
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from multiprocessing.queues import Queue
 from pathlib import Path
 from typing import Any
@@ -307,7 +308,7 @@ def _consume(bootstrap: str, count: int) -> list[Digests]:
         member.start()
     try:
         with _progress(count, "received") as bar:
-            _until(lambda: bar.n >= count, lambda: bar.update(progress.get(timeout=5)), members)
+            _wait_for(count, progress, bar, members)
         done.set()
         return [results.get(timeout=30) for _ in members]
     finally:
@@ -318,16 +319,21 @@ def _consume(bootstrap: str, count: int) -> list[Digests]:
                 member.kill()
 
 
-def _until(complete: Callable[[], bool], step: Callable[[], object], members: list[Any]) -> None:
+def _wait_for(count: int, progress: Queue[int], bar: Any, members: list[Any]) -> None:
+    """Until the members have read `count` lines together."""
+    received = 0
     end = time.monotonic() + 120
-    while not complete():
+    while received < count:
         try:
-            step()
-        except Exception as error:
+            read = progress.get(timeout=1)
+        except queue.Empty:
             if any(member.exitcode for member in members):
-                raise QuickstartError("a member of the consumer group has failed; its message is above") from error
+                raise QuickstartError("a member of the consumer group has failed; its message is above") from None
             if time.monotonic() > end:
-                raise QuickstartError("the consumer group did not read everything within 2 minutes") from error
+                raise QuickstartError(f"the consumer group read {received} of {count} lines within 2 minutes") from None
+            continue
+        received += read
+        bar.update(read)
 
 
 def _member(bootstrap: str, progress: Queue[int], results: Queue[Digests], done: Any) -> None:

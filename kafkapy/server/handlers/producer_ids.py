@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _NO_ID = -1
 
 
-def handle_init_producer_id(broker: BrokerServices, request: Request) -> InitProducerIdResponse:
+async def handle_init_producer_id(broker: BrokerServices, request: Request) -> InitProducerIdResponse:
     """A producer without transactional id always gets a new id with epoch 0."""
     body: InitProducerIdRequest = request.body
     if body.transactional_id is not None:
@@ -25,7 +25,7 @@ def handle_init_producer_id(broker: BrokerServices, request: Request) -> InitPro
     if (body.producer_id == _NO_ID) != (body.producer_epoch == _NO_ID):
         return _refused(Errors.INVALID_REQUEST)
     try:
-        return InitProducerIdResponse(producer_id=broker.producer_ids.generate(), producer_epoch=0)
+        return InitProducerIdResponse(producer_id=await broker.producer_ids.generate_when_ready(), producer_epoch=0)
     except KafkaError as error:
         return _refused(error.error)
 
