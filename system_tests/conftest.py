@@ -1,0 +1,162 @@
+"""Options, fixtures and the summary of the system tests."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from system_tests.services import ApacheKafkaService, KafkaService, Service, ZooKeeperService
+
+Note = Callable[[str, object], None]
+Progress = Callable[[str], None]
+NewBroker = Callable[..., KafkaService]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("system tests")
+    group.addoption("--kills", type=int, help="how often the broker is killed under load (default: 20; short: 3)")
+    group.addoption("--outage", type=float, help="seconds that ZooKeeper is away (default: 30; short: 8)")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "system: starts real ZooKeepers and brokers, and harms them")
+    config.addinivalue_line("markers", "long: takes long, or needs what not every machine has")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.system)
+
+
+@pytest.fixture(scope="session")
+def short(pytestconfig: pytest.Config) -> bool:
+    """Is this the short selection?"""
+    return "not long" in pytestconfig.getoption("markexpr")
+
+
+@pytest.fixture(scope="session")
+def kills(pytestconfig: pytest.Config, short: bool) -> int:
+    given: int | None = pytestconfig.getoption("--kills")
+    return (3 if short else 20) if given is None else given
+
+
+@pytest.fixture(scope="session")
+def outage(pytestconfig: pytest.Config, short: bool) -> float:
+    given: float | None = pytestconfig.getoption("--outage")
+    return (8 if short else 30) if given is None else given
+
+
+@pytest.fixture(scope="session")
+def _zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperService]:
+    service = ZooKeeperService(tmp_path_factory.mktemp("zookeeper"))
+    service.start()
+    yield service
+    service.close()
+
+
+@pytest.fixture
+def zookeeper(_zookeeper: ZooKeeperService) -> ZooKeeperService:
+    """One ZooKeeper for all tests; runs at the beginning of each, whatever the test before has done to it."""
+    if not _zookeeper.is_running:
+        _zookeeper.close()
+        _zookeeper.start()
+    return _zookeeper
+
+
+@pytest.fixture
+def services() -> Iterator[list[Service]]:
+    """Whatever a test adds here is ended after it."""
+    added: list[Service] = []
+    yield added
+    for service in reversed(added):
+        service.close()
+
+
+@pytest.fixture
+def new_broker(tmp_path: Path, zookeeper: ZooKeeperService, services: list[Service]) -> NewBroker:
+    """Makes brokers, not started, each in a chroot and a directory of its own."""
+
+    def new(configs: Mapping[str, object] | None = None) -> KafkaService:
+        name = f"kafka-{uuid.uuid4().hex[:8]}"
+        service = KafkaService(tmp_path / name, zookeeper, configs, chroot=f"/{name}")
+        services.append(service)
+        return service
+
+    return new
+
+
+@pytest.fixture
+def broker(new_broker: NewBroker) -> KafkaService:
+    """A running broker with the settings of `KafkaService`."""
+    service = new_broker()
+    service.start()
+    return service
+
+
+@pytest.fixture
+def apache_jars() -> Path:
+    """Where the jars of Apache Kafka 3.9.1 are: $KAFKAPY_APACHE_JARS. Skips the test if that is not set."""
+    directory = Path(os.environ.get("KAFKAPY_APACHE_JARS") or "/nonexistent")
+    if not list(directory.glob("kafka_2.*.jar")):
+        pytest.skip("KAFKAPY_APACHE_JARS names no directory with Apache Kafka's jars")
+    return directory
+
+
+@pytest.fixture
+def new_pair(
+    tmp_path: Path, zookeeper: ZooKeeperService, services: list[Service], apache_jars: Path
+) -> Callable[[Mapping[str, object]], tuple[KafkaService, ApacheKafkaService]]:
+    """Makes a kafkapy broker and an Apache broker that are one and the same: id, chroot and data directory."""
+
+    def new(configs: Mapping[str, object]) -> tuple[KafkaService, ApacheKafkaService]:
+        chroot = f"/pair-{uuid.uuid4().hex[:8]}"
+        shared = {**configs, "log.dirs": tmp_path / "shared"}
+        ours = KafkaService(tmp_path / "kafkapy", zookeeper, shared, chroot=chroot)
+        theirs = ApacheKafkaService(tmp_path / "apache", zookeeper, apache_jars, shared, chroot=chroot)
+        ours.data = theirs.data = tmp_path / "shared"
+        services.extend([ours, theirs])
+        return ours, theirs
+
+    return new
+
+
+@pytest.fixture
+def note(record_property: Callable[[str, object], None]) -> Note:
+    """`note(name, value)`: what the test has measured, for the summary."""
+    return record_property
+
+
+@pytest.fixture
+def progress(pytestconfig: pytest.Config) -> Progress:
+    """`progress(text)`: a line on the terminal while a long test runs."""
+    terminal = pytestconfig.pluginmanager.getplugin("terminalreporter")
+    capture = pytestconfig.pluginmanager.getplugin("capturemanager")
+
+    def show(text: str) -> None:
+        if terminal is not None and terminal.verbosity > 0:
+            with capture.global_and_fixture_disabled():
+                terminal.write_line(f"    {text}")
+
+    return show
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """One line a test: outcome, seconds, what it has noted."""
+    rows = []
+    for outcome in ("passed", "failed", "error", "skipped"):
+        for report in terminalreporter.stats.get(outcome, []):
+            if not report.nodeid.startswith("system_tests/"):
+                continue
+            notes = ", ".join(f"{name}: {value}" for name, value in report.user_properties)
+            if outcome == "skipped":
+                notes = str(report.longrepr[2]) if isinstance(report.longrepr, tuple) else notes
+            rows.append((report.nodeid.removeprefix("system_tests/"), outcome, report.duration, notes))
+    if rows:
+        terminalreporter.section("system tests")
+    for test, outcome, seconds, notes in rows:
+        terminalreporter.write_line(f"{outcome:7} {seconds:6.1f} s  {test}  {notes}")

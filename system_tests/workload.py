@@ -1,0 +1,375 @@
+"""Clients that know what they have sent, what was acknowledged and what they have read; and what must hold of all that.
+
+A record's value says where it belongs: its number within its partition (0, 1, 2 ... in the order of sending) and filler
+that follows from the number, so that a reader can tell every kind of loss, repetition and damage.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import zlib
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+_FILLER = zlib.compress(bytes(range(256)) * 3, 0) * 3
+
+
+def value_of(number: int) -> bytes:
+    """Of very different sizes, most of them small."""
+    size = number * 7919 % 331
+    if number % 97 == 0:
+        size += 1500
+    return b"%d:%s" % (number, _FILLER[:size])
+
+
+def number_of(value: bytes | None) -> int:
+    """The inverse of `value_of`; raises if the value is not one of its."""
+    assert value is not None, "a record without a value"
+    number = int(value.partition(b":")[0])
+    assert value == value_of(number), f"the value of record {number} is damaged: {value[:80]!r}"
+    return number
+
+
+def create_topic(bootstrap: str, name: str, partitions: int = 1, seconds: float = 30, **configs: object) -> None:
+    """Create a topic; tries again while the broker has no controller or the connection goes."""
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+    deadline = time.monotonic() + seconds
+    topic = NewTopic(name, partitions, 1, config={key.replace("_", "."): str(value) for key, value in configs.items()})
+    while True:
+        try:
+            admin.create_topics([topic], operation_timeout=5, request_timeout=5)[name].result()
+            return
+        except Exception as error:
+            code = error.args[0].code() if error.args and isinstance(error.args[0], KafkaError) else None
+            if code == KafkaError.TOPIC_ALREADY_EXISTS:
+                return
+            if time.monotonic() > deadline:
+                raise AssertionError(f"topic {name} cannot be created: {error}") from error
+            time.sleep(0.2)
+
+
+# ---------------------------------------------------------------------------------------------------- produce
+
+
+class AckedProducer:
+    """Sends numbered records to every partition of a topic from a thread of its own until it is stopped.
+
+    Invariant: `acked[partition]` has offset → number of every record whose acknowledgement has come; a record that failed
+    for good is in `failures`.
+    """
+
+    def __init__(
+        self, bootstrap: str, topic: str, partitions: int = 1, records_per_second: int = 6000, **configs: object
+    ) -> None:
+        """`configs` are librdkafka's, with `_` for `.`; by default the producer is idempotent with acks=all."""
+        self.topic = topic
+        self.partitions = partitions
+        self.sent = [0] * partitions
+        self.acked: list[dict[int, int]] = [{} for _ in range(partitions)]
+        self.failures: list[str] = []
+        self._rate = records_per_second
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"producer of {topic}", daemon=True)
+        self._producer = Producer(
+            {
+                "bootstrap.servers": bootstrap,
+                "acks": "all",
+                "enable.idempotence": "true",
+                "linger.ms": 3,
+                "request.timeout.ms": 5000,
+                "message.timeout.ms": 180000,
+                "reconnect.backoff.max.ms": 500,
+                "retry.backoff.max.ms": 300,
+                "log_level": 0,
+                **{key.replace("_", "."): value for key, value in configs.items()},
+            }
+        )
+
+    def start(self) -> AckedProducer:
+        self._thread.start()
+        return self
+
+    @property
+    def acknowledged(self) -> int:
+        return sum(map(len, self.acked))
+
+    def wait_for(self, more: int, seconds: float = 60) -> None:
+        """Wait until `more` records than now are acknowledged."""
+        goal, deadline = self.acknowledged + more, time.monotonic() + seconds
+        while self.acknowledged < goal:
+            first = f" ({self.failures[0]})" if self.failures else ""
+            assert time.monotonic() < deadline, (
+                f"{self.topic}: {goal - self.acknowledged} of {more} records not acknowledged in {seconds:g} s{first}"
+            )
+            assert self._thread.is_alive() or self._stop.is_set(), f"the producer of {self.topic} has died"
+            time.sleep(0.02)
+
+    def stop(self, seconds: float = 60) -> None:
+        """Send no more, and wait until all that was sent is acknowledged."""
+        self._stop.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+        self.flush(seconds)
+
+    def flush(self, seconds: float = 60) -> None:
+        missing = self._producer.flush(seconds)
+        assert missing == 0, f"{self.topic}: {missing} records are neither acknowledged nor failed after {seconds:g} s"
+
+    def send(self, count: int) -> None:
+        """Send `count` records, evenly over the partitions, without the thread, and wait for their acknowledgement."""
+        for _ in range(count // self.partitions):
+            self._send_one_each()
+            self._producer.poll(0)
+        self.flush()
+
+    def _run(self) -> None:
+        begin, sent = time.monotonic(), 0
+        while not self._stop.is_set():
+            for _ in range(20):
+                self._send_one_each()
+            sent += 20 * self.partitions
+            self._producer.poll(max(0.001, begin + sent / self._rate - time.monotonic()))
+            if sent / self._rate < time.monotonic() - begin - 1:  # do not try to catch up what an outage has cost
+                begin, sent = time.monotonic(), 0
+
+    def _send_one_each(self) -> None:
+        for partition, number in enumerate(self.sent):
+            while True:
+                try:
+                    self._producer.produce(
+                        self.topic, value_of(number), partition=partition, on_delivery=self._delivered(number)
+                    )
+                    break
+                except BufferError:
+                    if self._stop.is_set():
+                        return
+                    self._producer.poll(0.05)
+            self.sent[partition] += 1
+
+    def _delivered(self, number: int) -> Callable[[KafkaError | None, Message], None]:
+        def delivered(error: KafkaError | None, message: Message) -> None:
+            if error is not None:
+                self.failures.append(f"record {number} of {message.topic()}-{message.partition()}: {error}")
+            else:
+                partition, offset = message.partition(), message.offset()
+                assert partition is not None and offset is not None
+                self.acked[partition][offset] = number
+
+        return delivered
+
+
+# ---------------------------------------------------------------------------------------------------- consume
+
+
+class Record(NamedTuple):
+    offset: int
+    number: int
+
+
+def read_topic(bootstrap: str, topic: str, partitions: int = 1, seconds: float = 60) -> list[list[Record]]:
+    """All records of each partition, checksums checked, from the beginning to the high watermark."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "reader",
+            "enable.auto.commit": "false",
+            "enable.partition.eof": "true",
+            "check.crcs": "true",
+            "fetch.wait.max.ms": 20,
+            "log_level": 0,
+        }
+    )
+    found: list[list[Record]] = [[] for _ in range(partitions)]
+    ended: set[int] = set()
+    deadline = time.monotonic() + seconds
+    try:
+        consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING) for partition in range(partitions)])
+        while len(ended) < partitions:
+            assert time.monotonic() < deadline, f"{topic} cannot be read to its end in {seconds:g} s"
+            for message in consumer.consume(5000, timeout=0.2):
+                error = message.error()
+                partition, offset = message.partition(), message.offset()
+                assert partition is not None
+                if error is None:
+                    assert offset is not None
+                    found[partition].append(Record(offset, number_of(message.value())))
+                elif error.code() == KafkaError._PARTITION_EOF:
+                    ended.add(partition)
+                else:
+                    assert error.retriable() or error.code() < 0, f"{topic}-{partition}: {error}"
+    finally:
+        consumer.close()
+    return found
+
+
+class GroupMember:
+    """A consumer in a group, on a thread: records what it polls, then commits it.
+
+    Invariant: `log` has, in order, (partition, offset) of every record polled and (partition, None) of every partition
+    assigned; what is committed was in `log` before.
+    """
+
+    def __init__(self, bootstrap: str, group: str, topic: str, name: str, **configs: object) -> None:
+        self.name = name
+        self.topic = topic
+        self.log: list[tuple[int, int | None]] = []
+        self.damage: list[str] = []
+        self.commits = 0
+        self._stop = threading.Event()
+        self._consumer = Consumer(
+            {
+                "bootstrap.servers": bootstrap,
+                "group.id": group,
+                "client.id": name,
+                "auto.offset.reset": "earliest",
+                "enable.auto.commit": "false",
+                "session.timeout.ms": 6000,
+                "heartbeat.interval.ms": 500,
+                "check.crcs": "true",
+                "reconnect.backoff.max.ms": 500,
+                "log_level": 0,
+                **{key.replace("_", "."): value for key, value in configs.items()},
+            }
+        )
+        self._thread = threading.Thread(target=self._run, name=f"consumer {name}", daemon=True)
+
+    def start(self) -> GroupMember:
+        self._consumer.subscribe([self.topic], on_assign=self._assigned)
+        self._thread.start()
+        return self
+
+    def stop(self) -> None:
+        self._stop.set()
+        if self._thread.ident is not None:
+            self._thread.join(30)
+        assert not self._thread.is_alive(), f"{self.name} does not stop"
+
+    @property
+    def polled(self) -> int:
+        return len(self.log)
+
+    def _assigned(self, _: Consumer, partitions: list[TopicPartition]) -> None:
+        self.log += [(partition.partition, None) for partition in partitions]
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            messages = [m for m in self._consumer.consume(1000, timeout=0.1) if m.error() is None]
+            for message in messages:
+                self._poll(message)
+            if messages:
+                self._commit()
+        self._consumer.close()
+
+    def _poll(self, message: Message) -> None:
+        partition, offset = message.partition(), message.offset()
+        assert partition is not None
+        self.log.append((partition, offset))
+        try:
+            number_of(message.value())
+        except (AssertionError, ValueError) as error:
+            self.damage.append(f"{self.topic}-{partition} at {offset}: {error}")
+
+    def _commit(self) -> None:
+        """A commit may fail when the group is rebalancing or the broker is away: the records come again then."""
+        try:
+            self._consumer.commit(asynchronous=False)
+            self.commits += 1
+        except Exception as error:
+            if not (error.args and isinstance(error.args[0], KafkaError)):
+                raise
+
+
+# ---------------------------------------------------------------------------------------------------- what must hold
+
+
+def check_log(producer: AckedProducer, found: list[list[Record]], exactly_once: bool) -> None:
+    """Every acknowledged record is at its offset; offsets have no gaps; numbers come in order.
+
+    `exactly_once` (an idempotent producer all of whose records were acknowledged): each number once. Else a record may be
+    repeated, but its first copies come in order.
+    """
+    for partition, records in enumerate(found):
+        name = f"{producer.topic}-{partition}"
+        offsets = [record.offset for record in records]
+        assert offsets == list(range(len(offsets))), f"{name}: {_first_gap(offsets)}"
+        numbers = [record.number for record in records]
+        acked = producer.acked[partition]
+        lost = {offset: number for offset, number in acked.items() if not 0 <= offset < len(numbers)}
+        assert not lost or (exactly_once and set(lost) == {-1}), (
+            f"{name} ends at {len(numbers)}: {len(lost)} acknowledged records lost, e.g. {min(lost.items())} (offset, number)"
+        )
+        for offset, number in acked.items():
+            assert offset < 0 or numbers[offset] == number, (
+                f"{name}: record {number} was acknowledged at offset {offset}, where now record {numbers[offset]} is"
+            )
+        if exactly_once:
+            expected = list(range(producer.sent[partition]))
+            assert numbers == expected, f"{name}: {_first_difference(numbers, expected)}"
+        else:
+            firsts = list(dict.fromkeys(numbers))
+            assert firsts == sorted(firsts), f"{name}: records out of order"
+            missing = set(acked.values()) - set(firsts)
+            assert not missing, f"{name}: {len(missing)} acknowledged records lost, e.g. {min(missing)}"
+
+
+def check_group(members: list[GroupMember], ends: Mapping[int, int]) -> int:
+    """The members have together read every record up to `ends` (partition → log end); returns how many were read again.
+
+    Within one assignment a member's offsets go up by one: nothing is skipped and nothing comes twice.
+    """
+    seen: dict[int, set[int]] = {partition: set() for partition in ends}
+    polls = 0
+    for member in members:
+        assert not member.damage, f"{member.name}: {member.damage[0]}"
+        position: dict[int, int] = {}
+        for partition, offset in member.log:
+            if offset is None:
+                position.pop(partition, None)
+                continue
+            expected = position.get(partition, offset)
+            assert offset == expected, f"{member.name} polled offset {offset} of partition {partition} after {expected - 1}"
+            position[partition] = offset + 1
+            seen[partition].add(offset)
+            polls += 1
+    for partition, end in ends.items():
+        missing = set(range(end)) - seen[partition]
+        assert not missing, f"{len(missing)} records of partition {partition} were never polled, e.g. offset {min(missing)}"
+    return polls - sum(map(len, seen.values()))
+
+
+def committed(bootstrap: str, group: str, topic: str, partitions: int, seconds: float = 30) -> dict[int, tuple[int, Any]]:
+    """partition → (committed offset, its metadata), once the group's coordinator answers."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, "log_level": 0})
+    try:
+        asked = [TopicPartition(topic, partition) for partition in range(partitions)]
+        return {p.partition: (p.offset, p.metadata) for p in consumer.committed(asked, timeout=seconds)}
+    finally:
+        consumer.close()
+
+
+def commit_offsets(bootstrap: str, group: str, topic: str, offsets: Mapping[int, tuple[int, str]]) -> None:
+    """Commit partition → (offset, metadata) for a group without members."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, "log_level": 0})
+    try:
+        entries = [TopicPartition(topic, p, offset, metadata) for p, (offset, metadata) in offsets.items()]
+        consumer.commit(offsets=entries, asynchronous=False)
+    finally:
+        consumer.close()
+
+
+def _first_gap(offsets: list[int]) -> str:
+    for expected, offset in enumerate(offsets):
+        if offset != expected:
+            return f"offset {offset} where {expected} should be"
+    return "no gap"
+
+
+def _first_difference(found: list[int], expected: list[int]) -> str:
+    for offset, (number, right) in enumerate(zip(found, expected, strict=False)):
+        if number != right:
+            return f"record {number} at offset {offset} where record {right} should be"
+    return f"{len(found)} records where {len(expected)} were sent"
