@@ -41,7 +41,7 @@ class ClusterClient:
         self,
         bootstrap_servers: str | Iterable[str],
         *,
-        client_id: str | None = "adminclient-1",
+        client_id: str = "adminclient-1",
         request_timeout_ms: int = 30_000,
         default_api_timeout_ms: int = 60_000,
         retry_backoff_ms: int = 100,
@@ -60,6 +60,8 @@ class ClusterClient:
         self._time: Time = time or SystemTime()
         self._clients: dict[Address, BlockingClient] = {}
         self._deadline: int | None = None
+        self._unreachable: set[Address] = set()
+        """Told of already: one warning for each address is enough."""
 
     def __enter__(self) -> Self:
         return self
@@ -86,7 +88,9 @@ class ClusterClient:
                 client.connect()
                 return client
             except KafkaError as error:
-                _log.warning("%s", error.message)
+                if address not in self._unreachable:
+                    self._unreachable.add(address)
+                    _log.warning("%s. Trying on.", error.message)
         tried = ",".join(map(str, self.bootstrap))
         raise KafkaError(Errors.NETWORK_EXCEPTION, f"None of the bootstrap servers could be reached: {tried}")
 

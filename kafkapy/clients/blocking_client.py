@@ -28,7 +28,7 @@ class BlockingClient:
         self,
         host: str,
         port: int,
-        client_id: str | None = "kafkapy",
+        client_id: str = "kafkapy",
         *,
         request_timeout_ms: int = 30_000,
         connect_timeout_ms: int = 10_000,

@@ -8,7 +8,6 @@ A driver (blocking socket, Twisted, asyncio) moves the bytes and closes the sock
 
 from __future__ import annotations
 
-import struct
 from collections import deque
 from typing import Any, NamedTuple
 
@@ -18,12 +17,10 @@ from kafkapy.clients.frames import DEFAULT_MAX_FRAME_BYTES, FrameReader
 from kafkapy.common.time import SystemTime, Time
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.protocol.headers import ResponseHeader, encode_request
 from kafkapy.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kafkapy.protocol.wire import SchemaError
 
-_HEADER = struct.Struct(">ihhi")
-_CORRELATION_ID = struct.Struct(">i")
-_STRING_LENGTH = struct.Struct(">h")
 _UNSUPPORTED_VERSION = Errors.UNSUPPORTED_VERSION.code.to_bytes(2, "big")
 _LAST_CORRELATION_ID = 0x7FFFFFFF
 
@@ -48,7 +45,7 @@ class Connection:
 
     def __init__(
         self,
-        client_id: str | None,
+        client_id: str,
         *,
         request_timeout_ms: int = 30_000,
         max_response_bytes: int = DEFAULT_MAX_FRAME_BYTES,
@@ -95,9 +92,7 @@ class Connection:
             version = self.versions.latest_usable(api_key)
         correlation_id = self._next_correlation_id
         self._next_correlation_id = 0 if correlation_id == _LAST_CORRELATION_ID else correlation_id + 1
-        header = self._client_id_field(api_key, version)
-        body = message.encode(version)
-        frame = b"".join((_HEADER.pack(8 + len(header) + len(body), api_key, version, correlation_id), header, body))
+        frame = encode_request(api_key, version, correlation_id, self.client_id, message)
         if api_key != ApiKey.PRODUCE or message.acks != 0:
             now = self._time.monotonic_ms()
             deadline = now + (self.request_timeout_ms if timeout_ms is None else timeout_ms)
@@ -121,57 +116,21 @@ class Connection:
         request = ApiVersionsRequest(client_software_name=software.NAME, client_software_version=software.VERSION)
         return self.send(request, version)
 
-    def _client_id_field(self, api_key: ApiKey, version: int) -> bytes:
-        """The end of the request header: the client id and, in flexible versions, no tagged fields."""
-        header_version = api_key.request_header_version(version)
-        if header_version == 0:
-            return b""
-        if self.client_id is None:
-            field = b"\xff\xff"
-        else:
-            client_id = self.client_id.encode()
-            field = _STRING_LENGTH.pack(len(client_id)) + client_id
-        return field + b"\x00" if header_version >= 2 else field
-
     def _decode(self, frame: memoryview) -> tuple[int, Any]:
-        if len(frame) < 4:
-            raise KafkaError(Errors.UNKNOWN_SERVER_ERROR, f"A response of {len(frame)} bytes is too short")
-        correlation_id = _CORRELATION_ID.unpack_from(frame)[0]
-        if not self.in_flight or self.in_flight[0].correlation_id != correlation_id:
-            expected = self.in_flight[0].correlation_id if self.in_flight else "no response at all"
-            raise KafkaError(
-                Errors.UNKNOWN_SERVER_ERROR,
-                f"Correlation id {correlation_id} in a response does not match: expected {expected}",
-            )
-        request = self.in_flight.popleft()
-        version, position = request.version, 4
-        if request.api_key.response_header_version(version) >= 1:
-            position = _skip_tagged_fields(frame, position)
-        if request.api_key is ApiKey.API_VERSIONS and frame[4:6] == _UNSUPPORTED_VERSION:
-            version = 0  # a version that the broker does not know is answered in version 0 (KIP-511)
         try:
-            return correlation_id, request.api_key.response.decode(frame, version, position)
+            return self._decode_response(frame)
         except SchemaError as error:
-            sentence = f"The response to {request.api_key.name} version {version} cannot be read: {error}"
-            raise KafkaError(Errors.UNKNOWN_SERVER_ERROR, sentence) from error
+            raise KafkaError(Errors.UNKNOWN_SERVER_ERROR, f"A response cannot be read: {error}") from error
 
-
-def _skip_tagged_fields(frame: memoryview, position: int) -> int:
-    count, position = _unsigned_varint(frame, position)
-    for _ in range(count):
-        _, position = _unsigned_varint(frame, position)
-        size, position = _unsigned_varint(frame, position)
-        position += size
-    return position
-
-
-def _unsigned_varint(frame: memoryview, position: int) -> tuple[int, int]:
-    value = shift = 0
-    while position < len(frame) and shift < 35:
-        byte = frame[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, position
-        shift += 7
-    raise KafkaError(Errors.UNKNOWN_SERVER_ERROR, "The tagged fields of a response header are cut off or too long")
+    def _decode_response(self, frame: memoryview) -> tuple[int, Any]:
+        if not self.in_flight:
+            raise SchemaError("it answers no request")
+        _, api_key, version, _, _ = request = self.in_flight[0]
+        header, position = ResponseHeader.decode(frame, api_key, version)
+        if header.correlation_id != request.correlation_id:
+            expected = request.correlation_id
+            raise SchemaError(f"it has correlation id {header.correlation_id} where {expected} is expected")
+        self.in_flight.popleft()
+        if api_key is ApiKey.API_VERSIONS and frame[position : position + 2] == _UNSUPPORTED_VERSION:
+            version = 0  # a version that the broker does not know is answered in version 0 (KIP-511)
+        return header.correlation_id, api_key.response.decode(frame, version, position)
