@@ -21,6 +21,7 @@ from kafkapy.log.log_dirs import LogDirError
 from kafkapy.log.log_manager import LogManager
 from kafkapy.log.log_manager_config import LogManagerConfig
 from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.server.kafka_config import KafkaConfig
 
 SIZE = len(batch())
 T0, T1, T2 = (TopicPartition("topic-with-dash", n) for n in range(3))
@@ -402,3 +403,22 @@ def test_the_cleaner_is_kept_off_logs_that_change(broker: Broker) -> None:
         "abort_cleaning", "update_checkpoints",
         "shutdown",
     ]  # fmt: skip
+
+
+def test_the_manager_of_a_broker_follows_its_config(tmp_path: Path) -> None:
+    config = KafkaConfig(
+        {
+            "zookeeper.connect": "unused:2181",
+            "log.dirs": f"{tmp_path}/a,{tmp_path}/b",
+            "log.retention.ms": "77",
+        }
+    )
+    time = MockTime(NOW)
+    manager = LogManager.from_config(config, {"t": {"retention.ms": "5"}}, MockScheduler(time), time)
+    manager.startup()
+    try:
+        assert manager.live_log_dirs == [f"{tmp_path}/a", f"{tmp_path}/b"]
+        assert manager.get_or_create_log(TopicPartition("t", 0)).config.retention_ms == 5
+        assert manager.get_or_create_log(TopicPartition("u", 0)).config.retention_ms == 77
+    finally:
+        manager.shutdown()
