@@ -48,6 +48,7 @@ class FakeBroker:
         self.close()
 
     def close(self) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)  # wakes the thread that accepts, which would keep the port open
         self._listener.close()
         self.disconnect()
 

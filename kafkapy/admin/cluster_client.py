@@ -25,9 +25,6 @@ T = TypeVar("T")
 Results = dict[K, V | KafkaError]
 """What became of each key of an operation on many: its value, or the error that is final for it."""
 
-NETWORK_ERRORS = frozenset({Errors.NETWORK_EXCEPTION, Errors.REQUEST_TIMED_OUT})
-ALL_TOPICS: None = None
-
 _log = logging.getLogger("kafkapy.admin")
 
 
@@ -189,12 +186,12 @@ class ClusterClient:
                 outcome: Mapping[K, V | KafkaError]
                 try:
                     outcome = attempt(left)
+                    results.update(outcome)
+                    left = [key for key in left if _may_repeat(outcome[key], retriable)]
                 except KafkaError as error:
-                    if not (error.error.retriable or error.error in NETWORK_ERRORS):
+                    if not error.error.retriable:
                         raise
                     outcome = dict.fromkeys(left, error)
-                results.update(outcome)
-                left = [key for key in left if _may_repeat(outcome[key], retriable)]
                 if left and self._time.monotonic_ms() + backoff >= self._deadline:
                     results.update({key: _timed_out(name, timeout, outcome[key]) for key in left})
                     break
