@@ -49,7 +49,8 @@ def start_zookeeper(directory: Path, port: int) -> subprocess.Popen[bytes]:
         f"-Dlog4j.configuration=file:{Path(__file__).parent}/log4j.properties",
     ]
     command += ["-cp", apache.jars(), "org.apache.zookeeper.server.quorum.QuorumPeerMain", str(config)]
-    process = subprocess.Popen(command, stdout=open(directory / "zookeeper.log", "ab"), stderr=subprocess.STDOUT)
+    with open(directory / "zookeeper.log", "ab") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
     wait_for_port(port, process)
     return process
 
@@ -82,9 +83,11 @@ class Server:
     def start(self) -> float:
         """Start the broker; seconds until it listens."""
         begin = time.monotonic()
-        log = open(self.directory / "broker.log", "ab")
         environment = dict(os.environ, LOG_DIR=str(self.directory / "logs"))
-        self.process = subprocess.Popen(self.command(), stdout=log, stderr=subprocess.STDOUT, env=environment, cwd=ROOT)
+        with open(self.directory / "broker.log", "ab") as log:
+            self.process = subprocess.Popen(
+                self.command(), stdout=log, stderr=subprocess.STDOUT, env=environment, cwd=ROOT
+            )
         wait_for_port(self.port, self.process)
         return time.monotonic() - begin
 

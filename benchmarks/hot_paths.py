@@ -53,7 +53,7 @@ class Transport:
 
     queued_bytes = 0
 
-    def setTcpNoDelay(self, enabled: bool) -> None:  # noqa: N802
+    def setTcpNoDelay(self, enabled: bool) -> None:
         pass
 
     def send_parts(self, parts: list[Any]) -> None:

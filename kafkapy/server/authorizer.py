@@ -8,7 +8,7 @@ from kafkapy.network.request import RequestContext
 
 
 class Authorizer(Protocol):
-    """May this sender do that? Names of operations and resource types as in Kafka's ACLs: `READ`, `CLUSTER_ACTION`; `TOPIC`, `GROUP`."""
+    """May this sender do that? Operations and resource types by Kafka's names: `READ`, `CLUSTER_ACTION`; `TOPIC`, `GROUP`."""
 
     enabled: bool
 

@@ -18,7 +18,6 @@ from kafkapy.server.replica_manager import ReplicaManager
 
 log = logging.getLogger("kafkapy.state.change")
 
-EPOCH_DURING_DELETE = -2
 NO_EPOCH = -1
 
 PartitionState = LeaderAndIsrRequest.LeaderAndIsrPartitionState
@@ -170,10 +169,10 @@ class Leadership:
             if name in replicas.offline:
                 errors[name] = Errors.KAFKA_STORAGE_ERROR
                 continue
-            if partition is not None and leader_epoch not in (EPOCH_DURING_DELETE, NO_EPOCH):
-                if leader_epoch < partition.leader_epoch:
-                    errors[name] = Errors.FENCED_LEADER_EPOCH
-                    continue
+            # EPOCH_DURING_DELETE and NO_EPOCH are negative: no check.
+            if partition is not None and 0 <= leader_epoch < partition.leader_epoch:
+                errors[name] = Errors.FENCED_LEADER_EPOCH
+                continue
             errors[name] = self._stop(name, partition, delete)
             if errors[name] is Errors.NONE:
                 stopped.append(name)

@@ -68,7 +68,7 @@ class ProducerIdManager:
         self._ensure(self._fetch_block())
 
     async def generate_when_ready(self) -> int:
-        """The next id, waiting for a block that is on its way, so that a first producer is not sent back (as `generate` otherwise)."""
+        """The next id, after waiting for a block that is on its way. Otherwise as `generate`."""
         try:
             return self.generate()
         except KafkaError:

@@ -284,7 +284,7 @@ class ReplicaManager:
     def fetch_messages(
         self, params: FetchParams, fetches: list[FetchPartition], done: Callable[[list[FetchResult]], None]
     ) -> None:
-        """Read, and answer at once if there is enough, an error, or nothing to wait for; else when more has come or time is up."""
+        """Read; answer at once if there is enough, an error or nothing to wait for, else when more has come or time is up."""
         results = self.read_from_log(params, fetches)
         if params.max_wait_ms <= 0 or not fetches:
             return done(results)
