@@ -179,9 +179,8 @@ def report(measured: list[Case], servers: list[Server], startup: dict[str, list[
             a, k = (sum(c for c, _ in CPU[n, kind]) / sum(g for _, g in CPU[n, kind]) for n in ("apache", "kafkapy"))
             lines.append(f"| broker CPU, {kind} | s/GB | {a:.3g} | {k:.3g} | {a / k:.2f} |")
     memory = {server.name: server.resident_mb() for server in servers}
-    lines.append(
-        f"| memory after all of it | MB | {memory['apache']:.0f} | {memory['kafkapy']:.0f} | {memory['apache'] / memory['kafkapy']:.2f} |"
-    )
+    theirs, ours = memory["apache"], memory["kafkapy"]
+    lines.append(f"| memory after all of it | MB | {theirs:.0f} | {ours:.0f} | {theirs / ours:.2f} |")
     a, k = (statistics.median(startup[n]) for n in ("apache", "kafkapy"))
     lines.append(f"| start-up until listening | s | {a:.2f} | {k:.2f} | {a / k:.2f} |")
     return "\n".join(lines)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
+import os
 import socket
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
@@ -126,6 +127,9 @@ class KafkaServer:
             lambda stopped: _stop_coordinating(group_coordinator, stopped),
         )
 
+        log_manager.on_dir_failure = lambda directory, names: self._reactor.callFromThread(
+            self._log_dir_failed, directory, names, log_manager, replica_manager, zk_client
+        )
         sockets = self._socket_server()
         self._undo.append(("socket server", sockets.shutdown))
         for endpoint in config.listeners:
@@ -319,6 +323,25 @@ class KafkaServer:
         """On the controller thread: a new ZooKeeper session has registered this broker under a new epoch."""
         log.info("Registered again after the ZooKeeper session had expired: broker epoch %d", broker_epoch)
         self._broker_epoch = broker_epoch
+
+    def _log_dir_failed(
+        self,
+        directory: str,
+        partitions: list[TopicPartition],
+        log_manager: LogManager,
+        replica_manager: ReplicaManager,
+        zk_client: KafkaZkClient,
+    ) -> None:
+        """The controller is told through ZooKeeper and moves the leaders; without any directory left the broker ends."""
+        replica_manager.mark_offline(partitions)
+        log.error("%d partitions are offline because log directory %s has failed", len(partitions), directory)
+        if log_manager.live_log_dirs:
+            self._in_thread(zk_client.propagate_log_dir_event, self.config.broker_id)
+            return
+        log.critical("Shutdown broker because all log dirs in %s have failed", ", ".join(self.config.log_dirs))
+        logging.shutdown()
+        # As Kafka halts: an orderly stop would write checkpoints into directories that can't be written.
+        os._exit(1)
 
     def _write_high_watermarks(
         self, high_watermarks: HighWatermarkCheckpoints, replicas: ReplicaManager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from kafkapy.cluster.partition import Partition
 from kafkapy.common.time import Time
@@ -172,6 +172,15 @@ class ReplicaManager:
 
     def remove_partition(self, topic_partition: TopicPartition) -> Partition | None:
         return self._partitions.pop(topic_partition, None)
+
+    def mark_offline(self, topic_partitions: Iterable[TopicPartition]) -> None:
+        """Their log directory has failed: nobody may use them until the broker is started again."""
+        for name in topic_partitions:
+            self.offline.add(name)
+            partition = self._partitions.pop(name, None)
+            if partition is not None:
+                partition.delete()
+            self.appended(name)
 
     def leader_partitions(self) -> Iterator[Partition]:
         return (partition for partition in self._partitions.values() if partition.is_leader)

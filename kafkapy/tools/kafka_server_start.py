@@ -103,6 +103,7 @@ def _run(config: Any) -> int:
     from kafkapy.server.kafka_server import KafkaServer
 
     reactor: Any = _reactor
+    logging.getLogger("kafkapy.twisted").setLevel(logging.WARNING)
     PythonLoggingObserver("kafkapy.twisted").start()
     server = KafkaServer(config, reactor)
     status = 0
