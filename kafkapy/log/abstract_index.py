@@ -163,7 +163,7 @@ class AbstractIndex:
         if not self.entries:
             return -1
         size = self.ENTRY.size
-        fd = os.open(self.path, os.O_RDONLY)
+        fd = self._open_file()
         try:
             low, high = 0, self.entries
             while high - low > _SEARCH_BLOCK_ENTRIES:
@@ -181,8 +181,17 @@ class AbstractIndex:
         if not count:
             return b""
         size = self.ENTRY.size
-        fd = os.open(self.path, os.O_RDONLY)
+        fd = self._open_file()
         try:
             return os.pread(fd, count * size, slot * size)
         finally:
             os.close(fd)
+
+    def _open_file(self) -> int:
+        """A descriptor to read from. `FileNotFoundError` if the file is renamed at this moment: the name may have a new owner."""
+        path = self.path
+        fd = os.open(path, os.O_RDONLY)
+        if path != self.path:
+            os.close(fd)
+            raise FileNotFoundError(f"{path} was renamed")
+        return fd

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import struct
 from collections.abc import Iterator
@@ -19,6 +20,8 @@ from kafkapy.record.record_batch import (
 )
 
 Batch = RecordBatch | LegacyRecordBatch
+File = int | io.FileIO
+"""A descriptor, or an open file that the walk keeps open: a segment that is deleted meanwhile lets go of its own."""
 
 _HEADER = struct.Struct(">qiiBIhiqq")
 _V1_TIMESTAMP = struct.Struct(">q")
@@ -38,11 +41,12 @@ class BatchHeader(NamedTuple):
     max_timestamp: int
 
 
-def headers(fd: int, position: int, end: int) -> Iterator[BatchHeader]:
+def headers(file: File, position: int, end: int) -> Iterator[BatchHeader]:
     """The headers of the complete batches in `[position, end)`.
 
     `KafkaError` CORRUPT_MESSAGE where a batch begins with an impossible size.
     """
+    fd = _descriptor(file)
     chunk, start = b"", position
     while end - position >= HEADER_SIZE_UP_TO_MAGIC:
         if position + _HEADER.size > start + len(chunk):
@@ -76,27 +80,28 @@ def parse_header(chunk: bytes, index: int, position: int) -> BatchHeader | None:
     return BatchHeader(position, length + LOG_OVERHEAD, base_offset, base_offset, timestamp)
 
 
-def find_offset(fd: int, position: int, end: int, offset: int) -> BatchHeader | None:
+def find_offset(file: File, position: int, end: int, offset: int) -> BatchHeader | None:
     """The first batch at or behind `position` whose last offset is >= `offset`."""
-    for header in headers(fd, position, end):
+    for header in headers(file, position, end):
         if header.last_offset >= offset:
             return header
     return None
 
 
-def read_batch(fd: int, header: BatchHeader) -> Batch:
+def read_batch(file: File, header: BatchHeader) -> Batch:
     """One whole batch. `KafkaError` CORRUPT_MESSAGE if the file ends in it."""
-    data = os.pread(fd, header.size, header.position)
+    data = os.pread(_descriptor(file), header.size, header.position)
     if len(data) < header.size:
         raise KafkaError(Errors.CORRUPT_MESSAGE, f"The batch at position {header.position} is cut off")
     return RecordBatch(data) if data[16] >= 2 else LegacyRecordBatch(data)
 
 
-def whole_batches(fd: int, position: int, end: int) -> Iterator[Batch]:
+def whole_batches(file: File, position: int, end: int) -> Iterator[Batch]:
     """All complete batches of `[position, end)` with their bytes, about a megabyte in memory at a time.
 
     `KafkaError` CORRUPT_MESSAGE where a batch begins with an impossible size or magic; CRCs are not looked at.
     """
+    fd = _descriptor(file)
     chunk, start = b"", position
     while end - position >= HEADER_SIZE_UP_TO_MAGIC:
         index = position - start
@@ -116,3 +121,7 @@ def whole_batches(fd: int, position: int, end: int) -> Iterator[Batch]:
             raise KafkaError(Errors.CORRUPT_MESSAGE, what)
         yield RecordBatch(chunk, index) if magic >= 2 else LegacyRecordBatch(chunk, index)
         position += header.size
+
+
+def _descriptor(file: File) -> int:
+    return file if isinstance(file, int) else file.fileno()

@@ -8,6 +8,7 @@ import shutil
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 from kafkapy.common.scheduler import Scheduler
 from kafkapy.common.time import Time
@@ -27,6 +28,8 @@ from kafkapy.log.log_types import FetchDataInfo, LogOffsetMetadata
 from kafkapy.protocol.errors import Errors, KafkaError
 
 logger = logging.getLogger("kafkapy.log.Log")
+
+Result = TypeVar("Result")
 
 DirFailureHandler = Callable[[str, str, OSError], object]
 """Told of an I/O error: (log dir, what was being done, the error). It takes the dir offline."""
@@ -128,6 +131,18 @@ class LocalLog:
             yield
         except OSError as error:
             raise self._storage_failure(doing, error) from error
+
+    def _read_files(self, doing: str, read: Callable[[], Result]) -> Result:
+        """What `read` finds in the files of segments, without the lock unless a file is being renamed or removed meanwhile."""
+        try:
+            return read()
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise self._storage_failure(doing, error) from error
+        with self.lock, self._io(doing):
+            self._check_open()
+            return read()
 
     def _update_log_end_offset(self, offset: int) -> None:
         active = self.segments.active

@@ -66,6 +66,13 @@ class BoundedLog(LocalLog):
 
     def end_offset_metadata(self, isolation: FetchIsolation) -> LogOffsetMetadata:
         """Up to where a reader may see, with its position. `KafkaError` OFFSET_OUT_OF_RANGE if it has none."""
+        try:
+            return self._end_offset_metadata(isolation)
+        except OSError:
+            return self._read_files("reading offsets", lambda: self._end_offset_metadata(isolation))
+
+    def _end_offset_metadata(self, isolation: FetchIsolation) -> LogOffsetMetadata:
+        """Raises `OSError`."""
         if isolation is FetchIsolation.LOG_END:
             return self.log_end_offset_metadata
         if isolation is FetchIsolation.TXN_COMMITTED:
@@ -92,13 +99,12 @@ class BoundedLog(LocalLog):
 
     def fetch_offset_snapshot(self) -> LogOffsetSnapshot:
         """All offsets with their positions. `KafkaError` OFFSET_OUT_OF_RANGE, KAFKA_STORAGE_ERROR."""
-        with self._io("reading offsets"):
-            return LogOffsetSnapshot(
-                self.log_start_offset,
-                self.log_end_offset_metadata,
-                self.end_offset_metadata(FetchIsolation.HIGH_WATERMARK),
-                self.end_offset_metadata(FetchIsolation.TXN_COMMITTED),
-            )
+        return LogOffsetSnapshot(
+            self.log_start_offset,
+            self.log_end_offset_metadata,
+            self.end_offset_metadata(FetchIsolation.HIGH_WATERMARK),
+            self.end_offset_metadata(FetchIsolation.TXN_COMMITTED),
+        )
 
     def maybe_increment_high_watermark(self, new: LogOffsetMetadata) -> LogOffsetMetadata | None:
         """As leader: move the high watermark up to `new` if it is higher (or as high on a newer segment).

@@ -260,7 +260,7 @@ class _LogLoader:
         truncated = segment.recover(on_batch, producers.last_stable_offset)
         for completed in completed_before:
             producers.complete_txn(completed)
-        producers.take_snapshot()
+        producers.take_snapshot(sync=False)
         return truncated
 
     def _log_end_unless_below_start(self) -> int | None:

@@ -192,7 +192,7 @@ class LogSegment(SegmentFiles):
         recent = self._recent_batches.get(offset) or self._older_batches.get(offset)
         if recent is not None:
             return recent >> 32, recent & 0xFFFFFFFF
-        header = find_offset(self.file.fileno(), self.offset_index.lookup(offset)[1], self.size, offset)
+        header = find_offset(self.file, self.offset_index.lookup(offset)[1], self.size, offset)
         return (header.position, header.size) if header is not None else None
 
     def read(
@@ -220,7 +220,7 @@ class LogSegment(SegmentFiles):
 
     def headers_from(self, position: int) -> Iterable[BatchHeader]:
         """The headers of the batches from a position on, to the end."""
-        return headers(self.file.fileno(), position, self.size)
+        return headers(self.file, position, self.size)
 
     def batches(self) -> Iterable[Batch]:
         """All batches, with their bytes."""
@@ -228,7 +228,7 @@ class LogSegment(SegmentFiles):
 
     def batches_between(self, position: int, end_position: int) -> Iterable[Batch]:
         """The whole batches between two positions, the first of which is the beginning of one."""
-        return whole_batches(self.file.fileno(), position, end_position)
+        return whole_batches(self.file, position, end_position)
 
     def read_next_offset(self) -> int:
         """One more than the last offset in the segment; the base offset if it is empty."""

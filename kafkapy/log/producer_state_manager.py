@@ -13,6 +13,7 @@ from kafkapy.log.log_files import (
     DELETED_FILE_SUFFIX,
     PRODUCER_SNAPSHOT_FILE_SUFFIX,
     delete_if_exists,
+    fsync_file,
     offset_from_file,
     segment_file,
 )
@@ -247,6 +248,11 @@ class ProducerStateManager:
         self._snapshots.add(self.map_end_offset)
         self._last_snapshot_offset = self.map_end_offset
         return path
+
+    def take_final_snapshot(self) -> None:
+        """Have a durable snapshot at `map_end_offset`: after a clean stop the log is not scanned for producers. `OSError`."""
+        if self.take_snapshot() is None and self.map_end_offset in self._snapshots:
+            fsync_file(self._path(self.map_end_offset))
 
     def remove_stray_snapshots(self, segment_base_offsets: Iterable[int]) -> None:
         """At load: keep the snapshots at segment base offsets, and of the others the newest if it is behind them all."""

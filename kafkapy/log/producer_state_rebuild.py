@@ -23,6 +23,8 @@ def rebuild_producer_state(
 ) -> None:
     """Load the newest usable snapshot, replay the batches from there to `last_offset`, write a snapshot. Raises `OSError`.
 
+    Snapshots are not fsynced here: should they be lost with the machine, the log is scanned once more.
+
     Snapshots are taken on the way at the last two segments' base offsets too, where the next recovery would begin. A log that
     was closed cleanly and has no snapshot at all comes from a broker that knew none: it is not scanned.
     """
@@ -34,7 +36,7 @@ def rebuild_producer_state(
     if reload_from_clean_shutdown and producers.latest_snapshot_offset is None:
         for offset in sorted(to_snapshot):
             producers.map_end_offset = offset
-            producers.take_snapshot()
+            producers.take_snapshot(sync=False)
         return
     was_empty = producers.is_empty and producers.map_end_offset >= last_offset
     producers.truncate_and_reload(log_start_offset, last_offset, now_ms)
@@ -45,14 +47,14 @@ def rebuild_producer_state(
             start = max(segment.base_offset, producers.map_end_offset, log_start_offset)
             producers.map_end_offset = start
             if segment.base_offset in to_snapshot:
-                producers.take_snapshot()
+                producers.take_snapshot(sync=False)
             end_position = segment.size
             if segment is segment_of_last:
                 found = segment.translate_offset(last_offset)
                 end_position = found[0] if found is not None else segment.size
             _replay(producers, segment, start, end_position)
     producers.map_end_offset = last_offset
-    producers.take_snapshot()
+    producers.take_snapshot(sync=False)
 
 
 def _replay(producers: ProducerStateManager, segment: LogSegment, start_offset: int, end_position: int) -> None:

@@ -32,7 +32,8 @@ class SegmentFiles:
 
     Invariant: files and indexes are opened when they are first needed, and only if they are: thousands of logs that nobody uses
     cost no descriptors. An open .log file lives as long as somebody holds it, so a slice given to a reader stays readable after
-    the file was renamed or removed. `suffix` is part of every name: .cleaned, .swap, .deleted or empty.
+    the file was renamed or removed. `suffix` is part of every name: .cleaned, .swap, .deleted or empty. Whoever reads without the
+    log's lock may meet a rename: opening a file then fails with `FileNotFoundError`, and the reader tries again under the lock.
     """
 
     __slots__ = ("_file", "_offset_index", "_time_index", "base_offset", "config", "directory", "suffix", "txn_index")
@@ -61,9 +62,14 @@ class SegmentFiles:
 
     @property
     def file(self) -> LogFile:
+        """Raises `OSError`; `FileNotFoundError` if it is renamed at this moment: the name may have a new owner."""
         file = self._file
         if file is None:
-            file = self._file = LogFile(self._path(LOG_FILE_SUFFIX), "r+")
+            path = self.log_path
+            file = LogFile(path, "r+")
+            if path != self.log_path:
+                raise FileNotFoundError(f"{path} was renamed")
+            self._file = file
         return file
 
     @property

@@ -60,7 +60,7 @@ def _find_offset(segment: LogSegment, timestamp: int, starting_offset: int) -> T
     _, position = segment.offset_index.lookup(max(offset, starting_offset))
     for header in segment.headers_from(position):
         if header.max_timestamp >= timestamp:
-            batch = read_batch(segment.file.fileno(), header)
+            batch = read_batch(segment.file, header)
             for record in batch.records():
                 if record.timestamp >= timestamp and record.offset >= starting_offset:
                     return TimestampAndOffset(record.timestamp, record.offset, _leader_epoch(batch))
@@ -75,7 +75,7 @@ def _find_max_timestamp(segment: LogSegment) -> TimestampAndOffset | None:
     _, position = segment.offset_index.lookup(offset)
     for header in segment.headers_from(position):
         if header.max_timestamp == max_timestamp:
-            batch = read_batch(segment.file.fileno(), header)
+            batch = read_batch(segment.file, header)
             if batch.timestamp_type == TimestampType.LOG_APPEND_TIME:
                 return TimestampAndOffset(max_timestamp, batch.base_offset, _leader_epoch(batch))
             for record in batch.records():

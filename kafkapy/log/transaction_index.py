@@ -38,13 +38,14 @@ class TransactionIndex:
         self._entries: list[AbortedTxn] | None = None if exists else []
 
     def entries(self) -> list[AbortedTxn]:
-        """All entries, read on first use. Raises `MalformedFileError` for an unknown version or a foreign offset."""
+        """All entries, read on first use. Raises `MalformedFileError` for an unknown version or a foreign offset,
+        `FileNotFoundError` if the file is renamed at this moment."""
         if self._entries is None:
-            try:
-                with open(self.path, "rb") as file:
-                    content = file.read()
-            except FileNotFoundError:
-                content = b""
+            path = self.path
+            with open(path, "rb") as file:
+                content = file.read()
+            if path != self.path:
+                raise FileNotFoundError(f"{path} was renamed")
             whole = len(content) - len(content) % _ENTRY.size
             entries = []
             for version, *fields in _ENTRY.iter_unpack(content[:whole]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ from log_support import NOW, LogDirFixture, batch, offsets, records
 
 from kafkapy.log.log import FetchIsolation, Log, LogOffsetMetadata, TimestampAndOffset
 from kafkapy.log.log_validator import RecordValidationError
+from kafkapy.log.offset_index import OffsetIndex
+from kafkapy.log.time_index import TimeIndex
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record.record_batch import batches
 from kafkapy.record.records_builder import MemoryRecordsBuilder
@@ -211,6 +214,55 @@ def test_a_slice_stays_readable_after_its_segment_is_gone(tmp_path: Path) -> Non
     assert "00000000000000000000.log" not in fixture.files()
     assert len(data.read()) == SIZE
     os.fstat(data.fileno())
+
+
+def _when_first_called(monkeypatch: pytest.MonkeyPatch, owner: type, name: str, action: Callable[[], object]) -> None:
+    """Let `action` come in between, as another thread may, just before the first call of a method."""
+    original = getattr(owner, name)
+    actions = [action]
+
+    def called(self: object, *arguments: object) -> object:
+        if actions:
+            actions.pop()()
+        return original(self, *arguments)
+
+    monkeypatch.setattr(owner, name, called)
+
+
+def _log_to_delete(path: Path) -> tuple[LogDirFixture, Log]:
+    """27 records of which retention keeps the last 9, each batch 1 ms younger."""
+    config = {"segment_bytes": 2 * SIZE, "retention_bytes": 2 * SIZE, "index_interval_bytes": 1}
+    fixture = LogDirFixture(path, file_delete_delay_ms=0, **config)
+    log = fixture.open()
+    for n in range(9):
+        _fill(log, 1, timestamp=NOW + n)
+    log.close()
+    log = fixture.open(recovery_point=27)
+    log.update_high_watermark(27)
+    return fixture, log
+
+
+def _delete(fixture: LogDirFixture, log: Log) -> None:
+    log.delete_old_segments()
+    fixture.scheduler.advance(1)
+
+
+@pytest.mark.parametrize("method", ["_open_file", "lookup"])
+def test_a_read_that_meets_a_deletion_is_no_disk_error(
+    tmp_path: Path, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fixture, log = _log_to_delete(tmp_path)
+    _when_first_called(monkeypatch, OffsetIndex, method, lambda: _delete(fixture, log))
+    _refused(Errors.OFFSET_OUT_OF_RANGE, log.read, 1, 1 << 20, END, True)
+    assert fixture.failures == []
+    assert log.log_start_offset == 18
+
+
+def test_a_lookup_that_meets_a_deletion_finds_what_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fixture, log = _log_to_delete(tmp_path)
+    _when_first_called(monkeypatch, TimeIndex, "_open_file", lambda: _delete(fixture, log))
+    assert log.fetch_offset_by_timestamp(NOW) == TimestampAndOffset(NOW + 6, 18, 0)
+    assert fixture.failures == []
 
 
 # -- high watermark

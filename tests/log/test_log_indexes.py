@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 import tempfile
 from pathlib import Path
@@ -162,6 +163,25 @@ def test_after_a_truncation_the_tail_of_the_file_is_zeros(tmp_path: Path) -> Non
     index.append(120, 3)
     index.write_out()
     assert Path(index.path).read_bytes() == struct.pack(">iiii", 5, 1, 20, 3) + bytes(984)
+
+
+def test_a_rename_while_a_file_is_opened_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = _offset_index(tmp_path)
+    index.append(105, 1)
+    index.trim_to_valid_size()
+    real = os.open
+
+    def another_file_takes_the_name(path: str, flags: int) -> int:
+        os.rename(path, path + ".deleted")
+        Path(path).write_bytes(bytes(80))
+        index.path = path + ".deleted"
+        return real(path, flags)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", another_file_takes_the_name)
+        with pytest.raises(FileNotFoundError):
+            index.lookup(200)
+    assert index.lookup(200) == (105, 1)
 
 
 def test_transaction_index_format_and_search(tmp_path: Path) -> None:
