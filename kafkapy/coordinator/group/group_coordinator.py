@@ -361,9 +361,13 @@ class GroupCoordinator:
             self._manager.unload(partition, leader_epoch, self._rebalance.on_group_unloaded)
 
     def handle_deleted_partitions(self, partitions: Iterable[TopicPartition]) -> None:
-        """Their topics were deleted: forget their offsets, in all groups."""
+        """Their topics were deleted: forget their offsets, in all groups.
+
+        Groups that had no offsets before are left to the expiry; Kafka removes those that are Empty here as well.
+        """
         gone = list(partitions)
-        self._manager.clean_up(list(self._manager.groups.values()), lambda group: group.offsets.remove(gone))
+        with_offsets = [group for group in self._manager.groups.values() if group.offsets]
+        self._manager.clean_up(with_offsets, lambda group: group.offsets.remove(gone))
 
     def on_transaction_completed(self, producer_id: int, partitions: Iterable[int], commit: bool) -> None:
         """A transaction marker was written to these partitions of `__consumer_offsets`."""

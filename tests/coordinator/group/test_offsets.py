@@ -415,6 +415,13 @@ def test_a_topic_that_is_deleted_takes_its_offsets_along(h: Harness) -> None:
     assert h.log.records(h.log_of("simple"))[-1] == (offset_key("simple", TopicPartition(*T0)), None)
 
 
+def test_a_topic_that_is_deleted_leaves_groups_alone_that_have_nothing_to_do_with_it(h: Harness) -> None:
+    [leader] = h.stable_group()
+    h.leave(leader)
+    h.coordinator.handle_deleted_partitions([TopicPartition(*T0)])
+    assert h.state() == "Empty"
+
+
 def test_tombstones_that_fail_are_only_logged(h: Harness) -> None:
     h.commit({T0: 1})
     h.log.error = Errors.NOT_LEADER_OR_FOLLOWER
