@@ -125,6 +125,10 @@ def read_group_value(group_id: str, data: bytes) -> GroupMetadata:
     if not 0 <= version <= 4:
         raise SchemaError(f"Unknown group metadata message version: {version}")
     value = GroupMetadataValue.decode(data, version, _VERSION.size)
+    member_ids = [member.member_id for member in value.members]
+    instance_ids = [member.group_instance_id for member in value.members if member.group_instance_id is not None]
+    if len(set(member_ids)) < len(member_ids) or len(set(instance_ids)) < len(instance_ids):
+        raise SchemaError(f"group {group_id} has the same member twice")
     return GroupMetadata.loaded(
         group_id,
         value.generation,

@@ -190,7 +190,11 @@ members = st.builds(
 )
 
 
-@given(st.lists(members, max_size=4, unique_by=(lambda m: m.member_id, lambda m: m.group_instance_id or m.member_id)))
+def instance_key(member: MemberMetadata) -> tuple[bool, str]:
+    return (True, member.member_id) if member.group_instance_id is None else (False, member.group_instance_id)
+
+
+@given(st.lists(members, max_size=4, unique_by=(lambda m: m.member_id, instance_key)))
 @settings(max_examples=50)
 def test_groups_survive(members: list[MemberMetadata]) -> None:
     group = GroupMetadata.loaded("g", 5, "type", "p" if members else None, None, 17, members)
@@ -204,6 +208,19 @@ def test_groups_survive(members: list[MemberMetadata]) -> None:
     )
     assert list(map(repr, again.members.values())) == list(map(repr, members))
     assert [m.assignment for m in again.members.values()] == [m.assignment for m in members]
+
+
+def test_a_group_with_a_member_twice_is_no_group() -> None:
+    def group(*names: tuple[str, str | None]) -> bytes:
+        from kafkapy.protocol.records.group_metadata import GroupMetadataValue
+
+        members = [GroupMetadataValue.MemberMetadata(member_id=name, group_instance_id=i) for name, i in names]
+        return b"\0\3" + GroupMetadataValue(protocol_type="consumer", protocol="p", members=members).encode(3)
+
+    assert len(read_group_value("g", group(("1", None), ("2", None), ("3", ""))).members) == 3
+    for twice in (group(("1", None), ("1", None)), group(("1", "i"), ("2", "i"))):
+        with pytest.raises(SchemaError):
+            read_group_value("g", twice)
 
 
 def test_compressed_batches_are_read() -> None:
