@@ -82,7 +82,8 @@ def _find_coordinator(broker: BrokerServices, request: Request, key_type: int, k
     if key_type == TRANSACTION_TYPE:
         if not authorizer.authorize(context, "DESCRIBE", "TRANSACTIONAL_ID", key):
             return Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, _NO_NODE
-        return Errors.COORDINATOR_NOT_AVAILABLE, _NO_NODE
+        # Not COORDINATOR_NOT_AVAILABLE: a producer would ask again and again instead of failing with the reason.
+        raise KafkaError(Errors.INVALID_REQUEST, "This broker does not serve transactions yet")
     if key_type == SHARE_TYPE and request.api_version >= 6:
         if not authorizer.authorize(context, "CLUSTER_ACTION", "CLUSTER", CLUSTER_NAME):
             return Errors.CLUSTER_AUTHORIZATION_FAILED, _NO_NODE

@@ -19,7 +19,7 @@ async def handle_init_producer_id(broker: BrokerServices, request: Request) -> I
     """A producer without transactional id always gets a new id with epoch 0."""
     body: InitProducerIdRequest = request.body
     if body.transactional_id is not None:
-        return _refused(Errors.INVALID_REQUEST if body.transactional_id == "" else Errors.NOT_COORDINATOR)
+        return _refused(Errors.INVALID_REQUEST)
     if not broker.authorizer.authorize(request.context, "IDEMPOTENT_WRITE", "CLUSTER", CLUSTER_NAME):
         return _refused(Errors.CLUSTER_AUTHORIZATION_FAILED)
     if (body.producer_id == _NO_ID) != (body.producer_epoch == _NO_ID):
