@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from kafkapy.common import uuid
+from kafkapy.common.properties import load_file
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.log_files import delete_if_exists, fsync_dir
 
 RECOVERY_POINT_CHECKPOINT = "recovery-point-offset-checkpoint"
 LOG_START_OFFSET_CHECKPOINT = "log-start-offset-checkpoint"
-HIGH_WATERMARK_CHECKPOINT = "replication-offset-checkpoint"
 CLEANER_OFFSET_CHECKPOINT = "cleaner-offset-checkpoint"
 LEADER_EPOCH_CHECKPOINT = "leader-epoch-checkpoint"
 CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
@@ -203,11 +203,7 @@ class BrokerMetadataCheckpoint:
     def read(self) -> BrokerMetadata | None:
         """None if there is no file. Raises `MalformedFileError` for a version or number that is none."""
         try:
-            with open(self.path, encoding="latin-1") as file:
-                properties = _parse_properties(file)
-        except FileNotFoundError:
-            return None
-        try:
+            properties = load_file(self.path)
             node = properties.get("node.id", properties.get("broker.id"))
             return BrokerMetadata(
                 int(node) if node is not None else None,
@@ -215,15 +211,7 @@ class BrokerMetadataCheckpoint:
                 int(properties.get("version", "0")),
                 properties.get("directory.id"),
             )
+        except FileNotFoundError:
+            return None
         except ValueError as error:
             raise MalformedFileError(f"Malformed {self.path}: {error}") from None
-
-
-def _parse_properties(lines: Iterable[str]) -> dict[str, str]:
-    properties = {}
-    for line in lines:
-        stripped = line.strip()
-        if stripped and stripped[0] not in "#!":
-            key, _, value = stripped.partition("=")
-            properties[key.strip()] = value.strip().replace("\\", "")
-    return properties

@@ -85,10 +85,6 @@ class LeaderEpochCache:
         entries = self._entries
         return entries[0] if entries else None
 
-    def previous_epoch(self, epoch: int) -> int | None:
-        """The largest known epoch below the given one."""
-        return max((entry.epoch for entry in self._entries if entry.epoch < epoch), default=None)
-
     def end_offset_for(self, requested_epoch: int, log_end_offset: int) -> tuple[int, int]:
         """(largest epoch <= the requested one, its end offset); (-1, -1) if the requested one is above all known.
 
@@ -103,12 +99,6 @@ class LeaderEpochCache:
         higher = bisect_right(entries, requested_epoch, key=lambda entry: entry.epoch)
         floor_epoch = entries[higher - 1].epoch if higher else requested_epoch
         return floor_epoch, entries[higher].start_offset
-
-    def epoch_for_offset(self, offset: int) -> int | None:
-        """The epoch that wrote an offset; None if it is before the first known start."""
-        entries = self._entries
-        slot = bisect_right(entries, offset, key=lambda entry: entry.start_offset)
-        return entries[slot - 1].epoch if slot else None
 
     # -- changes
 

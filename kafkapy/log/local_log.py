@@ -17,7 +17,6 @@ from kafkapy.log.log_config import LogConfig
 from kafkapy.log.log_files import (
     CLEANED_FILE_SUFFIX,
     DELETED_FILE_SUFFIX,
-    FUTURE_DIR_SUFFIX,
     SWAP_FILE_SUFFIX,
     delete_if_exists,
     fsync_dir,
@@ -80,11 +79,6 @@ class LocalLog:
         return os.path.basename(self.directory)
 
     @property
-    def is_future(self) -> bool:
-        """It is being filled to take the place of the log in another dir."""
-        return self.directory.endswith(FUTURE_DIR_SUFFIX)
-
-    @property
     def size(self) -> int:
         """Bytes of all segments' .log files."""
         return self.segments.size_in_bytes
@@ -96,10 +90,6 @@ class LocalLog:
     @property
     def active_segment(self) -> LogSegment:
         return self.segments.active
-
-    @property
-    def unflushed_messages(self) -> int:
-        return self.log_end_offset - self.recovery_point
 
     def non_active_segments_from(self, offset: int) -> list[LogSegment]:
         """The segments from the one that holds `offset` on, without the active one (for the cleaner)."""

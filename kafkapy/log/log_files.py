@@ -29,13 +29,8 @@ _MAX_DIR_NAME_LENGTH = 255
 _SUFFIXED_DIR = re.compile(r"^(\S+-\S+)\.\S+(-delete|-future|-stray)$")
 
 
-def filename_prefix(offset: int) -> str:
-    """The base offset as 20 digits, so that names sort as offsets do."""
-    return f"{offset:020d}"
-
-
 def segment_file(directory: str, base_offset: int, file_suffix: str, suffix: str = "") -> str:
-    """Path of one file of a segment, e.g. `<dir>/00000000000000000042.index.swap`."""
+    """Path of one file of a segment, e.g. `<dir>/00000000000000000042.index.swap`; the names sort as the offsets do."""
     return f"{directory}/{base_offset:020d}{file_suffix}{suffix}"
 
 
@@ -50,21 +45,7 @@ def log_dir_name(partition: TopicPartition) -> str:
 
 def log_delete_dir_name(partition: TopicPartition) -> str:
     """`<topic>-<p>.<32 hex digits>-delete`; the topic is cut so that the name fits 255 characters."""
-    return _capped_dir_name(partition, DELETE_DIR_SUFFIX)
-
-
-def log_stray_dir_name(partition: TopicPartition) -> str:
-    """As `log_delete_dir_name` with `-stray`."""
-    return _capped_dir_name(partition, STRAY_DIR_SUFFIX)
-
-
-def log_future_dir_name(partition: TopicPartition) -> str:
-    """`<topic>-<p>.<32 hex digits>-future`, never cut: the partition is read back from it."""
-    return f"{log_dir_name(partition)}.{uuid.uuid4().hex}{FUTURE_DIR_SUFFIX}"
-
-
-def _capped_dir_name(partition: TopicPartition, suffix: str) -> str:
-    end = f"-{partition.partition}.{uuid.uuid4().hex}{suffix}"
+    end = f"-{partition.partition}.{uuid.uuid4().hex}{DELETE_DIR_SUFFIX}"
     return partition.topic[: _MAX_DIR_NAME_LENGTH - len(end)] + end
 
 

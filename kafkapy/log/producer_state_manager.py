@@ -153,10 +153,6 @@ class ProducerStateManager:
             return ongoing.first_offset
         return unreplicated.first_offset
 
-    def first_undecided_offset(self) -> int | None:
-        """Where the oldest open transaction begins."""
-        return next(iter(self.ongoing_txns), None)
-
     def on_high_watermark_updated(self, high_watermark: int) -> None:
         """Markers below the high watermark are replicated."""
         unreplicated = self.unreplicated_txns
@@ -234,10 +230,6 @@ class ProducerStateManager:
     @property
     def latest_snapshot_offset(self) -> int | None:
         return max(self._snapshots, default=None)
-
-    @property
-    def oldest_snapshot_offset(self) -> int | None:
-        return min(self._snapshots, default=None)
 
     def take_snapshot(self, sync: bool = True) -> str | None:
         """Write the state at `map_end_offset`, unless there is one already. The path if one was written; `OSError`."""

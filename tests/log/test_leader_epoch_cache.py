@@ -60,13 +60,6 @@ def test_end_offsets(tmp_path: Path) -> None:
     assert LeaderEpochCache(PARTITION, LeaderEpochCheckpointFile(f"{tmp_path}/none")).end_offset_for(0, 20) == (-1, -1)
 
 
-def test_epoch_of_an_offset(tmp_path: Path) -> None:
-    cache = _cache(tmp_path, (2, 6), (3, 9))
-    assert [cache.epoch_for_offset(offset) for offset in (5, 6, 8, 9, 100)] == [None, 2, 2, 3, 3]
-    assert cache.previous_epoch(3) == 2
-    assert cache.previous_epoch(2) is None
-
-
 def test_truncation_from_the_end(tmp_path: Path) -> None:
     cache = _cache(tmp_path, (2, 6), (3, 9), (4, 11))
     cache.truncate_from_end(12)

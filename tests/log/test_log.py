@@ -133,7 +133,7 @@ def test_a_short_write_is_continued(log_dir: LogDirFixture, monkeypatch: pytest.
 def test_flush_messages_moves_the_recovery_point(tmp_path: Path) -> None:
     log = LogDirFixture(tmp_path, flush_messages=6).open()
     _fill(log, 1)
-    assert (log.recovery_point, log.unflushed_messages) == (0, 3)
+    assert log.recovery_point == 0
     _fill(log, 1)
     assert log.recovery_point == 6
     log.flush()

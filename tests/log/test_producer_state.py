@@ -248,7 +248,6 @@ def test_open_transactions_come_back_from_a_snapshot_in_order(tmp_path: Path) ->
     manager.load_entries([ProducerStateEntry(1, 0, -1, NOW, 30), ProducerStateEntry(2, 0, -1, NOW, 10)])
     first = manager.first_unstable_offset()
     assert first is not None and first.message_offset == 10
-    assert manager.first_undecided_offset() == 10
 
 
 def _at(offset: int) -> LogOffsetMetadata:
