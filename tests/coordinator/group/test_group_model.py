@@ -277,6 +277,6 @@ class Groups(RuleBasedStateMachine):
 
 
 Groups.TestCase.settings = settings(
-    max_examples=60, stateful_step_count=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=60, stateful_step_count=30, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 TestGroups = Groups.TestCase

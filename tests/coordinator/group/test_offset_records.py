@@ -180,7 +180,7 @@ int64 = st.integers(-(2**63), 2**63 - 1)
 
 
 @given(st.builds(OffsetAndMetadata, int64, int32, text, int64, st.just(-1)))
-@settings(max_examples=50)
+@settings(max_examples=50, derandomize=True)
 def test_offsets_survive(offset: OffsetAndMetadata) -> None:
     assert read_offset_value(offset_value(offset)) == offset
 
@@ -195,7 +195,7 @@ def instance_key(member: MemberMetadata) -> tuple[bool, str]:
 
 
 @given(st.lists(members, max_size=4, unique_by=(lambda m: m.member_id, instance_key)))
-@settings(max_examples=50)
+@settings(max_examples=50, derandomize=True)
 def test_groups_survive(members: list[MemberMetadata]) -> None:
     group = GroupMetadata.loaded("g", 5, "type", "p" if members else None, None, 17, members)
     again = read_group_value("g", group_value(group, {m.member_id: m.assignment for m in members}))
