@@ -36,6 +36,7 @@ from kafkapy.server.coordinator_log import CoordinatorLog
 from kafkapy.server.dynamic_broker_config import DynamicBrokerConfig
 from kafkapy.server.fetch_session import FetchSessionCache
 from kafkapy.server.finalized_features import FinalizedFeatures
+from kafkapy.server.first_metadata import FirstMetadata
 from kafkapy.server.high_watermarks import HighWatermarkCheckpoints
 from kafkapy.server.kafka_apis import HANDLERS, KafkaApis
 from kafkapy.server.kafka_config import KafkaConfig
@@ -189,7 +190,8 @@ class KafkaServer:
         await self._in_thread(controller.startup)
         self._undo.append(("controller", lambda: self._in_thread(controller.shutdown)))
         await self._follow_configs(services, sockets)
-        sockets.start_accepting(KafkaApis(services).handle)
+        first_metadata = FirstMetadata(KafkaApis(services).handle, metadata_cache, bool(log_manager.all_logs()))
+        sockets.start_accepting(first_metadata.handle)
         self._undo.append(("listeners", sockets.stop_listening))
         log.info("[KafkaServer id=%d] started", broker_id)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import resource
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -93,6 +94,12 @@ def _start_daemon(arguments: list[str]) -> int:
     return 0
 
 
+def _raise_open_files_limit() -> None:
+    """A broker holds a descriptor for each segment in use and each connection."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
 def _run(config: Any) -> int:
     from twisted.internet import reactor as _reactor
     from twisted.internet.defer import Deferred
@@ -102,6 +109,7 @@ def _run(config: Any) -> int:
     from kafkapy.server.broker_identity import InconsistentBrokerError
     from kafkapy.server.kafka_server import KafkaServer
 
+    _raise_open_files_limit()
     reactor: Any = _reactor
     logging.getLogger("kafkapy.twisted").setLevel(logging.WARNING)
     PythonLoggingObserver("kafkapy.twisted").start()

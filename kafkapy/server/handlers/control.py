@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
@@ -15,6 +17,7 @@ from kafkapy.server.config_handlers import usable_topic_configs
 from kafkapy.server.leadership import leader_and_isr_response, stop_replica_response
 
 if TYPE_CHECKING:
+    from kafkapy.log.log_manager import LogManager
     from kafkapy.server.services import BrokerServices
 
 
@@ -34,25 +37,37 @@ async def handle_leader_and_isr(broker: BrokerServices, request: Request) -> Lea
     body: LeaderAndIsrRequest = request.body
     if _is_stale(broker, body.broker_epoch):
         return leader_and_isr_response(body, request.api_version, Errors.STALE_BROKER_EPOCH, {})
-    await _read_configs_of_new_topics(broker, body)
+    await _prepare_new_partitions(broker, body)
     error, errors = broker.leadership.become_leader_or_follower(body)
     return leader_and_isr_response(body, request.api_version, error, errors)
 
 
-async def _read_configs_of_new_topics(broker: BrokerServices, body: LeaderAndIsrRequest) -> None:
-    """A new topic's configs are not announced; they must be known before its logs are made."""
+async def _prepare_new_partitions(broker: BrokerServices, body: LeaderAndIsrRequest) -> None:
+    """Read the configs of topics that are new here (they are not announced) and make their logs, which takes files: both in the
+    background, so that a topic of a thousand partitions holds up nobody."""
     known = broker.replica_manager
-    topics = {
-        topic.topic_name
-        for topic in body.topic_states
-        if any(
-            known.partition(TopicPartition(topic.topic_name, p.partition_index)) is None for p in topic.partition_states
-        )
-    } | {p.topic_name for p in body.ungrouped_partition_states}
-    if topics:
-        configs = await broker.in_thread(broker.zk_client.get_entities_configs, "topics", topics)
-        for topic, overrides in configs.items():
-            broker.log_manager.update_topic_config(topic, usable_topic_configs(broker.config, topic, overrides))
+    states = [(topic.topic_name, topic.topic_id, p) for topic in body.topic_states for p in topic.partition_states]
+    states += [(p.topic_name, ZERO_UUID, p) for p in body.ungrouped_partition_states]
+    new = [
+        (TopicPartition(name, state.partition_index), topic_id, state)
+        for name, topic_id, state in states
+        if known.partition(TopicPartition(name, state.partition_index)) is None and broker.broker_id in state.replicas
+    ]
+    if not new:
+        return
+    topics = {partition.topic for partition, _, _ in new}
+    configs = await broker.in_thread(broker.zk_client.get_entities_configs, "topics", topics)
+    for topic, overrides in configs.items():
+        broker.log_manager.update_topic_config(topic, usable_topic_configs(broker.config, topic, overrides))
+    await broker.in_thread(_make_logs, broker.log_manager, new)
+
+
+def _make_logs(
+    log_manager: LogManager, new: list[tuple[TopicPartition, bytes, LeaderAndIsrRequest.LeaderAndIsrPartitionState]]
+) -> None:
+    for partition, topic_id, state in new:
+        with contextlib.suppress(KafkaError, OSError):  # met again, and answered, where the partition takes its log
+            log_manager.get_or_create_log(partition, None if topic_id == ZERO_UUID else topic_id, state.is_new)
 
 
 def handle_stop_replica(broker: BrokerServices, request: Request) -> StopReplicaResponse:
