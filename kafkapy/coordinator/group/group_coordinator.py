@@ -19,7 +19,14 @@ from kafkapy.coordinator.group.member_metadata import JoinReply, SyncReply
 from kafkapy.coordinator.group.membership import Join, Membership
 from kafkapy.coordinator.group.rebalance import Rebalance
 from kafkapy.coordinator.group.replies import Replies
-from kafkapy.coordinator.group.responses import NO_MEMBER_ID, join_error, sync_error
+from kafkapy.coordinator.group.responses import (
+    NO_MEMBER_ID,
+    commit_response,
+    deleted_offsets,
+    fetched_offset,
+    join_error,
+    sync_error,
+)
 from kafkapy.coordinator.partition_writer import PartitionReader, PartitionWriter
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.delete_groups import DeleteGroupsResponse
@@ -32,8 +39,6 @@ from kafkapy.protocol.messages.offset_commit import OffsetCommitRequest, OffsetC
 from kafkapy.protocol.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 from kafkapy.protocol.messages.offset_fetch import OffsetFetchResponse
 from kafkapy.protocol.messages.sync_group import SyncGroupRequest
-
-INVALID_OFFSET = -1
 
 
 class GroupCoordinator:
@@ -183,10 +188,10 @@ class GroupCoordinator:
             errors = {
                 partition: error if partition in valid else Errors.OFFSET_METADATA_TOO_LARGE for partition in offsets
             }
-            reply(_commit_response(errors))
+            reply(commit_response(errors))
 
         if error is not Errors.NONE or group is None:
-            reply(_commit_response(dict.fromkeys(offsets, error)))
+            reply(commit_response(dict.fromkeys(offsets, error)))
         elif not valid:
             done(Errors.NONE)
         else:
@@ -246,7 +251,7 @@ class GroupCoordinator:
             if topic is None:
                 topic = topics[partition.topic] = OffsetFetchResponse.OffsetFetchResponseTopics(name=partition.topic)
                 response.topics.append(topic)
-            topic.partitions.append(_fetched(group, partition, require_stable))
+            topic.partitions.append(fetched_offset(group, partition, require_stable))
         return response
 
     def delete_offsets(self, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
@@ -269,7 +274,7 @@ class GroupCoordinator:
                 error = Errors.GROUP_SUBSCRIBED_TO_TOPIC
             else:
                 deleted += [TopicPartition(topic.name, index) for index in indexes]
-            response.topics.append(_deleted(topic.name, indexes, error))
+            response.topics.append(deleted_offsets(topic.name, indexes, error))
         if deleted:
             self._manager.clean_up([group], lambda group: group.offsets.remove(deleted))
         return response
@@ -388,45 +393,4 @@ def _join(request: JoinGroupRequest, version: int, client_id: str, client_host: 
         protocols=[(protocol.name, protocol.metadata) for protocol in request.protocols],
         reason=request.reason or "not provided",
         reply=reply,
-    )
-
-
-def _fetched(
-    group: GroupMetadata | None, partition: TopicPartition, require_stable: bool
-) -> OffsetFetchResponse.OffsetFetchResponsePartitions:
-    fetched = OffsetFetchResponse.OffsetFetchResponsePartitions(
-        partition_index=partition.partition, committed_offset=INVALID_OFFSET, metadata=""
-    )
-    if group is not None and require_stable and group.offsets.is_pending(partition):
-        fetched.error_code = Errors.UNSTABLE_OFFSET_COMMIT.code
-        return fetched
-    offset = None if group is None else group.offsets.get(partition)
-    if offset is not None:
-        fetched.committed_offset = offset.offset
-        fetched.committed_leader_epoch = offset.leader_epoch
-        fetched.metadata = offset.metadata
-    return fetched
-
-
-def _commit_response(errors: dict[TopicPartition, Errors]) -> OffsetCommitResponse:
-    topics: dict[str, list[OffsetCommitResponse.OffsetCommitResponsePartition]] = {}
-    for (topic, partition), error in errors.items():
-        topics.setdefault(topic, []).append(
-            OffsetCommitResponse.OffsetCommitResponsePartition(partition_index=partition, error_code=error.code)
-        )
-    return OffsetCommitResponse(
-        topics=[
-            OffsetCommitResponse.OffsetCommitResponseTopic(name=name, partitions=partitions)
-            for name, partitions in topics.items()
-        ]
-    )
-
-
-def _deleted(topic: str, indexes: Iterable[int], error: Errors) -> OffsetDeleteResponse.OffsetDeleteResponseTopic:
-    return OffsetDeleteResponse.OffsetDeleteResponseTopic(
-        name=topic,
-        partitions=[
-            OffsetDeleteResponse.OffsetDeleteResponsePartition(partition_index=index, error_code=error.code)
-            for index in indexes
-        ],
     )
