@@ -1,0 +1,36 @@
+"""The tools print what Apache's print when the broker answers the same (see scenarios.py)."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from recording import ReplayBroker, load
+from scenarios import SCENARIOS, Scenario
+
+DATA = Path(__file__).parent / "data"
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+def test_output_is_apaches(scenario: Scenario, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = [argument.format(dir=DATA) for argument in scenario.arguments]
+    with ReplayBroker(load(DATA / "recordings" / f"{scenario.name}.responses")) as broker:
+        tool = import_module(f"kafkapy.tools.{scenario.tool}")
+        status = tool.main([*arguments, "--bootstrap-server", broker.address])
+        port = str(broker.port)
+    ours = capsys.readouterr()
+    printed = ours.out.replace(port, "PORT")
+    apaches = (DATA / "recordings" / f"{scenario.name}.out").read_text()
+    assert status == (1 if scenario.error else 0), ours.err
+    if scenario.error:
+        # Apache's tools print their errors on stdout; ours on stderr, without the stack trace.
+        assert scenario.error in ours.err.splitlines()
+        assert "Traceback" not in ours.err
+        assert set(printed.split()) <= set(apaches.split())
+    elif scenario.quirk:
+        assert sorted(printed.split()) == sorted(apaches.split())
+    else:
+        # The order of rows that come out of a Java HashMap is not kept, nor are blank lines at the end.
+        assert sorted(printed.rstrip().splitlines()) == sorted(apaches.rstrip().splitlines())
+    assert not broker.left or scenario.error, "not everything that was recorded was asked for"
