@@ -29,9 +29,11 @@ def test_group_survives_bounces_under_load(broker: KafkaService, short: bool, no
     topic, partitions = "groups", 6
     create_topic(broker.bootstrap, topic, partitions)
     producer = AckedProducer(broker.bootstrap, topic, partitions, records_per_second=3000).start()
+    import os
+    dbg = {'debug': 'cgrp,broker,protocol'} if os.environ.get('DBG') else {}
     members = [
-        GroupMember(broker.bootstrap, "three", topic, "librdkafka-1").start(),
-        GroupMember(broker.bootstrap, "three", topic, "librdkafka-2").start(),
+        GroupMember(broker.bootstrap, "three", topic, "librdkafka-1", **dbg).start(),
+        GroupMember(broker.bootstrap, "three", topic, "librdkafka-2", **dbg).start(),
         KafkaPythonMember(broker.bootstrap, "three", topic, "kafka-python").start(),
     ]
 

@@ -132,7 +132,8 @@ class AckedProducer:
             for _ in range(20):
                 self._send_one_each()
             sent += 20 * self.partitions
-            self._producer.poll(max(0.001, begin + sent / self._rate - time.monotonic()))
+            self._producer.poll(0)
+            self._stop.wait(max(0.001, begin + sent / self._rate - time.monotonic()))
             if sent / self._rate < time.monotonic() - begin - 1:  # do not try to catch up what an outage has cost
                 begin, sent = time.monotonic(), 0
 
@@ -231,7 +232,7 @@ class GroupMember:
                 "heartbeat.interval.ms": 500,
                 "check.crcs": "true",
                 "reconnect.backoff.max.ms": 500,
-                "log_level": 0,
+                "log_level": 7 if "debug" in configs else 0,
                 **{key.replace("_", "."): value for key, value in configs.items()},
             }
         )
