@@ -125,7 +125,8 @@ SCENARIOS = [
     ),
     _configs(
         "alter-user-client",
-        "--alter --entity-type users --entity-name u1 --entity-type clients --entity-default --add-config request_percentage=12.5",
+        "--alter --entity-type users --entity-name u1 --entity-type clients --entity-default "
+        "--add-config request_percentage=12.5",
     ),
     _configs("describe-users-clients", "--describe --entity-type users --entity-type clients"),
     _configs("alter-scram", "--alter --user u1 --add-config 'SCRAM-SHA-512=[iterations=8192,password=pw]'"),
