@@ -29,7 +29,7 @@ def refusals() -> Iterator[tuple[str, str, str]]:
         yield tool.replace("-", "_"), arguments, sentence.strip()
 
 
-@pytest.mark.parametrize(("tool", "arguments", "sentence"), refusals())
+@pytest.mark.parametrize(("tool", "arguments", "sentence"), list(refusals()))
 def test_refused_before_any_broker_is_asked(
     tool: str, arguments: str, sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

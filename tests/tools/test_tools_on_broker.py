@@ -1,0 +1,164 @@
+"""The tools one after the other on a broker of our own, as a user types them."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from kafkapy.admin.client import AdminClient
+from kafkapy.clients.blocking_client import BlockingClient
+from kafkapy.protocol.errors import KafkaError
+from kafkapy.protocol.messages.produce import ProduceRequest
+from kafkapy.record.records_builder import MemoryRecordsBuilder
+
+ROOT = Path(__file__).parents[2]
+
+pytestmark = pytest.mark.integration
+
+Run = Callable[..., str]
+
+
+class Broker:
+    """A broker process with one data directory."""
+
+    def __init__(self, directory: Path, zk_connect: str) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as probe:
+            self.address = f"127.0.0.1:{probe.getsockname()[1]}"
+        self.data = directory / "data"
+        self.output = directory / "broker.out"
+        properties = directory / "server.properties"
+        properties.write_text(
+            f"broker.id=0\nlisteners=PLAINTEXT://{self.address}\nlog.dirs={self.data}\nzookeeper.connect={zk_connect}\n"
+            "offsets.topic.num.partitions=2\noffsets.topic.replication.factor=1\n"
+        )
+        command = [sys.executable, "-m", "kafkapy.tools.kafka_server_start", str(properties)]
+        with open(self.output, "wb") as output:
+            self.process = subprocess.Popen(
+                command, stdout=output, stderr=output, cwd=ROOT, env={"LOG_DIR": str(directory)}
+            )
+
+    def wait_until_serving(self) -> None:
+        with AdminClient(self.address, default_api_timeout_ms=30_000) as admin:
+            try:
+                admin.retry("controller", admin.controller)
+            except KafkaError as error:
+                raise AssertionError(f"{error.message}\n{self.output.read_text()}") from error
+
+    def stop(self) -> None:
+        self.process.terminate()
+        self.process.wait(30)
+
+
+@pytest.fixture(scope="module")
+def broker(zookeeper: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    broker = Broker(tmp_path_factory.mktemp("broker"), f"{zookeeper}/tools-{time.time_ns()}")
+    broker.wait_until_serving()
+    yield broker
+    broker.stop()
+
+
+@pytest.fixture
+def run(broker: Broker, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs a tool in this process; what it says on stdout, or on stderr if it fails, which must be as expected."""
+
+    def run(tool: str, command: str, status: int = 0) -> str:
+        arguments = [*command.split(), "--bootstrap-server", broker.address]
+        assert import_module(f"kafkapy.tools.{tool}").main(arguments) == status, capsys.readouterr().err
+        printed = capsys.readouterr()
+        return printed.err if status else printed.out
+
+    return run
+
+
+def produce(broker: Broker, topic: str, count: int) -> None:
+    builder = MemoryRecordsBuilder()
+    for i in range(count):
+        builder.append(int(time.time() * 1000), b"k", b"v%d" % i)
+    data = ProduceRequest.PartitionProduceData(index=0, records=builder.build())
+    request = ProduceRequest(
+        acks=-1, timeout_ms=10_000, topic_data=[ProduceRequest.TopicProduceData(name=topic, partition_data=[data])]
+    )
+    host, _, port = broker.address.partition(":")
+    with BlockingClient(host, int(port)) as client:
+        (result,) = client.call(request).responses
+    assert [p.error_code for p in result.partition_responses] == [0]
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """What goes through ZooKeeper is seen a moment later."""
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_a_topic_from_its_creation_to_its_deletion(broker: Broker, run: Run, tmp_path: Path) -> None:
+    assert run("topics", "--create --topic t --partitions 2 --config segment.bytes=20000") == "Created topic t.\n"
+    assert "Topic 't' already exists." in run("topics", "--create --topic t", status=1)
+    run("topics", "--alter --topic t --partitions 3")
+    described = run("topics", "--describe --topic t").splitlines()
+    assert described[0].endswith("PartitionCount: 3\tReplicationFactor: 1\tConfigs: segment.bytes=20000")
+    assert len(described) == 4
+
+    run("configs", "--alter --topic t --add-config retention.ms=3600000")
+    assert "retention.ms=3600000 sensitive=false synonyms={DYNAMIC_TOPIC_CONFIG" in run(
+        "configs", "--describe --topic t"
+    )
+    run("configs", "--alter --topic t --delete-config retention.ms")
+    assert "retention.ms" not in run("configs", "--describe --topic t")
+
+    produce(broker, "t", 10)
+    assert run("get_offsets", "--topic t") == "t:0:10\nt:1:0\nt:2:0\n"
+    (tmp_path / "offsets.json").write_text('{"partitions": [{"topic": "t", "partition": 0, "offset": 4}]}')
+    assert "partition: t-0\tlow_watermark: 4" in run("delete_records", f"--offset-json-file {tmp_path}/offsets.json")
+    assert run("get_offsets", "--topic t --time earliest --partitions 0") == "t:0:4\n"
+    assert '"partition":"t-0","size":' in run("log_dirs", "--describe --topic-list t")
+
+    run("topics", "--delete --topic t")
+    wait_until(lambda: "t" not in run("topics", "--list").split())
+    assert "Topic 't' does not exist as expected" in run("topics", "--delete --topic t", status=1)
+
+
+def test_a_group_from_its_first_offset_to_its_deletion(broker: Broker, run: Run) -> None:
+    run("topics", "--create --topic offsets --partitions 1")
+    produce(broker, "offsets", 10)
+    run("consumer_groups", "--reset-offsets --group g --topic offsets --to-latest --execute")
+    assert run("consumer_groups", "--list") == "g\n"
+    assert "Empty" in run("consumer_groups", "--list --state")
+    run("consumer_groups", "--reset-offsets --group g --topic offsets:0 --shift-by -3 --execute")
+    row = run("consumer_groups", "--describe --group g").splitlines()[-1].split()
+    assert row[:6] == ["g", "offsets", "0", "7", "10", "3"]
+    assert (
+        run("consumer_groups", "--reset-offsets --group g --all-topics --to-current --export --dry-run")
+        == "offsets,0,7\n"
+    )
+    assert "Successful" in run("consumer_groups", "--delete-offsets --group g --topic offsets")
+    run("consumer_groups", "--reset-offsets --group g --topic offsets --to-earliest --execute")
+    assert "was successful" in run("consumer_groups", "--delete --group g")
+    assert "Error: Consumer group 'g' does not exist." in run("consumer_groups", "--describe --group g", status=1)
+    dumped = ""
+    for log in sorted(broker.data.glob("__consumer_offsets-*/*.log")):
+        dump = subprocess.run(
+            [sys.executable, "-m", "kafkapy.tools.dump_log", "--files", str(log), "--offsets-decoder"],
+            capture_output=True,
+            text=True,
+            cwd=ROOT,
+            check=True,
+        )
+        dumped += dump.stdout
+    assert 'key: {"type":"1","data":{"group":"g","topic":"offsets","partition":0}} payload: <DELETE>' in dumped
+
+
+def test_the_cluster(broker: Broker, run: Run) -> None:
+    assert run("cluster", "cluster-id").startswith("Cluster ID: ")
+    assert run("broker_api_versions", "").startswith(f"{broker.address} (id: 0 rack: null) -> (\n\tProduce(0): 0 to 11")
+    run("configs", "--alter --broker-defaults --add-config log.cleaner.threads=2")
+    wait_until(lambda: "log.cleaner.threads=2 sensitive=false" in run("configs", "--describe --broker-defaults"))
+    assert "There is no live broker with id 7" in run("configs", "--describe --broker 7", status=1)
