@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections import defaultdict
 from collections.abc import Iterable
 
@@ -10,8 +9,7 @@ from kafkapy.cluster.partition import Partition
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.checkpoints import OffsetCheckpointFile
 from kafkapy.log.log import Log
-
-log = logging.getLogger("kafkapy.server.ReplicaManager")
+from kafkapy.log.log_manager import LogManager
 
 FILE_NAME = "replication-offset-checkpoint"
 
@@ -20,8 +18,11 @@ class HighWatermarkCheckpoints:
     """Invariant: `_loaded` holds the values of a directory's file for partitions that have not been opened since the start, so a
     partition that nobody has claimed yet keeps its high watermark when the file is written."""
 
-    def __init__(self, dirs: Iterable[str]) -> None:
-        self._files = {directory: OffsetCheckpointFile(f"{directory}/{FILE_NAME}") for directory in dirs}
+    def __init__(self, log_manager: LogManager) -> None:
+        self._log_manager = log_manager
+        self._files = {
+            directory: OffsetCheckpointFile(f"{directory}/{FILE_NAME}") for directory in log_manager.live_log_dirs
+        }
         self._loaded = {directory: dict(file.read()) for directory, file in self._files.items()}
 
     def take(self, partition_log: Log, name: TopicPartition) -> int:
@@ -34,7 +35,7 @@ class HighWatermarkCheckpoints:
             values.pop(name, None)
 
     def write(self, partitions: Iterable[Partition]) -> None:
-        """Write every directory's file. Blocks: for the background pool, which gets a list."""
+        """Write every live directory's file; one that can't be written has failed. Blocks: for the background pool."""
         values: dict[str, dict[TopicPartition, int]] = defaultdict(dict)
         for directory, loaded in self._loaded.items():
             values[directory].update(loaded)
@@ -42,8 +43,9 @@ class HighWatermarkCheckpoints:
             partition_log = partition.log
             if partition_log is not None:
                 values[partition_log.parent_dir][partition.topic_partition] = partition_log.high_watermark
-        for directory, file in self._files.items():
+        for directory in self._log_manager.live_log_dirs:
             try:
-                file.write(values[directory])
+                self._files[directory].write(values[directory])
             except OSError as error:
-                log.error("Error while writing to high watermark file in directory %s: %s", directory, error)
+                message = f"Error while writing to high watermark file in directory {directory}"
+                self._log_manager.handle_log_dir_failure(directory, message, error)

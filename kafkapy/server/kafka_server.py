@@ -119,7 +119,7 @@ class KafkaServer:
             delete_records_purge_interval=config.delete_records_purgatory_purge_interval_requests,
         )
         group_coordinator = self._group_coordinator(replica_manager, metadata_cache)
-        high_watermarks = HighWatermarkCheckpoints(log_manager.live_log_dirs)
+        high_watermarks = HighWatermarkCheckpoints(log_manager)
         self._undo.append(("high watermarks", lambda: self._write_high_watermarks(high_watermarks, replica_manager)))
         leadership = Leadership(
             replica_manager,
