@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from kafkapy.admin.cluster_client import ClusterClient, Results, error_of, nodes_by_id
@@ -30,8 +29,7 @@ class ReplicaInfo(NamedTuple):
     is_future: bool
 
 
-@dataclass(frozen=True, slots=True)
-class LogDirDescription:
+class LogDirDescription(NamedTuple):
     """One log directory of a broker; bytes are -1 where the broker is too old to say."""
 
     error: KafkaError | None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from kafkapy.admin.cluster_client import ClusterClient, Results, T, error_of, value_of
@@ -54,8 +53,7 @@ class MemberDescription(NamedTuple):
     """Empty for groups that are not of consumers."""
 
 
-@dataclass(frozen=True, slots=True)
-class GroupDescription:
+class GroupDescription(NamedTuple):
     """A group that does not exist has the state "Dead"."""
 
     group_id: str

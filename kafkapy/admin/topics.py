@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from kafkapy.admin.cluster_client import ClusterClient, Results, error_of
@@ -18,15 +18,14 @@ from kafkapy.protocol.messages.list_partition_reassignments import ListPartition
 from kafkapy.protocol.messages.metadata import MetadataRequest
 
 
-@dataclass(frozen=True, slots=True)
-class NewTopic:
+class NewTopic(NamedTuple):
     """A topic to be created: counts (-1: the broker's default) or an assignment, partition -> broker ids."""
 
     name: str
     num_partitions: int = -1
     replication_factor: int = -1
-    replica_assignments: Mapping[int, Sequence[int]] = field(default_factory=dict)
-    topic_configs: Mapping[str, str | None] = field(default_factory=dict)
+    replica_assignments: Mapping[int, Sequence[int]] = MappingProxyType({})
+    topic_configs: Mapping[str, str | None] = MappingProxyType({})
 
 
 class CreatedTopic(NamedTuple):
@@ -37,8 +36,7 @@ class CreatedTopic(NamedTuple):
     replication_factor: int
 
 
-@dataclass(frozen=True, slots=True)
-class NewPartitions:
+class NewPartitions(NamedTuple):
     """The count a topic shall have, and the replicas of each new partition if they shall not be chosen."""
 
     total_count: int

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import random
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from kafkapy.common.topic_partition import TopicPartition
@@ -65,8 +64,7 @@ def parse_bootstrap_servers(servers: str | Iterable[str]) -> list[Address]:
     return addresses
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionMetadata:
+class PartitionMetadata(NamedTuple):
     """One partition; broker ids of brokers that are down have no `Node` in the cluster."""
 
     topic: str
@@ -79,8 +77,7 @@ class PartitionMetadata:
     error: Errors = Errors.NONE
 
 
-@dataclass(frozen=True, slots=True)
-class TopicMetadata:
+class TopicMetadata(NamedTuple):
     """One topic; `error` is what the broker said of it, its partitions are in order of their ids."""
 
     name: str
@@ -90,14 +87,13 @@ class TopicMetadata:
     error: Errors = Errors.NONE
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterMetadata:
+class ClusterMetadata(NamedTuple):
     """One Metadata response, indexed. It never changes; who wants news asks the cluster again."""
 
     cluster_id: str | None = None
     controller_id: int = NO_NODE_ID
-    nodes: dict[int, Node] = field(default_factory=dict)
-    topics: dict[str, TopicMetadata] = field(default_factory=dict)
+    nodes: Mapping[int, Node] = MappingProxyType({})
+    topics: Mapping[str, TopicMetadata] = MappingProxyType({})
 
     @classmethod
     def of(cls, response: MetadataResponse) -> ClusterMetadata:
@@ -108,9 +104,6 @@ class ClusterMetadata:
     @property
     def controller(self) -> Node | None:
         return self.nodes.get(self.controller_id)
-
-    def random_node(self) -> Node | None:
-        return random.choice(list(self.nodes.values())) if self.nodes else None
 
     def partition(self, partition: TopicPartition) -> PartitionMetadata | None:
         topic = self.topics.get(partition.topic)

@@ -73,8 +73,6 @@ def cluster() -> ClusterMetadata:
 def test_nodes(cluster: ClusterMetadata) -> None:
     assert cluster.nodes == {1: Node(1, "a", 9092, "r"), 2: Node(2, "b", 9093)}
     assert cluster.controller == Node(2, "b", 9093)
-    assert cluster.random_node() in cluster.nodes.values()
-    assert ClusterMetadata().random_node() is None
     assert str(Node(1, "a", 9092, "r")) == "a:9092 (id: 1 rack: r)"
 
 
