@@ -20,9 +20,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("system tests")
     group.addoption("--kills", type=int, help="how often the broker is killed under load (default: 20; short: 3)")
     group.addoption("--outage", type=float, help="seconds that ZooKeeper is away (default: 30; short: 8)")
+    group.addoption("--report", type=Path, metavar="FILE", help="write the summary to this file as well")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("filterwarnings", "ignore:(read|open)_text is deprecated:DeprecationWarning")
+    config.addinivalue_line("filterwarnings", "ignore:No chroot path exists")
     config.addinivalue_line("markers", "system: starts real ZooKeepers and brokers, and harms them")
     config.addinivalue_line("markers", "long: takes long, or needs what not every machine has")
 
@@ -111,13 +114,14 @@ def apache_jars() -> Path:
 def new_pair(
     tmp_path: Path, zookeeper: ZooKeeperService, services: list[Service], apache_jars: Path
 ) -> Callable[[Mapping[str, object]], tuple[KafkaService, ApacheKafkaService]]:
-    """Makes a kafkapy broker and an Apache broker that are one and the same: id, chroot and data directory."""
+    """Makes a kafkapy broker and an Apache broker that are one and the same: id, port, chroot and data directory."""
 
     def new(configs: Mapping[str, object]) -> tuple[KafkaService, ApacheKafkaService]:
         chroot = f"/pair-{uuid.uuid4().hex[:8]}"
         shared = {**configs, "log.dirs": tmp_path / "shared"}
         ours = KafkaService(tmp_path / "kafkapy", zookeeper, shared, chroot=chroot)
         theirs = ApacheKafkaService(tmp_path / "apache", zookeeper, apache_jars, shared, chroot=chroot)
+        theirs.port = ours.port
         ours.data = theirs.data = tmp_path / "shared"
         services.extend([ours, theirs])
         return ours, theirs
@@ -145,18 +149,26 @@ def progress(pytestconfig: pytest.Config) -> Progress:
     return show
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """One line a test: outcome, seconds, what it has noted."""
-    rows = []
+    lines = []
     for outcome in ("passed", "failed", "error", "skipped"):
         for report in terminalreporter.stats.get(outcome, []):
-            if not report.nodeid.startswith("system_tests/"):
-                continue
-            notes = ", ".join(f"{name}: {value}" for name, value in report.user_properties)
-            if outcome == "skipped":
-                notes = str(report.longrepr[2]) if isinstance(report.longrepr, tuple) else notes
-            rows.append((report.nodeid.removeprefix("system_tests/"), outcome, report.duration, notes))
-    if rows:
-        terminalreporter.section("system tests")
-    for test, outcome, seconds, notes in rows:
-        terminalreporter.write_line(f"{outcome:7} {seconds:6.1f} s  {test}  {notes}")
+            if isinstance(report, pytest.TestReport) and "system" in report.keywords:
+                lines.append(_summary_line(outcome, report))
+    if not lines:
+        return
+    terminalreporter.section("summary of the system tests")
+    for line in lines:
+        terminalreporter.write_line(line)
+    file: Path | None = config.getoption("--report")
+    if file is not None:
+        file.write_text("\n".join([*lines, ""]))
+
+
+def _summary_line(outcome: str, report: pytest.TestReport) -> str:
+    notes = ", ".join(f"{name}: {value}" for name, value in report.user_properties)
+    if outcome == "skipped" and isinstance(report.longrepr, tuple):
+        notes = report.longrepr[2].removeprefix("Skipped: ")
+    test = report.nodeid.removeprefix("system_tests/")
+    return f"{outcome:7} {report.duration:6.1f} s  {test}  {notes}".rstrip()

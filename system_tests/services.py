@@ -129,9 +129,6 @@ class Service:
     def tail(self, lines: int = 15) -> str:
         return "\n".join(self.text().splitlines()[-lines:])
 
-    def wait_for_text(self, text: str, seconds: float = 30) -> float:
-        return wait_until(lambda: text in self.text(), seconds, f"{self.name} writes {text!r} to {self.output}")
-
     def close(self) -> None:
         """End the process, whatever state it is in."""
         if self.process is not None:
@@ -235,7 +232,6 @@ class KafkaService(Service):
         self.data = directory / "data"
         self.properties = {
             "broker.id": broker_id,
-            "listeners": f"PLAINTEXT://{self.address}",
             "log.dirs": self.data,
             "zookeeper.connect": self.zookeeper_connect,
             "zookeeper.session.timeout.ms": SESSION_TIMEOUT_MS,
@@ -254,7 +250,8 @@ class KafkaService(Service):
         return self.address
 
     def start(self, wait: bool = True) -> float:
-        lines = [f"{key}={value}\n" for key, value in self.properties.items()]
+        properties = {"listeners": f"PLAINTEXT://{self.address}", **self.properties}
+        lines = [f"{key}={value}\n" for key, value in properties.items()]
         self.properties_file.write_text("".join(lines))
         return super().start(wait)
 

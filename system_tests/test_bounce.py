@@ -6,19 +6,11 @@ import pytest
 from confluent_kafka import ConsumerGroupState, KafkaException
 from confluent_kafka.admin import AdminClient
 
+from system_tests.checks import check_group, check_log
+from system_tests.clients import AckedProducer, commit_offsets, committed, create_topic, read_topic
 from system_tests.conftest import Note, Progress
-from system_tests.kafka_python_member import KafkaPythonMember
+from system_tests.group_members import KafkaPythonMember, LibrdkafkaMember
 from system_tests.services import KafkaService, wait_until
-from system_tests.workload import (
-    AckedProducer,
-    GroupMember,
-    check_group,
-    check_log,
-    commit_offsets,
-    committed,
-    create_topic,
-    read_topic,
-)
 
 BOUNCES = {"clean": KafkaService.clean_bounce, "hard": KafkaService.hard_bounce}
 
@@ -29,11 +21,9 @@ def test_group_survives_bounces_under_load(broker: KafkaService, short: bool, no
     topic, partitions = "groups", 6
     create_topic(broker.bootstrap, topic, partitions)
     producer = AckedProducer(broker.bootstrap, topic, partitions, records_per_second=3000).start()
-    import os
-    dbg = {'debug': 'cgrp,broker,protocol'} if os.environ.get('DBG') else {}
     members = [
-        GroupMember(broker.bootstrap, "three", topic, "librdkafka-1", **dbg).start(),
-        GroupMember(broker.bootstrap, "three", topic, "librdkafka-2", **dbg).start(),
+        LibrdkafkaMember(broker.bootstrap, "three", topic, "librdkafka-1").start(),
+        LibrdkafkaMember(broker.bootstrap, "three", topic, "librdkafka-2").start(),
         KafkaPythonMember(broker.bootstrap, "three", topic, "kafka-python").start(),
     ]
 
@@ -73,7 +63,7 @@ def test_groups_and_offsets_are_as_they_were(broker: KafkaService) -> None:
     create_topic(broker.bootstrap, "kept", 3)
     producer = AckedProducer(broker.bootstrap, "kept", 3)
     producer.send(300)
-    member = GroupMember(broker.bootstrap, "of-members", "kept", "member").start()
+    member = LibrdkafkaMember(broker.bootstrap, "of-members", "kept", "member").start()
     wait_until(lambda: member.commits > 0 and member.polled >= 300 + 3, 30, "the member has read it all")
     member.stop()
     simple = {0: (5, "five"), 1: (0, ""), 2: (100, "m" * 1000)}
@@ -87,7 +77,7 @@ def test_groups_and_offsets_are_as_they_were(broker: KafkaService) -> None:
         for group, offsets in before.items():
             assert committed(broker.bootstrap, group, "kept", 3) == offsets
             assert _group_state(broker, group) == ConsumerGroupState.EMPTY
-    late = GroupMember(broker.bootstrap, "of-members", "kept", "late").start()
+    late = LibrdkafkaMember(broker.bootstrap, "of-members", "kept", "late").start()
     producer.send(3)
     wait_until(lambda: late.polled >= 6, 30, "the new member has read what is new")
     late.stop()

@@ -10,19 +10,20 @@ import time
 
 import pytest
 
+from system_tests.checks import check_log
+from system_tests.clients import AckedProducer, create_topic, read_topic
 from system_tests.conftest import NewBroker, Note, Progress
 from system_tests.services import SESSION_TIMEOUT_MS, KafkaService
-from system_tests.workload import AckedProducer, check_log, create_topic, read_topic
 
-SMALL_SEGMENTS = {"segment_bytes": 1 << 20, "index_interval_bytes": 1024}
+SMALL_SEGMENTS = {"segment.bytes": 1 << 20, "index.interval.bytes": 1024}
 
 
 @pytest.mark.timeout(900)
 def test_acknowledged_records_survive_kills_under_load(
     broker: KafkaService, kills: int, note: Note, progress: Progress
 ) -> None:
-    create_topic(broker.bootstrap, "acks-1", 2, **SMALL_SEGMENTS)
-    create_topic(broker.bootstrap, "acks-all", 2, **SMALL_SEGMENTS)
+    create_topic(broker.bootstrap, "acks-1", 2, SMALL_SEGMENTS)
+    create_topic(broker.bootstrap, "acks-all", 2, SMALL_SEGMENTS)
     one = AckedProducer(
         broker.bootstrap, "acks-1", 2, acks=1, enable_idempotence="false", max_in_flight_requests_per_connection=1
     ).start()
@@ -53,7 +54,7 @@ def test_torn_batch_is_cut_off(new_broker: NewBroker, compression: str, note: No
     """The last write reached the file in part, and indexes hold what never got into the log."""
     broker = new_broker({"zookeeper.session.timeout.ms": 1000})
     broker.start()
-    create_topic(broker.bootstrap, "torn", index_interval_bytes=1024)
+    create_topic(broker.bootstrap, "torn", configs={"index.interval.bytes": 1024})
     producer = AckedProducer(broker.bootstrap, "torn", compression_type=compression)
     producer.send(3000)
     broker.hard_kill()

@@ -6,38 +6,11 @@ import time
 
 import pytest
 
+from system_tests.checks import check_log
+from system_tests.clients import AckedProducer, create_topic, read_topic
 from system_tests.conftest import NewBroker, Note, Progress
-from system_tests.services import KafkaService, ZooKeeperService, wait_until
-from system_tests.workload import AckedProducer, GroupMember, check_group, check_log, create_topic, read_topic
-
-
-class Load:
-    """A producer and a group of one member on a topic of their own, and what must hold of both at the end."""
-
-    def __init__(self, broker: KafkaService, topic: str) -> None:
-        self.broker = broker
-        self.topic = topic
-        create_topic(broker.bootstrap, topic, 2)
-        self.producer = AckedProducer(broker.bootstrap, topic, 2, records_per_second=3000).start()
-        self.member = GroupMember(broker.bootstrap, f"{topic}-group", topic, "member").start()
-        self.wait_for_both(500)
-
-    def wait_for_both(self, more: int) -> None:
-        """Until `more` records are produced, and `more` consumed, than are now."""
-        goal = self.member.polled + more
-        self.producer.wait_for(more)
-        wait_until(lambda: self.member.polled >= goal, 60, f"{more} more records of {self.topic} are consumed")
-
-    def check(self) -> int:
-        """Stop both; returns the number of records."""
-        self.producer.stop()
-        assert not self.producer.failures, self.producer.failures[0]
-        ends = dict(enumerate(self.producer.sent))
-        wait_until(lambda: self.member.polled >= sum(ends.values()), 60, f"{self.topic} is consumed to its end")
-        self.member.stop()
-        check_log(self.producer, read_topic(self.broker.bootstrap, self.topic, 2), exactly_once=True)
-        assert check_group([self.member], ends) == 0, "records were consumed twice"
-        return sum(ends.values())
+from system_tests.load import Load
+from system_tests.services import KafkaService, ZooKeeperService
 
 
 @pytest.mark.timeout(300)
@@ -46,7 +19,7 @@ def test_zookeeper_is_away_and_comes_back(
 ) -> None:
     broker = new_broker({"zookeeper.session.timeout.ms": 6000})
     broker.start()
-    load = Load(broker, "steady")
+    load = Load(broker.bootstrap, "steady")
     zookeeper.hard_kill()
     progress(f"ZooKeeper is away for {outage:g} s")
     end = time.monotonic() + outage
@@ -64,7 +37,7 @@ def test_zookeeper_is_away_and_comes_back(
 def test_expired_session(new_broker: NewBroker, short: bool, note: Note) -> None:
     broker = new_broker({"zookeeper.session.timeout.ms": 3000})
     broker.start()
-    load = Load(broker, "steady")
+    load = Load(broker.bootstrap, "steady")
     slowest = 0.0
     for expiry in range(1 if short else 5):
         epoch = broker.wait_until_registered()
@@ -86,7 +59,7 @@ def test_session_ends_and_zookeeper_goes(new_broker: NewBroker, zookeeper: ZooKe
     """The broker wakes up without session and without server."""
     broker = new_broker({"zookeeper.session.timeout.ms": 2000})
     broker.start()
-    load = Load(broker, "steady")
+    load = Load(broker.bootstrap, "steady")
     epoch = broker.wait_until_registered()
     with broker.paused():
         time.sleep(4)  # ZooKeeper ends the session
@@ -100,7 +73,7 @@ def test_session_ends_and_zookeeper_goes(new_broker: NewBroker, zookeeper: ZooKe
 
 @pytest.mark.long
 def test_zookeeper_comes_and_goes(broker: KafkaService, zookeeper: ZooKeeperService, note: Note) -> None:
-    load = Load(broker, "steady")
+    load = Load(broker.bootstrap, "steady")
     for _ in range(6):
         zookeeper.hard_kill()
         load.wait_for_both(200)

@@ -1,4 +1,4 @@
-"""Clients that know what they have sent, what was acknowledged and what they have read; and what must hold of all that.
+"""Clients that know what they have sent, what was acknowledged and what they have read.
 
 A record's value says where it belongs: its number within its partition (0, 1, 2 ... in the order of sending) and filler
 that follows from the number, so that a reader can tell every kind of loss, repetition and damage.
@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 _FILLER = zlib.compress(bytes(range(256)) * 3, 0) * 3
 
@@ -34,11 +34,13 @@ def number_of(value: bytes | None) -> int:
     return number
 
 
-def create_topic(bootstrap: str, name: str, partitions: int = 1, seconds: float = 30, **configs: object) -> None:
+def create_topic(
+    bootstrap: str, name: str, partitions: int = 1, configs: Mapping[str, object] | None = None, seconds: float = 30
+) -> None:
     """Create a topic; tries again while the broker has no controller or the connection goes."""
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
     deadline = time.monotonic() + seconds
-    topic = NewTopic(name, partitions, 1, config={key.replace("_", "."): str(value) for key, value in configs.items()})
+    topic = NewTopic(name, partitions, 1, config={key: str(value) for key, value in (configs or {}).items()})
     while True:
         try:
             admin.create_topics([topic], operation_timeout=5, request_timeout=5)[name].result()
@@ -125,6 +127,7 @@ class AckedProducer:
             self._send_one_each()
             self._producer.poll(0)
         self.flush()
+        assert not self.failures, f"{len(self.failures)} failures: {self.failures[0]}"
 
     def _run(self) -> None:
         begin, sent = time.monotonic(), 0
@@ -207,141 +210,6 @@ def read_topic(bootstrap: str, topic: str, partitions: int = 1, seconds: float =
     return found
 
 
-class GroupMember:
-    """A consumer in a group, on a thread: records what it polls, then commits it.
-
-    Invariant: `log` has, in order, (partition, offset) of every record polled and (partition, None) of every partition
-    assigned; what is committed was in `log` before.
-    """
-
-    def __init__(self, bootstrap: str, group: str, topic: str, name: str, **configs: object) -> None:
-        self.name = name
-        self.topic = topic
-        self.log: list[tuple[int, int | None]] = []
-        self.damage: list[str] = []
-        self.commits = 0
-        self._stop = threading.Event()
-        self._consumer = Consumer(
-            {
-                "bootstrap.servers": bootstrap,
-                "group.id": group,
-                "client.id": name,
-                "auto.offset.reset": "earliest",
-                "enable.auto.commit": "false",
-                "session.timeout.ms": 6000,
-                "heartbeat.interval.ms": 500,
-                "check.crcs": "true",
-                "reconnect.backoff.max.ms": 500,
-                "log_level": 7 if "debug" in configs else 0,
-                **{key.replace("_", "."): value for key, value in configs.items()},
-            }
-        )
-        self._thread = threading.Thread(target=self._run, name=f"consumer {name}", daemon=True)
-
-    def start(self) -> GroupMember:
-        self._consumer.subscribe([self.topic], on_assign=self._assigned)
-        self._thread.start()
-        return self
-
-    def stop(self) -> None:
-        self._stop.set()
-        if self._thread.ident is not None:
-            self._thread.join(30)
-        assert not self._thread.is_alive(), f"{self.name} does not stop"
-
-    @property
-    def polled(self) -> int:
-        return len(self.log)
-
-    def _assigned(self, _: Consumer, partitions: list[TopicPartition]) -> None:
-        self.log += [(partition.partition, None) for partition in partitions]
-
-    def _run(self) -> None:
-        while not self._stop.is_set():
-            messages = [m for m in self._consumer.consume(1000, timeout=0.1) if m.error() is None]
-            for message in messages:
-                self._poll(message)
-            if messages:
-                self._commit()
-        self._consumer.close()
-
-    def _poll(self, message: Message) -> None:
-        partition, offset = message.partition(), message.offset()
-        assert partition is not None
-        self.log.append((partition, offset))
-        try:
-            number_of(message.value())
-        except (AssertionError, ValueError) as error:
-            self.damage.append(f"{self.topic}-{partition} at {offset}: {error}")
-
-    def _commit(self) -> None:
-        """A commit may fail when the group is rebalancing or the broker is away: the records come again then."""
-        try:
-            self._consumer.commit(asynchronous=False)
-            self.commits += 1
-        except Exception as error:
-            if not (error.args and isinstance(error.args[0], KafkaError)):
-                raise
-
-
-# ---------------------------------------------------------------------------------------------------- what must hold
-
-
-def check_log(producer: AckedProducer, found: list[list[Record]], exactly_once: bool) -> None:
-    """Every acknowledged record is at its offset; offsets have no gaps; numbers come in order.
-
-    `exactly_once` (an idempotent producer all of whose records were acknowledged): each number once. Else a record may be
-    repeated, but its first copies come in order.
-    """
-    for partition, records in enumerate(found):
-        name = f"{producer.topic}-{partition}"
-        offsets = [record.offset for record in records]
-        assert offsets == list(range(len(offsets))), f"{name}: {_first_gap(offsets)}"
-        numbers = [record.number for record in records]
-        acked = producer.acked[partition]
-        lost = {offset: number for offset, number in acked.items() if not 0 <= offset < len(numbers)}
-        assert not lost or (exactly_once and set(lost) == {-1}), (
-            f"{name} ends at {len(numbers)}: {len(lost)} acknowledged records lost, e.g. {min(lost.items())} (offset, number)"
-        )
-        for offset, number in acked.items():
-            assert offset < 0 or numbers[offset] == number, (
-                f"{name}: record {number} was acknowledged at offset {offset}, where now record {numbers[offset]} is"
-            )
-        if exactly_once:
-            expected = list(range(producer.sent[partition]))
-            assert numbers == expected, f"{name}: {_first_difference(numbers, expected)}"
-        else:
-            firsts = list(dict.fromkeys(numbers))
-            assert firsts == sorted(firsts), f"{name}: records out of order"
-            missing = set(acked.values()) - set(firsts)
-            assert not missing, f"{name}: {len(missing)} acknowledged records lost, e.g. {min(missing)}"
-
-
-def check_group(members: list[GroupMember], ends: Mapping[int, int]) -> int:
-    """The members have together read every record up to `ends` (partition → log end); returns how many were read again.
-
-    Within one assignment a member's offsets go up by one: nothing is skipped and nothing comes twice.
-    """
-    seen: dict[int, set[int]] = {partition: set() for partition in ends}
-    polls = 0
-    for member in members:
-        assert not member.damage, f"{member.name}: {member.damage[0]}"
-        position: dict[int, int] = {}
-        for partition, offset in member.log:
-            if offset is None:
-                position.pop(partition, None)
-                continue
-            expected = position.get(partition, offset)
-            assert offset == expected, f"{member.name} polled offset {offset} of partition {partition} after {expected - 1}"
-            position[partition] = offset + 1
-            seen[partition].add(offset)
-            polls += 1
-    for partition, end in ends.items():
-        missing = set(range(end)) - seen[partition]
-        assert not missing, f"{len(missing)} records of partition {partition} were never polled, e.g. offset {min(missing)}"
-    return polls - sum(map(len, seen.values()))
-
-
 def committed(bootstrap: str, group: str, topic: str, partitions: int, seconds: float = 30) -> dict[int, tuple[int, Any]]:
     """partition → (committed offset, its metadata), once the group's coordinator answers."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, "log_level": 0})
@@ -362,15 +230,8 @@ def commit_offsets(bootstrap: str, group: str, topic: str, offsets: Mapping[int,
         consumer.close()
 
 
-def _first_gap(offsets: list[int]) -> str:
-    for expected, offset in enumerate(offsets):
-        if offset != expected:
-            return f"offset {offset} where {expected} should be"
-    return "no gap"
-
-
-def _first_difference(found: list[int], expected: list[int]) -> str:
-    for offset, (number, right) in enumerate(zip(found, expected, strict=False)):
-        if number != right:
-            return f"record {number} at offset {offset} where record {right} should be"
-    return f"{len(found)} records where {len(expected)} were sent"
+def delete_records(bootstrap: str, topic: str, before: int) -> None:
+    """Move the start of partition 0."""
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+    partition = TopicPartition(topic, 0, before)
+    admin.delete_records([partition])[TopicPartition(topic, 0)].result()
