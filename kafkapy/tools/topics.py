@@ -21,10 +21,8 @@ from kafkapy.tools.command_line import (
 
 if TYPE_CHECKING:
     from kafkapy.admin.client import AdminClient
-    from kafkapy.admin.configs import ConfigEntry
-    from kafkapy.admin.topics import NewPartitions, PartitionReassignment
-    from kafkapy.clients.metadata import PartitionMetadata, TopicMetadata
-    from kafkapy.common.topic_partition import TopicPartition
+    from kafkapy.admin.topics import NewPartitions
+    from kafkapy.clients.metadata import TopicMetadata
 
 ACTIONS = ("list", "describe", "create", "alter", "delete")
 REPORTS = (
@@ -104,8 +102,10 @@ def execute(options: Options) -> None:
             elif options.has("alter"):
                 alter_topic(admin, options)
             elif options.has("list"):
-                print("\n".join(_matching_topics(admin, options)))
+                print("\n".join(matching_topics(admin, options)))
             elif options.has("describe"):
+                from kafkapy.tools.topics_describe import describe_topics
+
                 describe_topics(admin, options)
             else:
                 delete_topics(admin, options)
@@ -191,8 +191,8 @@ def alter_topic(admin: AdminClient, options: Options) -> None:
 
     assignment = parse_replica_assignment(options.value("replica-assignment"))
     total = options.value("partitions")
-    topics = _matching_topics(admin, options)
-    _ensure_exists(options, topics)
+    topics = matching_topics(admin, options)
+    ensure_exists(options, topics)
     if not topics:
         return
     described = values_of(admin.describe_topics(topics)) if assignment else {}
@@ -214,151 +214,12 @@ def _new_partitions(total: int, assignment: dict[int, list[int]], topic: TopicMe
 def delete_topics(admin: AdminClient, options: Options) -> None:
     from kafkapy.admin.cluster_client import values_of
 
-    topics = _matching_topics(admin, options)
-    _ensure_exists(options, topics)
+    topics = matching_topics(admin, options)
+    ensure_exists(options, topics)
     values_of(admin.delete_topics(topics))
 
 
-def describe_topics(admin: AdminClient, options: Options) -> None:
-    from kafkapy.admin.cluster_client import value_of
-    from kafkapy.admin.configs import ConfigResource, ConfigResourceType
-
-    topics = _topics_to_describe(admin, options)
-    if not topics:
-        return
-    resources = {topic.name: ConfigResource(ConfigResourceType.TOPIC, topic.name) for topic in topics}
-    configs = admin.describe_configs(resources.values())
-    live_brokers = {node.id for node in admin.describe_cluster().nodes}
-    reassignments = _reassignments(admin, topics)
-    for topic in topics:
-        config = value_of(configs[resources[topic.name]])
-        if not options.count(REPORTS):
-            overridden = any(not entry.is_default for entry in config)
-            if overridden or not options.has("topics-with-overrides"):
-                print(_topic_line(topic, config, reassignments))
-        if not options.has("topics-with-overrides"):
-            min_isr = int(next((e.value or "1" for e in config if e.name == "min.insync.replicas"), "1"))
-            for partition in topic.partitions:
-                reassignment = _reassignment_of(partition, reassignments)
-                if _is_reported(options, partition, reassignment, min_isr, live_brokers):
-                    print(_partition_line(partition, reassignment))
-
-
-def _topics_to_describe(admin: AdminClient, options: Options) -> list[TopicMetadata]:
-    from kafkapy.admin.cluster_client import values_of
-    from kafkapy.common import uuid
-
-    text = options.value("topic-id")
-    if text is not None:
-        if options.has("topic") and options.has("if-exists"):
-            print(
-                "Only topic id will be used when both --topic and --topic-id are specified "
-                "and topicId is not Uuid.ZERO_UUID"
-            )
-        try:
-            topic_id = uuid.from_string(text)
-        except ValueError as error:
-            raise ToolError(str(error)) from error
-        if topic_id != uuid.ZERO_UUID:
-            known = {topic.topic_id for topic in admin.list_topics(not options.has("exclude-internal")).values()}
-            if topic_id in known:
-                return list(values_of(admin.describe_topic_ids([topic_id])).values())
-            if not options.has("if-exists"):
-                raise ToolError(f"TopicId '{text}' does not exist as expected")
-            return []
-    names = _matching_topics(admin, options)
-    _ensure_exists(options, names)
-    return list(values_of(admin.describe_topics(names)).values())
-
-
-def _reassignments(admin: AdminClient, topics: Sequence[TopicMetadata]) -> dict[TopicPartition, PartitionReassignment]:
-    """What is being moved; nothing if the cluster does not know or does not let us ask."""
-    from kafkapy.common.topic_partition import TopicPartition
-    from kafkapy.protocol.errors import Errors, KafkaError
-
-    partitions = [TopicPartition(topic.name, p.partition) for topic in topics for p in topic.partitions]
-    try:
-        return admin.list_partition_reassignments(partitions)
-    except KafkaError as error:
-        if error.error in (Errors.UNSUPPORTED_VERSION, Errors.CLUSTER_AUTHORIZATION_FAILED):
-            return {}
-        raise
-
-
-def _reassignment_of(
-    partition: PartitionMetadata, reassignments: dict[TopicPartition, PartitionReassignment]
-) -> PartitionReassignment | None:
-    from kafkapy.common.topic_partition import TopicPartition
-
-    return reassignments.get(TopicPartition(partition.topic, partition.partition))
-
-
-def _replication_factor(partition: PartitionMetadata, reassignment: PartitionReassignment | None) -> int:
-    """While replicas are being added they do not count."""
-    if reassignment is not None:
-        changing = {*reassignment.adding_replicas, *reassignment.removing_replicas}
-        if changing & set(partition.replicas):
-            return len(reassignment.replicas) - len(reassignment.adding_replicas)
-    return len(partition.replicas)
-
-
-def _is_reported(
-    options: Options,
-    partition: PartitionMetadata,
-    reassignment: PartitionReassignment | None,
-    min_isr: int,
-    live_brokers: set[int],
-) -> bool:
-    if not options.count(REPORTS):
-        return True
-    has_leader = partition.leader_id >= 0
-    isr = len(partition.isr)
-    return (
-        (options.has("under-replicated-partitions") and _replication_factor(partition, reassignment) > isr)
-        or (options.has("unavailable-partitions") and partition.leader_id not in live_brokers)
-        or (options.has("under-min-isr-partitions") and (not has_leader or isr < min_isr))
-        or (options.has("at-min-isr-partitions") and isr == min_isr)
-    )
-
-
-def _topic_line(
-    topic: TopicMetadata,
-    config: Sequence[ConfigEntry],
-    reassignments: dict[TopicPartition, PartitionReassignment],
-) -> str:
-    from kafkapy.common import uuid
-
-    first = topic.partitions[0]
-    columns = [f"Topic: {topic.name}"]
-    if topic.topic_id != uuid.ZERO_UUID:
-        columns.append(f"TopicId: {uuid.to_string(topic.topic_id)}")
-    columns += [
-        f"PartitionCount: {len(topic.partitions)}",
-        f"ReplicationFactor: {_replication_factor(first, _reassignment_of(first, reassignments))}",
-        "Configs: " + ",".join(f"{entry.name}={entry.value}" for entry in config if not entry.is_default),
-    ]
-    return "\t".join(columns)
-
-
-def _partition_line(partition: PartitionMetadata, reassignment: PartitionReassignment | None) -> str:
-    columns = [
-        f"\tTopic: {partition.topic}",
-        f"Partition: {partition.partition}",
-        f"Leader: {partition.leader_id if partition.leader_id >= 0 else 'none'}",
-        f"Replicas: {_ids(partition.replicas)}",
-        f"Isr: {_ids(partition.isr)}",
-    ]
-    if reassignment is not None:
-        columns.append(f"Adding Replicas: {_ids(reassignment.adding_replicas)}")
-        columns.append(f"Removing Replicas: {_ids(reassignment.removing_replicas)}")
-    return "\t".join([*columns, "Elr: N/A", "LastKnownElr: N/A"])
-
-
-def _ids(brokers: Sequence[int]) -> str:
-    return ",".join(map(str, brokers))
-
-
-def _matching_topics(admin: AdminClient, options: Options) -> list[str]:
+def matching_topics(admin: AdminClient, options: Options) -> list[str]:
     from kafkapy.tools.common import INTERNAL_TOPICS, IncludeList
 
     exclude_internal = options.has("exclude-internal")
@@ -370,7 +231,7 @@ def _matching_topics(admin: AdminClient, options: Options) -> list[str]:
     return [name for name in names if include.allows(name, exclude_internal)]
 
 
-def _ensure_exists(options: Options, found: Sequence[str]) -> None:
+def ensure_exists(options: Options, found: Sequence[str]) -> None:
     topic = options.value("topic")
     if topic and not found and not options.has("if-exists"):
         raise ToolError(f"Topic '{topic}' does not exist as expected")
@@ -398,7 +259,9 @@ def parse_replica_assignment(text: str | None) -> dict[int, list[int]]:
             raise ToolError(f'For input string: "{error}"') from error
         duplicates = sorted({broker for broker in brokers if brokers.count(broker) > 1})
         if duplicates:
-            raise ToolError(f"Partition replica lists may not contain duplicate entries: {_ids(duplicates)}")
+            raise ToolError(
+                f"Partition replica lists may not contain duplicate entries: {','.join(map(str, duplicates))}"
+            )
         assignment[partition] = brokers
         if len(brokers) != len(assignment[0]):
             raise ToolError(f"Partition {partition} has different replication factor: {brokers}")
