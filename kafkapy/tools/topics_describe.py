@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 
 def describe_topics(admin: AdminClient, options: Options) -> None:
-
     topics = _topics_to_describe(admin, options)
     if not topics:
         return
@@ -68,7 +67,6 @@ def _topics_to_describe(admin: AdminClient, options: Options) -> list[TopicMetad
 
 def _reassignments(admin: AdminClient, topics: Sequence[TopicMetadata]) -> dict[TopicPartition, PartitionReassignment]:
     """What is being moved; nothing if the cluster does not know or does not let us ask."""
-
     partitions = [TopicPartition(topic.name, p.partition) for topic in topics for p in topic.partitions]
     try:
         return admin.list_partition_reassignments(partitions)
@@ -81,7 +79,6 @@ def _reassignments(admin: AdminClient, topics: Sequence[TopicMetadata]) -> dict[
 def _reassignment_of(
     partition: PartitionMetadata, reassignments: dict[TopicPartition, PartitionReassignment]
 ) -> PartitionReassignment | None:
-
     return reassignments.get(TopicPartition(partition.topic, partition.partition))
 
 
@@ -118,7 +115,6 @@ def _topic_line(
     config: Sequence[ConfigEntry],
     reassignments: dict[TopicPartition, PartitionReassignment],
 ) -> str:
-
     first = topic.partitions[0]
     columns = [f"Topic: {topic.name}"]
     if topic.topic_id != uuid.ZERO_UUID:
