@@ -73,7 +73,7 @@ def broker(directory: str) -> tuple[KafkaChannel, Any]:
     cache = MetadataCache(0, clock)
     replicas = ReplicaManager(0, logs, cache, SystemTime(), timer)
     leadership = Leadership(
-        replicas, HighWatermarkCheckpoints(logs.live_log_dirs), lambda leaders, followers: None, lambda stopped: None
+        replicas, HighWatermarkCheckpoints(logs), lambda leaders, followers: None, lambda stopped: None
     )
     topic_id = random_uuid()
     state = LeaderAndIsrRequest.LeaderAndIsrPartitionState(
@@ -83,7 +83,9 @@ def broker(directory: str) -> tuple[KafkaChannel, Any]:
         LeaderAndIsrRequest(
             controller_epoch=1,
             topic_states=[
-                LeaderAndIsrRequest.LeaderAndIsrTopicState(topic_name=TOPIC, topic_id=topic_id, partition_states=[state])
+                LeaderAndIsrRequest.LeaderAndIsrTopicState(
+                    topic_name=TOPIC, topic_id=topic_id, partition_states=[state]
+                )
             ],
         )
     )
@@ -125,9 +127,9 @@ def batch(records: int, size: int, pid: int = -1, sequence: int = -1) -> bytes:
     return builder.build()
 
 
-def produce_frames(records: int, size: int) -> Any:
+def produce_frames(records: int, size: int, producer_id: int = 5) -> Any:
     """Endless frames of an idempotent Java producer."""
-    template = bytearray(batch(records, size, 5, 0))
+    template = bytearray(batch(records, size, producer_id, 0))
     import crc32c
 
     for sequence in itertools.count(0, records):
@@ -140,6 +142,11 @@ def produce_frames(records: int, size: int) -> Any:
             topic_data=[ProduceRequest.TopicProduceData(name=TOPIC, partition_data=[data])],
         )
         yield encode_request(ApiKey.PRODUCE, 11, sequence & 0x7FFFFFFF, "perf-producer-client", body)
+
+
+def one_record_frames() -> Any:
+    """The same, one record in each."""
+    yield from produce_frames(1, 100, producer_id=6)
 
 
 def feed(channel: KafkaChannel, frames: list[bytes]) -> float:
@@ -162,7 +169,9 @@ def fetch_frame(topic_id: bytes, offset: int, max_bytes: int) -> bytes:
         topics=[
             FetchRequest.FetchTopic(
                 topic_id=topic_id,
-                partitions=[FetchRequest.FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=max_bytes)],
+                partitions=[
+                    FetchRequest.FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=max_bytes)
+                ],
             )
         ],
     )
@@ -177,8 +186,11 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as directory:
         channel, (partition, topic_id) = broker(directory)
         profile = cProfile.Profile()
-        frames = produce_frames(145, 100)
-        for name, count, supply in (("produce 145 x 100 B", 4000, frames),):
+        many = produce_frames(145, 100)
+        for name, count, supply in (
+            ("produce 145 x 100 B", 4000, many),
+            ("produce 1 x 100 B", 4000, one_record_frames()),
+        ):
             feed(channel, list(itertools.islice(supply, 500)))
             runs = []
             for _ in range(5):

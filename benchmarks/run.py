@@ -20,6 +20,10 @@ from pathlib import Path
 
 from benchmarks import apache
 from benchmarks.brokers import ApacheServer, KafkapyServer, Server
+from kafkapy.admin.client import AdminClient
+from kafkapy.admin.cluster_client import values_of
+from kafkapy.admin.topics import NewTopic
+from kafkapy.protocol.errors import Errors, KafkaError
 
 HIGHER, LOWER = "higher", "lower"
 
@@ -44,26 +48,25 @@ CPU: dict[tuple[str, str], list[tuple[float, float]]] = {}
 """(server, kind) → (CPU seconds, GB moved) of each run"""
 
 
-def topic(server: Server, name: str, partitions: int, *configs: str) -> str:
-    arguments = ["--bootstrap-server", server.bootstrap, "--create", "--if-not-exists", "--topic", name]
-    arguments += ["--partitions", str(partitions), "--replication-factor", "1"]
-    for config in configs:
-        arguments += ["--config", config]
-    apache.run_java("org.apache.kafka.tools.TopicCommand", *arguments)
+def topic(server: Server, name: str, partitions: int) -> str:
+    """A topic, made if need be."""
+    with AdminClient(server.bootstrap) as admin:
+        for made in admin.create_topics([NewTopic(name, partitions, 1)]).values():
+            if isinstance(made, KafkaError) and made.error is not Errors.TOPIC_ALREADY_EXISTS:
+                raise made
     return name
 
 
 def delete_topic(server: Server, name: str) -> None:
-    apache.run_java(
-        "org.apache.kafka.tools.TopicCommand", "--bootstrap-server", server.bootstrap, "--delete", "--topic", name
-    )
+    with AdminClient(server.bootstrap) as admin:
+        values_of(admin.delete_topics([name]))
 
 
 def produce(records: int, size: int, partitions: int, *props: str) -> Callable[[Server, int], float]:
     """Records a second of ProducerPerformance into a fresh topic."""
 
     def measure(server: Server, round_: int) -> float:
-        name = topic(server, f"produce-{abs(hash((size, partitions, props))) % 10**8}-{round_}", partitions)
+        name = topic(server, f"produce-{size}-{partitions}-{'-'.join(props).replace('=', '.')}-{round_}", partitions)
         before = server.cpu_seconds()
         out = apache.run_java(
             "org.apache.kafka.tools.ProducerPerformance",
