@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple, Protocol
 
 from kafkapy.common.config_def import ConfigException
@@ -164,9 +164,9 @@ class LogCleaner:
         """Keep the cleaner off the logs that are not compacted and not being cleaned; those logs."""
         return self.manager.pause_cleaning_for_non_compacted_partitions()
 
-    def update_checkpoints(self, directory: str, partition_to_remove: TopicPartition | None = None) -> None:
+    def update_checkpoints(self, directory: str, partitions_to_remove: Collection[TopicPartition] = ()) -> None:
         """Write a dir's cleaner-offset-checkpoint without partitions that are gone."""
-        self.manager.update_checkpoints(directory, partition_to_remove)
+        self.manager.update_checkpoints(directory, partitions_to_remove)
 
     def alter_checkpoint_dir(self, partition: TopicPartition, source: str, destination: str) -> None:
         """A log has moved to another dir."""

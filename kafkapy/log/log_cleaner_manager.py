@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Literal, NamedTuple
 
 from kafkapy.common.topic_partition import TopicPartition
@@ -277,13 +277,13 @@ class LogCleanerManager:
     def update_checkpoints(
         self,
         directory: str,
-        partition_to_remove: TopicPartition | None = None,
+        partitions_to_remove: Collection[TopicPartition] = (),
         to_update: tuple[TopicPartition, int] | None = None,
     ) -> None:
         """Write a dir's checkpoint: without partitions that are gone, without and with those named."""
 
         def change(offsets: dict[TopicPartition, int]) -> dict[TopicPartition, int]:
-            kept = {p: offset for p, offset in offsets.items() if p in self._logs and p != partition_to_remove}
+            kept = {p: offset for p, offset in offsets.items() if p in self._logs and p not in partitions_to_remove}
             if to_update is not None:
                 kept[to_update[0]] = to_update[1]
             return kept
@@ -312,7 +312,7 @@ class LogCleanerManager:
                 self._uncleanable[source].remove(partition)
                 self.mark_partition_uncleanable(destination, partition)
         if offset is not None:
-            self.update_checkpoints(source, partition_to_remove=partition)
+            self.update_checkpoints(source, partitions_to_remove=[partition])
             self.update_checkpoints(destination, to_update=(partition, offset))
 
     def handle_log_dir_failure(self, directory: str) -> None:

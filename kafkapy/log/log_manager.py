@@ -63,6 +63,7 @@ class LogManager:
         self._config = config
         self._logs: dict[TopicPartition, Log] = {}
         self._lock = threading.RLock()
+        self._to_forget: list[tuple[str, TopicPartition]] = []  # deleted, still in the checkpoints of the dir
         self._dirs = LogDirs(log_dirs)
         self.on_dir_failure: Callable[[str, list[TopicPartition]], object] = lambda directory, partitions: None
         """Told, on whatever thread met the error, which dir is offline and which partitions are gone with it."""
@@ -340,13 +341,27 @@ class LogManager:
             return None
         if self.cleaner is not None:
             self.cleaner.abort_cleaning(partition)
-            self.cleaner.update_checkpoints(log.parent_dir, partition)
         log.rename_dir(log_delete_dir_name(partition))
         logger.info("Log for partition %s is renamed to %s and is scheduled for deletion", partition, log.directory)
         self._delete_later(log.delete, log.directory)
-        # A log of the same name must not be opened with this one's recovery point after a crash.
-        self._scheduler.schedule_in_thread("checkpoint-after-delete", self.maintenance.checkpoint_all)
+        self._forget_later(log)
         return log
+
+    def _forget_later(self, log: Log) -> None:
+        """Take a deleted log out of the checkpoints, so that a log of the same name is not opened with its recovery point after a
+        crash. Each checkpoint is synced, and logs are deleted by the hundred: one writing serves all that came before it."""
+        with self._lock:
+            self._to_forget.append((log.parent_dir, log.topic_partition))
+            if len(self._to_forget) == 1:
+                self._scheduler.schedule_in_thread("checkpoint-after-delete", self._forget_deleted)
+
+    def _forget_deleted(self) -> None:
+        with self._lock:
+            deleted, self._to_forget = self._to_forget, []
+        for directory in {directory for directory, _ in deleted}:
+            if self.cleaner is not None:
+                self.cleaner.update_checkpoints(directory, {partition for of, partition in deleted if of == directory})
+        self.maintenance.checkpoint_all()
 
     def _delete_later(self, delete: Callable[[], object], directory: str) -> None:
         def run() -> None:

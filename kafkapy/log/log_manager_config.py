@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 from kafkapy.common.topic_partition import TopicPartition
@@ -92,7 +92,7 @@ class Cleaner(Protocol):
         """Keep the cleaner off the logs that are not compacted and not being cleaned; those logs."""
         ...
 
-    def update_checkpoints(self, directory: str, partition_to_remove: TopicPartition | None = None) -> None: ...
+    def update_checkpoints(self, directory: str, partitions_to_remove: Collection[TopicPartition] = ()) -> None: ...
 
     def maybe_truncate_checkpoint(self, directory: str, partition: TopicPartition, offset: int) -> None: ...
 

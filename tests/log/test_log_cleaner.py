@@ -364,7 +364,7 @@ def test_checkpoint_that_cannot_be(compacted: CleanerFixture) -> None:
     assert compacted.checkpoint() == 2
     compacted.cleaner.maybe_truncate_checkpoint(compacted.root, PARTITION, 1)
     assert compacted.checkpoint() == 1
-    compacted.cleaner.update_checkpoints(compacted.root, PARTITION)
+    compacted.cleaner.update_checkpoints(compacted.root, [PARTITION])
     assert compacted.checkpoint() is None
 
 

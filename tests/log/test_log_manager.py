@@ -393,14 +393,17 @@ def test_the_cleaner_is_kept_off_logs_that_change(broker: Broker) -> None:
     manager.truncate_to({T0: 0})
     manager.maintenance.cleanup_logs()
     manager.update_topic_config(T0.topic, {})
+    manager.get_or_create_log(T1)
     manager.async_delete(T0)
+    manager.async_delete(T1)
+    broker.scheduler.advance(0)
     manager.shutdown()
     assert cleaner.calls == [
         "startup",
         "abort_and_pause_cleaning", "maybe_truncate_checkpoint", "resume_cleaning",
         "pause", "resume_cleaning",
         "abort_cleaning",
-        "abort_cleaning", "update_checkpoints",
+        "abort_cleaning", "abort_cleaning", "update_checkpoints",
         "shutdown",
     ]  # fmt: skip
 
