@@ -43,10 +43,9 @@ class DelayedFetch(DelayedOperation):
         isolation = self._isolation
         for fetch, start in self._waiting:
             try:
-                log = self._replica_manager.log_for_fetch(fetch)
+                end = self._replica_manager.log_for_fetch(fetch).end_offset_metadata(isolation)
             except KafkaError:
                 return self.force_complete()  # A
-            end = log.end_offset_metadata(isolation)
             if end.message_offset == start.message_offset:
                 continue
             if end.message_offset < start.message_offset or not end.on_same_segment(start):

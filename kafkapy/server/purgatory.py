@@ -7,9 +7,12 @@ case B.2: its deadline passes and it is completed with what there is.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Hashable, Iterable
 
 from kafkapy.server.timer import Timer
+
+log = logging.getLogger("kafkapy.server.DelayedOperationPurgatory")
 
 
 class DelayedOperation:
@@ -85,7 +88,13 @@ class DelayedOperationPurgatory:
         for operation in waiting:
             if operation.completed:
                 continue
-            if operation.try_complete():
+            try:
+                completed = operation.try_complete()
+            except Exception:
+                # Whoever caused the event and whoever else waits for it must not suffer from it.
+                log.exception("Error while completing %r", operation)
+                completed = operation.completed
+            if completed:
                 done += 1
             else:
                 still.append(operation)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any, Protocol
+
+log = logging.getLogger("kafkapy.server.Timer")
 
 
 class Expirable(Protocol):
@@ -38,4 +41,7 @@ class Timer:
     def _fire(self, tick: int) -> None:
         for task in self._buckets.pop(tick):
             if not task.completed:
-                task.expire()
+                try:
+                    task.expire()
+                except Exception:
+                    log.exception("Error while %r expired", task)  # the others have their deadline too
