@@ -65,7 +65,9 @@ class Partition:
         topic_id: bytes,
         create_log: Callable[[TopicPartition, bytes, bool], Log],
     ) -> bool:
-        """Lead from now on, as the controller decided. True if this broker did not lead in this epoch before."""
+        """Lead from now on, as the controller decided. True if this broker did not lead before."""
+        if state.partition_epoch < self.partition_epoch:
+            return False
         if self.log is None:
             self.log = create_log(self.topic_partition, topic_id, state.is_new)
         log = self.log
@@ -95,6 +97,8 @@ class Partition:
         create_log: Callable[[TopicPartition, bytes, bool], Log],
     ) -> bool:
         """Follow from now on. True if the leader or its epoch is another than before."""
+        if state.partition_epoch < self.partition_epoch:
+            return False
         if self.log is None:
             self.log = create_log(self.topic_partition, topic_id, state.is_new)
         self._take_over(state, topic_id)

@@ -47,12 +47,12 @@ class Leadership:
         replica_manager: ReplicaManager,
         high_watermarks: HighWatermarkCheckpoints,
         on_change: LeadershipChange,
-        on_stopped: Callable[[list[TopicPartition]], None],
+        on_deleted: Callable[[list[TopicPartition]], None],
     ) -> None:
         self._replicas = replica_manager
         self._high_watermarks = high_watermarks
         self._on_change = on_change
-        self._on_stopped = on_stopped
+        self._on_deleted = on_deleted
 
     # ------------------------------------------------------------------------------------------------ lead and follow
 
@@ -79,7 +79,8 @@ class Leadership:
             self._sort_in(TopicPartition(state.topic_name, state.partition_index), ZERO_UUID, state, errors, accepted)
         leaders = self._apply(accepted.leaders, Partition.make_leader, errors)
         followers = self._apply(accepted.followers, Partition.make_follower, errors)
-        for partition in leaders + followers:
+        for partition, _, _ in accepted.leaders + accepted.followers:
+            # One that was led here already may have got another ISR, and so a higher high watermark.
             replicas.appended(partition.topic_partition)
         if leaders or followers:
             self._on_change(leaders, followers)
@@ -105,11 +106,7 @@ class Leadership:
         elif state.leader_epoch < current_epoch:
             errors[name] = Errors.STALE_CONTROLLER_EPOCH
         elif state.leader_epoch == current_epoch and known is not None:
-            if known.topic_id == ZERO_UUID and topic_id != ZERO_UUID:
-                known.topic_id = topic_id
-                errors[name] = Errors.NONE
-            else:
-                errors[name] = Errors.STALE_CONTROLLER_EPOCH
+            errors[name] = self._same_epoch(known, topic_id)
         elif replicas.broker_id not in state.replicas:
             log.warning("Ignoring LeaderAndIsr for %s: this broker is not among its replicas %s", name, state.replicas)
             errors[name] = Errors.UNKNOWN_TOPIC_OR_PARTITION
@@ -118,6 +115,18 @@ class Leadership:
             partition = replicas.get_or_create_partition(name)
             role = accepted.leaders if state.leader == replicas.broker_id else accepted.followers
             role.append((partition, state, topic_id))
+
+    def _same_epoch(self, known: Partition, topic_id: bytes) -> Errors:
+        """A controller that has just learned of topic ids sends them without a new epoch; else there is nothing new."""
+        if known.topic_id != ZERO_UUID or topic_id == ZERO_UUID or known.log is None:
+            return Errors.STALE_CONTROLLER_EPOCH
+        try:
+            known.log.assign_topic_id(topic_id)
+        except KafkaError as error:
+            log.error("Can't give %s its topic id: %s", known.topic_partition, error)
+            return error.error
+        known.topic_id = topic_id
+        return Errors.NONE
 
     def _apply(
         self,
@@ -158,12 +167,13 @@ class Leadership:
     # ------------------------------------------------------------------------------------------------ stop
 
     def stop_replicas(self, request: StopReplicaRequest, version: int) -> tuple[Errors, dict[TopicPartition, Errors]]:
+        """Delete replicas. One that is only stopped stays: this broker may be told to take it up again."""
         replicas = self._replicas
         if request.controller_epoch < replicas.controller_epoch:
             return Errors.STALE_CONTROLLER_EPOCH, {}
         replicas.controller_epoch = request.controller_epoch
         errors: dict[TopicPartition, Errors] = {}
-        stopped: list[TopicPartition] = []
+        deleted: list[TopicPartition] = []
         for name, leader_epoch, delete in _stop_orders(request, version):
             partition = replicas.partition(name)
             if name in replicas.offline:
@@ -173,26 +183,27 @@ class Leadership:
             if partition is not None and 0 <= leader_epoch < partition.leader_epoch:
                 errors[name] = Errors.FENCED_LEADER_EPOCH
                 continue
-            errors[name] = self._stop(name, partition, delete)
-            if errors[name] is Errors.NONE:
-                stopped.append(name)
-        if stopped:
-            self._on_stopped(stopped)
+            errors[name] = self._delete(name, partition) if delete else Errors.NONE
+            replicas.appended(name)
+            if delete and errors[name] is Errors.NONE:
+                deleted.append(name)
+        if deleted:
+            self._on_deleted(deleted)
         return Errors.NONE, errors
 
-    def _stop(self, name: TopicPartition, partition: Partition | None, delete: bool) -> Errors:
+    def _delete(self, name: TopicPartition, partition: Partition | None) -> Errors:
+        """The log goes as well where no partition is known: it may have been deleted while this broker was down."""
         replicas = self._replicas
         if partition is not None:
             replicas.remove_partition(name)
             partition.delete()
         try:
-            if delete and replicas.log_manager.get_log(name) is not None:
+            if replicas.log_manager.get_log(name) is not None:
                 replicas.log_manager.async_delete(name)
                 self._high_watermarks.forget(name)
         except (KafkaError, OSError) as error:
             log.error("Can't delete the log of %s: %s", name, error)
             return Errors.KAFKA_STORAGE_ERROR
-        replicas.appended(name)
         return Errors.NONE
 
 
