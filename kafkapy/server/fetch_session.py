@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable
 
 from kafkapy.common.time import Time
+from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.fetch import FetchResponse
 from kafkapy.server.replica_manager import FetchPartition
@@ -17,8 +18,8 @@ MIN_EVICTION_MS = 120_000
 """A session younger than this is not driven out by one of equal rank (`min.incremental.fetch.session.eviction.ms`)."""
 
 PartitionData = FetchResponse.PartitionData
-Key = tuple[bytes, str, int]
-"""(topic id, topic name, partition); a client that sends ids may name a topic this broker does not know: its name is then ''."""
+Key = tuple[bytes | str, int]
+"""(topic id, or the topic's name where the client does not use ids; partition)"""
 
 
 class CachedPartition(FetchPartition):
@@ -99,7 +100,7 @@ class FetchSession:
 
 def key_of(fetch: FetchPartition) -> Key:
     topic, partition = fetch.topic_partition
-    return (fetch.topic_id, topic, partition)
+    return (topic if fetch.topic_id == ZERO_UUID else fetch.topic_id, partition)
 
 
 class FetchContext:
@@ -220,7 +221,7 @@ class FetchSessionCache:
         self, privileged: bool, uses_topic_ids: bool, fetches: list[FetchPartition]
     ) -> FetchSession | None:
         now = self._time.monotonic_ms()
-        if not fetches or not self._make_room(privileged, len(fetches), now):
+        if not self._make_room(privileged, len(fetches), now):
             return None
         session_id = self._new_id()
         while session_id in self._sessions:
@@ -231,7 +232,10 @@ class FetchSessionCache:
         return session
 
     def _make_room(self, privileged: bool, size: int, now: int) -> bool:
-        """Evict one session if need be: the stalest if it is stale, else one that ranks lower and is old enough."""
+        """Evict one session if need be: the stalest if it is stale, else the lowest if it ranks lower than the new one.
+
+        A consumer gives way to a follower at any age, else only an old session gives way.
+        """
         if len(self._sessions) < self._max_entries:
             return True
         if self._max_entries <= 0:
@@ -241,11 +245,12 @@ class FetchSessionCache:
         if now - stalest.last_used_ms > MIN_EVICTION_MS:
             victim = stalest
         else:
-            lowest = min(self._sessions.values(), key=lambda s: (s.privileged, len(s.partitions), s.id))
-            if now - lowest.created_ms > MIN_EVICTION_MS and (lowest.privileged, len(lowest.partitions)) < (
-                privileged,
-                size,
-            ):
+            lowest = min(
+                (s for s in self._sessions.values() if now - s.created_ms > MIN_EVICTION_MS or privileged > s.privileged),
+                key=lambda s: (s.privileged, len(s.partitions), s.id),
+                default=None,
+            )
+            if lowest is not None and (lowest.privileged, len(lowest.partitions)) < (privileged, size):
                 victim = lowest
         if victim is None:
             return False

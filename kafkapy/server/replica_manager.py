@@ -227,16 +227,16 @@ class ReplicaManager:
         results: list[FetchResult] = []
         left = params.max_bytes
         min_one_message = not params.hard_max_bytes
-        isolation = params.isolation
         for fetch in fetches:
-            result = self._read(fetch, isolation, left, min_one_message)
+            result = self._read(fetch, params, left, min_one_message)
             if result.size:
                 min_one_message = False
                 left = max(0, left - result.size)
             results.append(result)
         return results
 
-    def _read(self, fetch: FetchPartition, isolation: FetchIsolation, limit: int, min_one: bool) -> FetchResult:
+    def _read(self, fetch: FetchPartition, params: FetchParams, limit: int, min_one: bool) -> FetchResult:
+        isolation = params.isolation
         try:
             partition_log = self.log_for_fetch(fetch)
             high_watermark = partition_log.high_watermark
@@ -253,7 +253,9 @@ class ReplicaManager:
         except Exception:
             log.exception("Error processing fetch with offset %d of %s", fetch.fetch_offset, fetch.topic_partition)
             return FetchResult(Errors.UNKNOWN_SERVER_ERROR)
-        records = info.records
+        # The beginning of a batch is of no use to a client, and says to an old one only that its limit is too small.
+        cut = info.first_entry_incomplete and not params.hard_max_bytes
+        records = _NO_RECORDS if cut else info.records
         result = FetchResult(
             Errors.NONE,
             high_watermark,

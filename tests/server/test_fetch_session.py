@@ -89,14 +89,14 @@ def test_an_error_is_told_again_until_it_is_gone_and_then_once_more() -> None:
 def test_partitions_are_added_changed_and_forgotten() -> None:
     sessions = cache()
     session_id = open_session(sessions, 2).session_id
-    context = sessions.context(session_id, 1, False, False, [fetch(1, 7), fetch(2)], [(ZERO_UUID, "t", 0)])
+    context = sessions.context(session_id, 1, False, False, [fetch(1, 7), fetch(2)], [("t", 0)])
     assert [(f.topic_partition.partition, f.fetch_offset) for f in context.fetches] == [(1, 7), (2, 0)]
 
 
 def test_a_session_without_partitions_ends() -> None:
     sessions = cache()
     session_id = open_session(sessions, 1).session_id
-    context = sessions.context(session_id, 1, False, False, [], [(ZERO_UUID, "t", 0)])
+    context = sessions.context(session_id, 1, False, False, [], [("t", 0)])
     assert context.session_id == 0
     assert len(sessions) == 0
 

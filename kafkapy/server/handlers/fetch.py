@@ -14,7 +14,9 @@ from kafkapy.record.conversion import down_convert_to_size
 from kafkapy.record.file_records import FileRecords
 from kafkapy.record.record_batch import batches
 from kafkapy.server.authorizer import CLUSTER_NAME
+from kafkapy.server.current_leader import current_leader
 from kafkapy.server.fetch_session import FetchContext, Key, SessionErrorContext
+from kafkapy.server.metadata_cache import Node
 from kafkapy.server.replica_manager import FetchParams, FetchPartition, FetchResult
 
 if TYPE_CHECKING:
@@ -24,10 +26,13 @@ PartitionData = FetchResponse.PartitionData
 TopicResponse = FetchResponse.FetchableTopicResponse
 AbortedTransaction = FetchResponse.AbortedTransaction
 
+_FIRST_WITH_CURRENT_LEADER = 16
 _FIRST_WITH_TOPIC_IDS = 13
 _FIRST_WITH_ZSTD = 10
+_FIRST_WITH_STORAGE_ERROR = 6
 _FIRST_WITH_MAGIC_2 = 4
 _FIRST_WITH_SOFT_LIMITS = 3
+_ERRORS_OF_LEADERSHIP = (Errors.NOT_LEADER_OR_FOLLOWER, Errors.FENCED_LEADER_EPOCH)
 
 
 def handle_fetch(broker: BrokerServices, request: Request) -> FetchResponse | None:
@@ -43,30 +48,28 @@ def handle_fetch(broker: BrokerServices, request: Request) -> FetchResponse | No
         is_follower,
         uses_topic_ids,
         _wanted(broker, body, uses_topic_ids),
-        _forgotten(broker, body, uses_topic_ids),
+        _forgotten(body, uses_topic_ids),
     )
     if isinstance(context, SessionErrorContext):
         return FetchResponse(error_code=context.error.code, session_id=0)
     errors = [_refusal(broker, request, fetch, is_follower) for fetch in context.fetches]
     readable = [fetch for fetch, error in zip(context.fetches, errors, strict=True) if error is None]
+    max_bytes = min(body.max_bytes, broker.config.fetch_max_bytes)
     params = FetchParams(
         replica_id,
         body.max_wait_ms,
-        body.min_bytes,
-        min(body.max_bytes, broker.config.fetch_max_bytes),
+        min(body.min_bytes, max_bytes),
+        max_bytes,
         _isolation(is_follower, body.isolation_level),
         version < _FIRST_WITH_SOFT_LIMITS,
     )
-    if len(readable) < len(errors):
-        # An error is answered at once.
-        params.max_wait_ms = 0
 
     def done(results: list[FetchResult]) -> None:
         if request.cancelled:
             return
         remaining = iter(results)
         all_results = [next(remaining) if error is None else _refused(error) for error in errors]
-        request.respond(_response(context, all_results, version))
+        request.respond(_response(broker, request, context, all_results))
 
     broker.replica_manager.fetch_messages(params, readable, done)
     return None
@@ -101,13 +104,12 @@ def _wanted(broker: BrokerServices, body: FetchRequest, uses_topic_ids: bool) ->
     return wanted
 
 
-def _forgotten(broker: BrokerServices, body: FetchRequest, uses_topic_ids: bool) -> list[Key]:
-    forgotten: list[Key] = []
-    for topic in body.forgotten_topics_data:
-        topic_id = topic.topic_id if uses_topic_ids else ZERO_UUID
-        name = (broker.metadata_cache.topic_name(topic_id) or "") if uses_topic_ids else topic.topic
-        forgotten.extend((topic_id, name, partition) for partition in topic.partitions)
-    return forgotten
+def _forgotten(body: FetchRequest, uses_topic_ids: bool) -> list[Key]:
+    return [
+        (topic.topic_id if uses_topic_ids else topic.topic, partition)
+        for topic in body.forgotten_topics_data
+        for partition in topic.partitions
+    ]
 
 
 def _isolation(is_follower: bool, isolation_level: int) -> FetchIsolation:
@@ -120,7 +122,11 @@ def _refusal(broker: BrokerServices, request: Request, fetch: FetchPartition, is
     topic, partition = fetch.topic_partition
     version = request.api_version
     if version >= _FIRST_WITH_TOPIC_IDS and not topic:
-        return Errors.UNKNOWN_TOPIC_ID
+        # A partition of a session may have had an id that was unknown when it was first named.
+        topic = broker.metadata_cache.topic_name(fetch.topic_id) or ""
+        if not topic:
+            return Errors.UNKNOWN_TOPIC_ID
+        fetch.topic_partition = TopicPartition(topic, partition)
     authorizer = broker.authorizer
     if authorizer.enabled:
         if is_follower:
@@ -131,9 +137,7 @@ def _refusal(broker: BrokerServices, request: Request, fetch: FetchPartition, is
             return Errors.TOPIC_AUTHORIZATION_FAILED
     if not broker.metadata_cache.contains(topic, partition):
         return Errors.UNKNOWN_TOPIC_OR_PARTITION
-    if version < _FIRST_WITH_ZSTD and _is_zstd(broker, fetch.topic_partition):
-        return Errors.UNSUPPORTED_COMPRESSION_TYPE
-    return None
+    return None if version >= _FIRST_WITH_ZSTD else _refusal_of_old_client(broker, fetch, version, is_follower)
 
 
 def _refused(error: Errors) -> FetchResult:
@@ -142,13 +146,25 @@ def _refused(error: Errors) -> FetchResult:
     return result
 
 
-def _is_zstd(broker: BrokerServices, name: TopicPartition) -> bool:
-    """Does the topic's configuration make every batch zstd, which old clients can't read (KIP-110)?"""
-    local = broker.replica_manager.partition(name)
-    return local is not None and local.log is not None and local.log.config.compression_type == "zstd"
+def _refusal_of_old_client(
+    broker: BrokerServices, fetch: FetchPartition, version: int, is_follower: bool
+) -> Errors | None:
+    """The topic may be zstd, which old clients can't read (KIP-110), or may not be converted for the oldest (KIP-283)."""
+    local = broker.replica_manager.partition(fetch.topic_partition)
+    if local is None or local.log is None:
+        return None
+    config = local.log.config
+    if config.compression_type == "zstd":
+        return Errors.UNSUPPORTED_COMPRESSION_TYPE
+    if version < _FIRST_WITH_MAGIC_2 and not is_follower and not config.message_downconversion_enable:
+        return Errors.UNSUPPORTED_VERSION
+    return None
 
 
-def _response(context: FetchContext, results: list[FetchResult], version: int) -> FetchResponse:
+def _response(
+    broker: BrokerServices, request: Request, context: FetchContext, results: list[FetchResult]
+) -> FetchResponse:
+    version = request.api_version
     data = [_partition_data(fetch, result, version) for fetch, result in zip(context.fetches, results, strict=True)]
     topics: list[FetchResponse.FetchableTopicResponse] = []
     last: FetchResponse.FetchableTopicResponse | None = None
@@ -159,7 +175,31 @@ def _response(context: FetchContext, results: list[FetchResult], version: int) -
             last = TopicResponse(topic=topic, topic_id=fetch.topic_id, partitions=[])
             topics.append(last)
         last.partitions.append(data[index])
-    return FetchResponse(session_id=context.session_id, responses=topics)
+    response = FetchResponse(session_id=context.session_id, responses=topics)
+    if version >= _FIRST_WITH_CURRENT_LEADER:
+        _add_current_leaders(broker, request, context, results, data, response)
+    return response
+
+
+def _add_current_leaders(
+    broker: BrokerServices,
+    request: Request,
+    context: FetchContext,
+    results: list[FetchResult],
+    data: list[FetchResponse.PartitionData],
+    response: FetchResponse,
+) -> None:
+    nodes: set[Node] = set()
+    for fetch, result, answer in zip(context.fetches, results, data, strict=True):
+        if result.error in _ERRORS_OF_LEADERSHIP:
+            leader = current_leader(broker, fetch.topic_partition, request.context.listener_name)
+            if leader is not None:
+                answer.current_leader = FetchResponse.LeaderIdAndEpoch(leader_id=leader.id, leader_epoch=leader.epoch)
+                nodes |= leader.nodes
+    response.node_endpoints = [
+        FetchResponse.NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
+        for node in sorted(nodes)
+    ]
 
 
 def _partition_data(fetch: FetchPartition, result: FetchResult, version: int) -> FetchResponse.PartitionData:
@@ -171,6 +211,8 @@ def _partition_data(fetch: FetchPartition, result: FetchResult, version: int) ->
             records = _down_converted(fetch, records, 0 if version < 2 else 1)
         except KafkaError as problem:
             error, records = problem.error, b""
+    if error is Errors.KAFKA_STORAGE_ERROR and version < _FIRST_WITH_STORAGE_ERROR:
+        error = Errors.NOT_LEADER_OR_FOLLOWER  # which an old client knows, and takes for a reason to ask again
     diverging = result.diverging_epoch
     return PartitionData(
         partition_index=fetch.topic_partition.partition,

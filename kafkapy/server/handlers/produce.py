@@ -10,7 +10,9 @@ from kafkapy.log.log_validator import InvalidProduceRequest, RecordValidationErr
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.produce import ProduceRequest, ProduceResponse
+from kafkapy.server.current_leader import current_leader
 from kafkapy.server.delayed_produce import PendingAppend
+from kafkapy.server.metadata_cache import Node
 
 if TYPE_CHECKING:
     from kafkapy.server.services import BrokerServices
@@ -22,6 +24,7 @@ PartitionResponse = ProduceResponse.PartitionProduceResponse
 _VALID_ACKS = (-1, 0, 1)
 _INTERNAL_TOPICS = ("__consumer_offsets", "__transaction_state")
 _ADMIN_CLIENT_ID = "__admin_client"
+_FIRST_WITH_CURRENT_LEADER = 10
 _TRANSACTIONAL_BIT = 0x10
 _ATTRIBUTES_LOW_BYTE = 22
 _ERRORS_OF_THE_PARTITION = frozenset(
@@ -82,7 +85,7 @@ def handle_produce(broker: BrokerServices, request: Request) -> ProduceResponse 
     elif acks == 0:
         _finish_without_answer(request, failed)
     else:
-        request.respond(ProduceResponse(responses=topics))
+        request.respond(_response(broker, request, topics, failed))
     for partition in written:
         replica_manager.appended(partition)
     return None
@@ -110,10 +113,11 @@ def _check_transactional(broker: BrokerServices, request: Request) -> None:
 
 def _refusal(broker: BrokerServices, request: Request, topic: str, acks: int) -> Errors | None:
     """Why nothing may be written to the topic, for all its partitions."""
-    if acks not in _VALID_ACKS:
-        return Errors.INVALID_REQUIRED_ACKS
     if broker.authorizer.enabled and not broker.authorizer.authorize(request.context, "WRITE", "TOPIC", topic):
         return Errors.TOPIC_AUTHORIZATION_FAILED
+    if acks not in _VALID_ACKS:
+        known = broker.metadata_cache.contains_topic(topic)
+        return Errors.INVALID_REQUIRED_ACKS if known else Errors.UNKNOWN_TOPIC_OR_PARTITION
     if topic in _INTERNAL_TOPICS and request.context.client_id != _ADMIN_CLIENT_ID:
         known = broker.metadata_cache.contains_topic(topic)
         return Errors.INVALID_TOPIC_EXCEPTION if known else Errors.UNKNOWN_TOPIC_OR_PARTITION
@@ -144,6 +148,29 @@ def _failure(
     return answer
 
 
+def _response(
+    broker: BrokerServices, request: Request, topics: list[ProduceResponse.TopicProduceResponse], failed: bool
+) -> ProduceResponse:
+    response = ProduceResponse(responses=topics)
+    if failed and request.api_version >= _FIRST_WITH_CURRENT_LEADER:
+        nodes: set[Node] = set()
+        for topic in topics:
+            for answer in topic.partition_responses:
+                if answer.error_code == Errors.NOT_LEADER_OR_FOLLOWER.code:
+                    partition = TopicPartition(topic.name, answer.index)
+                    leader = current_leader(broker, partition, request.context.listener_name)
+                    if leader is not None:
+                        answer.current_leader = ProduceResponse.LeaderIdAndEpoch(
+                            leader_id=leader.id, leader_epoch=leader.epoch
+                        )
+                        nodes |= leader.nodes
+        response.node_endpoints = [
+            ProduceResponse.NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
+            for node in sorted(nodes)
+        ]
+    return response
+
+
 def _finish_without_answer(request: Request, failed: bool) -> None:
     """acks=0: the client hears nothing, so an error shows as a closed connection and makes it refresh its metadata."""
     if failed:
@@ -161,6 +188,6 @@ def _answer_when_committed(
     def committed() -> None:
         for append, answer in pending:
             answer.error_code = append.error.code
-        request.respond(ProduceResponse(responses=topics))
+        request.respond(_response(broker, request, topics, True))
 
     broker.replica_manager.wait_for_commit([append for append, _ in pending], request.body.timeout_ms, committed)
