@@ -25,6 +25,7 @@ MAX_TIMESTAMP = -3
 EARLIEST_LOCAL = -4
 LATEST_TIERED = -5
 _FIRST_VERSION = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
+_CONSUMER = -1
 _DEBUGGING_CONSUMER = -2
 _READ_COMMITTED = 1
 
@@ -78,7 +79,7 @@ def _lookup(
     timestamp = wanted.timestamp
     local = broker.replica_manager.get_partition(partition)
     log = local.local_log(wanted.current_leader_epoch, body.replica_id != _DEBUGGING_CONSUMER)
-    is_client = body.replica_id < 0
+    is_client = body.replica_id == _CONSUMER
     end = _last_fetchable_offset(log, is_client, body.isolation_level)
     behind = is_client and local.leader_epoch_start_offset > log.high_watermark
     if timestamp == LATEST:
@@ -88,7 +89,7 @@ def _lookup(
         return _found(partition, -1, end, local.leader_epoch, version)
     found = log.fetch_offset_by_timestamp(timestamp)
     if found is None or (timestamp not in (EARLIEST, EARLIEST_LOCAL, LATEST_TIERED) and found.offset >= end):
-        if behind and timestamp >= 0:
+        if behind:
             raise KafkaError(Errors.OFFSET_NOT_AVAILABLE if version >= 5 else Errors.LEADER_NOT_AVAILABLE)
         return PartitionResponse(partition_index=partition.partition, timestamp=-1, offset=-1)
     return _found(

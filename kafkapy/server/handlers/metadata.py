@@ -41,34 +41,18 @@ async def handle_metadata(broker: BrokerServices, request: Request) -> MetadataR
     cache = broker.metadata_cache
     _validate(body, version)
     everything = body.topics is None or (version == 0 and not body.topics)
-    topics: list[MetadataResponse.MetadataResponseTopic] = []
-    names: list[str] = []
-    if everything:
-        names = sorted(cache.all_topics())
-    else:
-        for wanted in dict.fromkeys((t.name, t.topic_id) for t in body.topics or ()):
-            name = wanted[0]
-            if wanted[1] != ZERO_UUID:
-                name = cache.topic_name(wanted[1])
-                if name is None:
-                    topics.append(TopicMetadata(error_code=Errors.UNKNOWN_TOPIC_ID.code, name=None, topic_id=wanted[1]))
-                    continue
-            assert name is not None
-            names.append(name)
-    by_id = not everything and any(t.topic_id != ZERO_UUID for t in body.topics or ())
-    names = _authorized(broker, request, names, everything, topics)
+    refused: list[MetadataResponse.MetadataResponseTopic] = []
+    names = sorted(cache.all_topics()) if everything else _names(broker, body, refused)
+    names = _authorized(broker, request, names, everything, refused)
     missing = [name for name in names if not cache.contains_topic(name)]
-    if missing and not by_id:
+    topics = [_topic_metadata(broker, request, name) for name in names if cache.contains_topic(name)]
+    if missing:
         topics += await _missing_topics(broker, body, missing)
-    for name in names:
-        if cache.contains_topic(name):
-            topics.append(_topic_metadata(broker, request, name))
     if version >= 8 and body.include_topic_authorized_operations:
         for topic in topics:
-            if topic.error_code == 0:
-                topic.topic_authorized_operations = _operations(
-                    broker, request, "TOPIC", topic.name or "", TOPIC_OPERATIONS
-                )
+            topic.topic_authorized_operations = _operations(
+                broker, request, "TOPIC", topic.name or "", TOPIC_OPERATIONS
+            )
     response = MetadataResponse(
         brokers=[
             MetadataResponse.MetadataResponseBroker(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
@@ -76,7 +60,7 @@ async def handle_metadata(broker: BrokerServices, request: Request) -> MetadataR
         ],
         cluster_id=broker.cluster_id,
         controller_id=-1 if cache.controller_id is None else cache.controller_id,
-        topics=topics,
+        topics=refused + topics,
     )
     if 8 <= version <= 10 and body.include_cluster_authorized_operations:
         response.cluster_authorized_operations = _operations(
@@ -95,12 +79,30 @@ def _validate(body: MetadataRequest, version: int) -> None:
             raise KafkaError(Errors.INVALID_REQUEST, f"Topic IDs are not supported in requests for version {version}")
 
 
+def _names(
+    broker: BrokerServices, body: MetadataRequest, refused: list[MetadataResponse.MetadataResponseTopic]
+) -> list[str]:
+    """The topics that were named. A request that has ids goes by its ids alone; unknown ones are answered in `refused`."""
+    wanted = body.topics or []
+    ids = dict.fromkeys(topic.topic_id for topic in wanted if topic.topic_id != ZERO_UUID)
+    if not ids:
+        return list(dict.fromkeys(topic.name or "" for topic in wanted))
+    names = []
+    for topic_id in ids:
+        name = broker.metadata_cache.topic_name(topic_id)
+        if name is None:
+            refused.append(TopicMetadata(error_code=Errors.UNKNOWN_TOPIC_ID.code, name=None, topic_id=topic_id))
+        else:
+            names.append(name)
+    return names
+
+
 def _authorized(
     broker: BrokerServices,
     request: Request,
     names: list[str],
     everything: bool,
-    topics: list[MetadataResponse.MetadataResponseTopic],
+    refused: list[MetadataResponse.MetadataResponseTopic],
 ) -> list[str]:
     """The topics that may be described; named ones that may not are answered with an error, existing or not."""
     if not broker.authorizer.enabled:
@@ -110,7 +112,7 @@ def _authorized(
         if broker.authorizer.authorize(request.context, "DESCRIBE", "TOPIC", name):
             allowed.append(name)
         elif not everything:
-            topics.append(TopicMetadata(error_code=Errors.TOPIC_AUTHORIZATION_FAILED.code, name=name))
+            refused.append(TopicMetadata(error_code=Errors.TOPIC_AUTHORIZATION_FAILED.code, name=name))
     return allowed
 
 
@@ -166,9 +168,7 @@ def _partition_metadata(
         leader_epoch=state.leader_epoch,
         replica_nodes=replicas,
         isr_nodes=isr,
-        offline_replicas=[
-            r for r in state.replicas if r in state.offline_replicas or cache.alive_broker(r, listener) is None
-        ],
+        offline_replicas=state.offline_replicas,
     )
 
 

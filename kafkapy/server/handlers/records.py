@@ -76,7 +76,9 @@ def handle_delete_records(broker: BrokerServices, request: Request) -> DeleteRec
                     raise KafkaError(Errors.UNKNOWN_TOPIC_OR_PARTITION)
                 if topic.name in INTERNAL_TOPICS:
                     raise KafkaError(Errors.INVALID_TOPIC_EXCEPTION)
-                offset = broker.replica_manager.get_partition(name).delete_records(wanted.offset)
+                partition = broker.replica_manager.get_partition(name)
+                offset = partition.delete_records(wanted.offset)
+                result.low_watermark = partition.low_watermark(broker.metadata_cache.alive_broker_ids())
                 result.error_code = Errors.REQUEST_TIMED_OUT.code
                 pending[name] = (offset, result)
             except KafkaError as error:
@@ -111,10 +113,10 @@ async def handle_describe_log_dirs(broker: BrokerServices, request: Request) -> 
         name = log.topic_partition
         if wanted is None or name in wanted:
             partition = broker.replica_manager.partition(name)
-            lag = 0 if partition is None or partition.log is log else max(0, log.high_watermark - log.log_end_offset)
+            in_use = partition is not None and partition.log is log
             by_dir[log.parent_dir][name.topic].append(
                 DescribeLogDirsResponse.DescribeLogDirsPartition(
-                    partition_index=name.partition, partition_size=log.size, offset_lag=lag, is_future_key=False
+                    partition_index=name.partition, partition_size=log.size, offset_lag=0 if in_use else -1, is_future_key=False
                 )
             )
     return DescribeLogDirsResponse(
