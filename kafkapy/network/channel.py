@@ -62,6 +62,7 @@ class KafkaChannel(Protocol):
         self._throttle_ms = 0
         self.closed = False
         self.last_active = server.now()
+        self._queued_before = 0
 
     # ------------------------------------------------------------------------------------------------ receiving
 
@@ -195,6 +196,8 @@ class KafkaChannel(Protocol):
 
     def _unmute(self) -> None:
         self._busy = False
+        if not self._handling:
+            self.last_active = self._server.now()  # the client had to wait; its time begins now
         if self._throttle_ms > 0:
             self._wait(self._throttle_ms / 1000)
             self._throttle_ms = 0
@@ -227,6 +230,24 @@ class KafkaChannel(Protocol):
         self._pending = None
         self.closed = True
         self._server.channel_closed(self)
+
+    def is_idle(self, since: float) -> bool:
+        """Has the client done nothing since then? It may wait for an answer, but not leave one unread.
+
+        To be asked again and again: whether an answer is being read shows by what is left of it.
+        """
+        queued = self.transport.queued_bytes
+        if queued != self._queued_before:
+            self._queued_before = queued
+            self.last_active = self._server.now()
+        return self.last_active < since and (queued > 0 or not self.muted)
+
+    def abort(self, reason: str) -> None:
+        """Hang up now."""
+        self.closed = True
+        self._pending = None
+        log.info("Closing the connection of %s: %s", self.context.connection_id, reason)
+        self.transport.close_now()
 
     def close(self, reason: str) -> None:
         """Hang up after what is queued was sent."""

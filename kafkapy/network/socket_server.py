@@ -184,8 +184,8 @@ class SocketServer:
         if self.limits.max_idle_ms < 0:
             return
         oldest = self.now() - self.limits.max_idle_ms / 1000
-        for channel in [c for c in self._channels if c.last_active < oldest and not c.muted]:
-            channel.close(f"idle for more than {self.limits.max_idle_ms} ms (connections.max.idle.ms)")
+        for channel in [c for c in self._channels if c.is_idle(oldest)]:
+            channel.abort(f"idle for more than {self.limits.max_idle_ms} ms (connections.max.idle.ms)")
 
 
 class _ChannelFactory(protocol.ServerFactory):
