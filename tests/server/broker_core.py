@@ -1,0 +1,347 @@
+"""A broker's core without sockets, ZooKeeper and controller: real logs in a directory, real handlers, clocks moved by hand.
+
+Requests go in as encoded frames through a `KafkaChannel`; responses are decoded from what it sends.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from twisted.internet.defer import Deferred, succeed
+from twisted.internet.task import Clock
+
+from kafkapy.cluster.partition import Partition
+from kafkapy.common.scheduler import MockScheduler
+from kafkapy.common.time import MockTime
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.common.uuid import ZERO_UUID
+from kafkapy.log.log_config import LogConfig
+from kafkapy.log.log_manager import LogManager
+from kafkapy.network.channel import KafkaChannel
+from kafkapy.network.request import RequestContext
+from kafkapy.network.socket_server import ConnectionLimits, SocketServer
+from kafkapy.network.transport import Part
+from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.headers import ResponseHeader, encode_request
+from kafkapy.protocol.message import Message
+from kafkapy.protocol.messages.leader_and_isr import LeaderAndIsrRequest
+from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest
+from kafkapy.record.file_records import FileRecords
+from kafkapy.record.records_builder import MemoryRecordsBuilder
+from kafkapy.server.authorizer import AllowAll
+from kafkapy.server.fetch_session import FetchSessionCache
+from kafkapy.server.high_watermarks import HighWatermarkCheckpoints
+from kafkapy.server.kafka_apis import KafkaApis
+from kafkapy.server.kafka_config import KafkaConfig
+from kafkapy.server.leadership import Leadership
+from kafkapy.server.metadata_cache import MetadataCache
+from kafkapy.server.producer_ids import ProducerIdManager
+from kafkapy.server.replica_manager import ReplicaManager
+from kafkapy.server.timer import Timer
+
+BROKER_ID = 0
+CONTROLLER_EPOCH = 1
+BROKER_EPOCH = 7
+TOPIC = "t"
+
+
+class FakeTransport:
+    """A socket that takes everything at once."""
+
+    def __init__(self) -> None:
+        self.sent = bytearray()
+        self.closed = False
+        self.queued_bytes = 0
+
+    def setTcpNoDelay(self, enabled: bool) -> None:
+        """Nothing to set."""
+
+    def send_parts(self, parts: Iterable[Part]) -> None:
+        for part in parts:
+            self.sent += part.read() if isinstance(part, FileRecords) else part
+
+    def resume_reading(self) -> None:
+        """Nothing was stopped."""
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class Client:
+    """One connection. Several requests may be sent before the first is answered."""
+
+    def __init__(self, sockets: SocketServer, apis: KafkaApis, client_id: str, listener: str) -> None:
+        self.client_id = client_id
+        self.transport = FakeTransport()
+        self.channel = KafkaChannel(sockets, RequestContext("c", "/127.0.0.1", listener), apis.handle)
+        self.channel.makeConnection(self.transport)  # type: ignore[arg-type]
+        self._sent: list[tuple[ApiKey, int]] = []
+        self._answered = 0
+
+    @property
+    def closed(self) -> bool:
+        return self.transport.closed
+
+    def send(self, request: Message, version: int) -> None:
+        api_key = ApiKey(request.API_KEY)
+        correlation_id = len(self._sent)
+        self._sent.append((api_key, version))
+        self.channel.dataReceived(encode_request(api_key, version, correlation_id, self.client_id, request))
+
+    def response(self) -> Any:
+        """The next response, decoded; None if there is none yet."""
+        sent = self.transport.sent
+        if not sent:
+            return None
+        (size,) = struct.unpack_from(">i", sent)
+        frame = bytes(sent[4 : 4 + size])
+        assert len(frame) == size
+        del sent[: 4 + size]
+        (correlation_id,) = struct.unpack_from(">i", frame)
+        api_key, version = self._sent[correlation_id]
+        _, position = ResponseHeader.decode(frame, api_key, version)
+        return api_key.response.decode(frame, version, position)
+
+    def call(self, request: Message, version: int) -> Any:
+        """The response of a request that is answered at once."""
+        self.send(request, version)
+        response = self.response()
+        assert response is not None, "not answered yet"
+        return response
+
+
+class BrokerCore:
+    """Broker 0 and its clients. `others` are brokers that are alive without doing anything."""
+
+    def __init__(self, directory: Path, others: Sequence[int] = (), **config: str) -> None:
+        self.directory = directory
+        self.clock = Clock()
+        self.time = MockTime()
+        self.scheduler = MockScheduler(self.time)
+        self.config = KafkaConfig(
+            {
+                "zookeeper.connect": "nowhere:2181",
+                "broker.id": str(BROKER_ID),
+                "log.dirs": str(directory / "logs"),
+                **{name.replace("_", "."): value for name, value in config.items()},
+            }
+        )
+        self.log_manager = LogManager(
+            self.config.log_dirs, self.config.log_config_defaults(), {}, self.scheduler, self.time
+        )
+        self.log_manager.startup()
+        self.cache = MetadataCache(BROKER_ID, self.clock)
+        self.replicas = ReplicaManager(BROKER_ID, self.log_manager, self.cache, self.time, Timer(self.clock))
+        self.high_watermarks = HighWatermarkCheckpoints(self.log_manager)
+        self.leadership_changes: list[tuple[list[TopicPartition], list[TopicPartition]]] = []
+        self.stopped: list[TopicPartition] = []
+        self.deleted: list[TopicPartition] = []
+        self.leadership = Leadership(
+            self.replicas, self.high_watermarks, self._leadership_changed, self.stopped.extend
+        )
+        self.created: list[str] = []
+        self.topic_configs: dict[str, dict[str, str]] = {}
+        self.services: Any = SimpleNamespace(
+            broker_id=BROKER_ID,
+            broker_epoch=lambda: BROKER_EPOCH,
+            cluster_id="a-cluster",
+            config=self.config,
+            log_manager=self.log_manager,
+            replica_manager=self.replicas,
+            leadership=self.leadership,
+            metadata_cache=self.cache,
+            fetch_sessions=FetchSessionCache(100, self.time),
+            authorizer=AllowAll(),
+            producer_ids=ProducerIdManager(_block_of_ids, _run, self.time.monotonic_ms),
+            auto_topic_creation=SimpleNamespace(create_topics=self._create_topics),
+            group_coordinator=SimpleNamespace(handle_deleted_partitions=self.deleted.extend),
+            finalized_features=SimpleNamespace(epoch=-1),
+            zk_client=SimpleNamespace(get_entities_configs=self._topic_configs),
+            in_thread=lambda function, *arguments: succeed(function(*arguments)),
+        )
+        self._sockets = SocketServer(
+            self.clock, list(ApiKey), self.config.socket_request_max_bytes, ConnectionLimits()
+        )
+        self._apis = KafkaApis(self.services)
+        self.controller = self.connect("controller")
+        self.brokers = [BROKER_ID, *others]
+        self.update_metadata()
+
+    def connect(self, client_id: str = "test", listener: str = "PLAINTEXT") -> Client:
+        return Client(self._sockets, self._apis, client_id, listener)
+
+    def advance(self, ms: int) -> None:
+        """Time passes, for all clocks."""
+        self.scheduler.advance(ms)
+        self.clock.advance(ms / 1000)
+
+    def close(self) -> None:
+        self.log_manager.shutdown()
+
+    # -- what a controller would say
+
+    def create_topic(
+        self,
+        name: str = TOPIC,
+        partitions: int = 1,
+        *,
+        replicas: Sequence[int] = (BROKER_ID,),
+        isr: Sequence[int] | None = None,
+        leader: int = BROKER_ID,
+        epoch: int = 0,
+        topic_id: bytes | None = None,
+        **configs: str,
+    ) -> bytes:
+        """LeaderAndIsr and UpdateMetadata; the topic's id."""
+        if topic_id is None:
+            topic_id = topic_id_of(name)
+        self.topic_configs[name] = {key.replace("_", "."): value for key, value in configs.items()}
+        members = list(replicas) if isr is None else list(isr)
+        self.leader_and_isr(name, range(partitions), topic_id, leader, epoch, members, replicas)
+        self.update_metadata(name, range(partitions), topic_id, leader, epoch, members, replicas)
+        return topic_id
+
+    def leader_and_isr(
+        self,
+        name: str,
+        partitions: Iterable[int],
+        topic_id: bytes,
+        leader: int,
+        epoch: int,
+        isr: Sequence[int],
+        replicas: Sequence[int],
+    ) -> Any:
+        states = [
+            LeaderAndIsrRequest.LeaderAndIsrPartitionState(
+                partition_index=index,
+                controller_epoch=CONTROLLER_EPOCH,
+                leader=leader,
+                leader_epoch=epoch,
+                isr=list(isr),
+                partition_epoch=epoch,
+                replicas=list(replicas),
+                is_new=epoch == 0,
+            )
+            for index in partitions
+        ]
+        topic = LeaderAndIsrRequest.LeaderAndIsrTopicState(topic_name=name, topic_id=topic_id, partition_states=states)
+        return self.controller.call(
+            LeaderAndIsrRequest(
+                controller_epoch=CONTROLLER_EPOCH, broker_epoch=BROKER_EPOCH, topic_states=[topic], type=1
+            ),
+            7,
+        )
+
+    def update_metadata(
+        self,
+        name: str | None = None,
+        partitions: Iterable[int] = (),
+        topic_id: bytes = ZERO_UUID,
+        leader: int = BROKER_ID,
+        epoch: int = 0,
+        isr: Sequence[int] = (),
+        replicas: Sequence[int] = (),
+    ) -> Any:
+        """What the controller says of one topic, and of the live brokers: all of `self.brokers`."""
+        states = [
+            UpdateMetadataRequest.UpdateMetadataPartitionState(
+                partition_index=index,
+                controller_epoch=CONTROLLER_EPOCH,
+                leader=leader,
+                leader_epoch=epoch,
+                isr=list(isr),
+                zk_version=epoch,
+                replicas=list(replicas),
+            )
+            for index in partitions
+        ]
+        topics = []
+        if name is not None:
+            topics.append(
+                UpdateMetadataRequest.UpdateMetadataTopicState(
+                    topic_name=name, topic_id=topic_id, partition_states=states
+                )
+            )
+        return self.controller.call(
+            UpdateMetadataRequest(
+                controller_id=BROKER_ID,
+                controller_epoch=CONTROLLER_EPOCH,
+                broker_epoch=BROKER_EPOCH,
+                topic_states=topics,
+                live_brokers=[live_broker(broker) for broker in self.brokers],
+            ),
+            8,
+        )
+
+    # -- looking inside
+
+    def partition(self, name: str = TOPIC, index: int = 0) -> Partition:
+        return self.replicas.get_partition(TopicPartition(name, index))
+
+    def append(self, *values: bytes, topic: str = TOPIC, index: int = 0, timestamp: int | None = None) -> int:
+        """Append one batch as a producer with acks=1 would; its base offset."""
+        name = TopicPartition(topic, index)
+        when = self.time.milliseconds() if timestamp is None else timestamp
+        info = self.replicas.append_to_local_log(name, bytearray(batch(*values, timestamp=when)), 1)
+        self.replicas.appended(name)
+        return info.first_offset
+
+    # -- fakes
+
+    def _leadership_changed(self, leaders: list[Partition], followers: list[Partition]) -> None:
+        self.leadership_changes.append(([p.topic_partition for p in leaders], [p.topic_partition for p in followers]))
+
+    async def _create_topics(self, names: list[str]) -> dict[str, Any]:
+        from kafkapy.protocol.errors import Errors
+
+        self.created += names
+        return dict.fromkeys(names, Errors.LEADER_NOT_AVAILABLE)
+
+    def _topic_configs(self, kind: str, topics: Iterable[str]) -> dict[str, dict[str, str]]:
+        return {topic: self.topic_configs.get(topic, {}) for topic in topics}
+
+
+async def _block_of_ids() -> tuple[int, int]:
+    return 1000, 1000
+
+
+def _run(work: Any) -> Deferred[Any]:
+    return Deferred.fromCoroutine(work)
+
+
+def topic_id_of(name: str) -> bytes:
+    return name.encode().ljust(16, b"\1")[:16]
+
+
+def live_broker(broker_id: int, listeners: Sequence[str] = ("PLAINTEXT",)) -> Any:
+    endpoints = [
+        UpdateMetadataRequest.UpdateMetadataEndpoint(
+            port=9092 + broker_id, host=f"host-{broker_id}", listener=name, security_protocol=0
+        )
+        for name in listeners
+    ]
+    return UpdateMetadataRequest.UpdateMetadataBroker(id=broker_id, endpoints=endpoints, rack=None)
+
+
+def batch(
+    *values: bytes,
+    timestamp: int = 1_700_000_000_000,
+    producer: tuple[int, int, int] = (-1, -1, -1),
+    key: bytes | None = b"key",
+    **builder: Any,
+) -> bytes:
+    """A batch as clients send it; `producer` is (id, epoch, first sequence)."""
+    producer_id, producer_epoch, sequence = producer
+    records = MemoryRecordsBuilder(
+        producer_id=producer_id, producer_epoch=producer_epoch, base_sequence=sequence, **builder
+    )
+    for value in values or (b"value",):
+        records.append(timestamp, key, value)
+    return records.build()
+
+
+MakeCore = Callable[..., BrokerCore]
