@@ -208,6 +208,9 @@ def main() -> int:
                 server.stop()
         for server in servers:
             server.start()
+        for server in servers:
+            produce(int(1_000_000 * args.scale), 100, 6, "acks=1")(server, -1)
+        CPU.clear()
         chosen = [case for case in cases(args.scale) if re.search(args.only, case.name)]
         for case in chosen:
             for round_ in range(args.rounds):

@@ -101,6 +101,17 @@ def broker(new_broker: NewBroker) -> KafkaService:
     return service
 
 
+@pytest.fixture(scope="module")
+def module_broker(tmp_path_factory: pytest.TempPathFactory, _zookeeper: ZooKeeperService) -> Iterator[KafkaService]:
+    """A running broker for all tests of a module; none of them may touch ZooKeeper."""
+    service = KafkaService(tmp_path_factory.mktemp("kafka"), _zookeeper, chroot=f"/kafka-{uuid.uuid4().hex[:8]}")
+    try:
+        service.start()
+        yield service
+    finally:
+        service.close()
+
+
 @pytest.fixture
 def apache_jars() -> Path:
     """Where the jars of Apache Kafka 3.9.1 are: $KAFKAPY_APACHE_JARS. Skips the test if that is not set."""

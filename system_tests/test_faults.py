@@ -25,7 +25,7 @@ def test_pause(broker: KafkaService, short: bool, note: Note) -> None:
     """SIGSTOP for longer than the ZooKeeper session lives and clients wait for answers."""
     load = Load(broker.bootstrap, "steady")
     epoch = broker.wait_until_registered()
-    seconds = 6 if short else 10
+    seconds = 4 if short else 10
     with broker.paused():
         time.sleep(seconds)
     load.wait_for_both(500)
@@ -108,14 +108,14 @@ def test_one_of_two_disks_is_full(new_broker: NewBroker, tmp_path: Path, note: N
         filled = fill(broker, full)
         assert broker.is_running
         assert "No space left on device" in broker.text()
-        healthy = AckedProducer(broker.bootstrap, other)
+        healthy = AckedProducer(broker.bootstrap, other, enable_idempotence="false")
         healthy.send(500)
 
         make_room(small, 64)
         broker.clean_bounce()
         check_log(filled, read_topic(broker.bootstrap, full), exactly_once=False)
         check_log(healthy, read_topic(broker.bootstrap, other), exactly_once=True)
-        again = AckedProducer(broker.bootstrap, full)
+        again = AckedProducer(broker.bootstrap, full, enable_idempotence="false")
         again.send(100)
         assert len(again.acked[0]) == 100
         note("records until full", f"{filled.acknowledged:,}")
