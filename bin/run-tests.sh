@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
-# Sets up .venv if need be, then checks the code (ruff, mypy, layers) and runs all tests. Arguments go to pytest.
+# Sets up .venv if need be, then checks the code (ruff, mypy, layers), runs the tests and a short selection of the system tests.
+# With arguments: only pytest with these.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
 bin/setup.sh zookeeper quickstart test >&2
 bin=.venv/bin
+if [ $# -gt 0 ]; then exec "$bin/python" -m pytest "$@"; fi
 "$bin/ruff" check .
 "$bin/mypy"
 "$bin/lint-imports"
-exec "$bin/python" -m pytest "$@"
+"$bin/python" -m pytest
+exec bin/run-system-tests.sh --short
