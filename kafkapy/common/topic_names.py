@@ -1,4 +1,4 @@
-"""Which names a topic may have (Kafka's `Topic`)."""
+"""Which names a topic may have, and those that are the cluster's own (Kafka's `Topic`)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ import re
 from typing import Final
 
 MAX_NAME_LENGTH: Final = 249
+
+GROUP_METADATA_TOPIC: Final = "__consumer_offsets"
+TRANSACTION_STATE_TOPIC: Final = "__transaction_state"
+INTERNAL_TOPICS: Final = frozenset((GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC))
 
 _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
 

@@ -9,7 +9,7 @@ from typing import Any
 from twisted.internet.defer import Deferred
 from twisted.internet.threads import deferToThread
 
-from kafkapy.common.topic_names import reason_invalid
+from kafkapy.common.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC, reason_invalid
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.create_topics import CreateTopicsRequest
 from kafkapy.server.kafka_config import KafkaConfig
@@ -18,9 +18,6 @@ from kafkapy.server.zk_admin_manager import CreatableTopic, TopicChange, ZkAdmin
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
 
 log = logging.getLogger("kafkapy.server.AutoTopicCreationManager")
-
-GROUP_METADATA_TOPIC = "__consumer_offsets"
-TRANSACTION_STATE_TOPIC = "__transaction_state"
 
 
 class AutoTopicCreationManager:

@@ -16,6 +16,7 @@ from kafkapy.clients.blocking_client import BlockingClient
 from kafkapy.cluster.partition import Partition
 from kafkapy.common.broker import Broker, EndPoint
 from kafkapy.common.time import SystemTime
+from kafkapy.common.topic_names import GROUP_METADATA_TOPIC
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.controller.controller_config import ControllerConfig
 from kafkapy.controller.kafka_controller import KafkaController
@@ -62,7 +63,6 @@ log = logging.getLogger("kafkapy.server.KafkaServer")
 
 R = TypeVar("R")
 
-OFFSETS_TOPIC = "__consumer_offsets"
 
 
 class KafkaServer:
@@ -431,14 +431,14 @@ def _dynamic_properties(zk_client: KafkaZkClient, broker_id: int) -> tuple[dict[
 def _coordinate(coordinator: GroupCoordinator, leaders: list[Partition], followers: list[Partition]) -> None:
     """Whoever leads a partition of `__consumer_offsets` coordinates its groups."""
     for partition in leaders:
-        if partition.topic_partition.topic == OFFSETS_TOPIC:
+        if partition.topic_partition.topic == GROUP_METADATA_TOPIC:
             coordinator.on_election(partition.topic_partition.partition, partition.leader_epoch)
     for partition in followers:
-        if partition.topic_partition.topic == OFFSETS_TOPIC:
+        if partition.topic_partition.topic == GROUP_METADATA_TOPIC:
             coordinator.on_resignation(partition.topic_partition.partition, partition.leader_epoch)
 
 
 def _stop_coordinating(coordinator: GroupCoordinator, stopped: list[TopicPartition]) -> None:
     for name in stopped:
-        if name.topic == OFFSETS_TOPIC:
+        if name.topic == GROUP_METADATA_TOPIC:
             coordinator.on_resignation(name.partition, None)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from kafkapy.common.topic_names import INTERNAL_TOPICS
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.tools.command_line import Options, ToolError
 
 if TYPE_CHECKING:
     from kafkapy.admin.client import AdminClient
 
-INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
 
 
 def admin_client(options: Options, bootstrap_servers: str, client_id: str | None = None) -> AdminClient:

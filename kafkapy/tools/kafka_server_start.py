@@ -96,8 +96,8 @@ def _start_daemon(arguments: list[str]) -> int:
 
 
 def _settle_interpreter() -> None:
-    """Keep what lives as long as the broker out of the garbage collector's walks, and let a background thread (cleaner, controller)
-    hold the interpreter for 1 ms, not 5, while the reactor waits for it."""
+    """Keep what lives as long as the broker out of the garbage collector's walks, and let a background thread (cleaner,
+    controller) hold the interpreter for 1 ms, not 5, while the reactor waits for it."""
     gc.collect()
     gc.freeze()
     sys.setswitchinterval(0.001)

@@ -220,7 +220,8 @@ def delete_topics(admin: AdminClient, options: Options) -> None:
 
 
 def matching_topics(admin: AdminClient, options: Options) -> list[str]:
-    from kafkapy.tools.common import INTERNAL_TOPICS, IncludeList
+    from kafkapy.common.topic_names import INTERNAL_TOPICS
+    from kafkapy.tools.common import IncludeList
 
     exclude_internal = options.has("exclude-internal")
     names = admin.list_topics(list_internal=not exclude_internal)

@@ -12,6 +12,7 @@ from itertools import islice
 
 from kafkapy.common.scheduler import ScheduledTask, Scheduler
 from kafkapy.common.time import Time
+from kafkapy.common.topic_names import GROUP_METADATA_TOPIC
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.group.config import OffsetConfig
 from kafkapy.coordinator.group.group_loader import LoadedPartition, load_partition
@@ -27,7 +28,6 @@ from kafkapy.record.records_builder import MemoryRecordsBuilder
 
 log = logging.getLogger("kafkapy.coordinator.group.GroupMetadataManager")
 
-GROUP_METADATA_TOPIC = "__consumer_offsets"
 
 GROUPS_PER_TURN = 200
 """How many groups the expiry looks at before it lets the reactor do something else."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
+from kafkapy.common.topic_names import GROUP_METADATA_TOPIC
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.group.responses import join_error
 from kafkapy.network.request import Request
@@ -33,7 +34,6 @@ from kafkapy.server.metadata_cache import Node
 if TYPE_CHECKING:
     from kafkapy.server.services import BrokerServices
 
-GROUP_METADATA_TOPIC = "__consumer_offsets"
 
 GROUP_TYPE = 0
 TRANSACTION_TYPE = 1

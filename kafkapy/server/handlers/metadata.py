@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
+from kafkapy.common.topic_names import INTERNAL_TOPICS, reason_invalid
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
@@ -20,18 +20,12 @@ TopicMetadata = MetadataResponse.MetadataResponseTopic
 PartitionMetadata = MetadataResponse.MetadataResponsePartition
 
 _BROKERS, _CONTROLLERS = 1, 2
-INTERNAL_TOPICS = frozenset(("__consumer_offsets", "__transaction_state"))
-_LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 # Bit fields of AclOperation codes (KIP-430): what anybody may do when there is no authorizer.
 NO_OPERATIONS = -2147483648
 TOPIC_OPERATIONS = sum(1 << code for code in (3, 4, 5, 6, 7, 8, 10, 11))
 GROUP_OPERATIONS = sum(1 << code for code in (3, 6, 8))
 CLUSTER_OPERATIONS = sum(1 << code for code in (5, 7, 8, 9, 10, 11, 12))
-
-
-def is_legal_topic_name(name: str) -> bool:
-    return name not in (".", "..") and _LEGAL_NAME.fullmatch(name) is not None
 
 
 async def handle_metadata(broker: BrokerServices, request: Request) -> MetadataResponse:
@@ -123,7 +117,7 @@ async def _missing_topics(
         errors = await broker.auto_topic_creation.create_topics(missing)
     else:
         errors = {
-            name: Errors.UNKNOWN_TOPIC_OR_PARTITION if is_legal_topic_name(name) else Errors.INVALID_TOPIC_EXCEPTION
+            name: Errors.UNKNOWN_TOPIC_OR_PARTITION if reason_invalid(name) is None else Errors.INVALID_TOPIC_EXCEPTION
             for name in missing
         }
     return [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from kafkapy.common.topic_names import INTERNAL_TOPICS
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.log_validator import InvalidProduceRequest, RecordValidationError
 from kafkapy.network.request import Request
@@ -22,7 +23,6 @@ log = logging.getLogger("kafkapy.server.KafkaApis")
 TopicResponse = ProduceResponse.TopicProduceResponse
 PartitionResponse = ProduceResponse.PartitionProduceResponse
 _VALID_ACKS = (-1, 0, 1)
-_INTERNAL_TOPICS = ("__consumer_offsets", "__transaction_state")
 _ADMIN_CLIENT_ID = "__admin_client"
 _FIRST_WITH_CURRENT_LEADER = 10
 _TRANSACTIONAL_BIT = 0x10
@@ -118,7 +118,7 @@ def _refusal(broker: BrokerServices, request: Request, topic: str, acks: int) ->
     if acks not in _VALID_ACKS:
         known = broker.metadata_cache.contains_topic(topic)
         return Errors.INVALID_REQUIRED_ACKS if known else Errors.UNKNOWN_TOPIC_OR_PARTITION
-    if topic in _INTERNAL_TOPICS and request.context.client_id != _ADMIN_CLIENT_ID:
+    if topic in INTERNAL_TOPICS and request.context.client_id != _ADMIN_CLIENT_ID:
         known = broker.metadata_cache.contains_topic(topic)
         return Errors.INVALID_TOPIC_EXCEPTION if known else Errors.UNKNOWN_TOPIC_OR_PARTITION
     return None

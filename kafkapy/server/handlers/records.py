@@ -6,6 +6,7 @@ import os
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
+from kafkapy.common.topic_names import INTERNAL_TOPICS, reason_invalid
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
@@ -13,7 +14,6 @@ from kafkapy.protocol.messages.delete_records import DeleteRecordsRequest, Delet
 from kafkapy.protocol.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
 from kafkapy.protocol.messages.describe_producers import DescribeProducersRequest, DescribeProducersResponse
 from kafkapy.server.authorizer import CLUSTER_NAME
-from kafkapy.server.handlers.metadata import INTERNAL_TOPICS, is_legal_topic_name
 from kafkapy.server.purgatory import DelayedOperation
 
 if TYPE_CHECKING:
@@ -116,7 +116,10 @@ async def handle_describe_log_dirs(broker: BrokerServices, request: Request) -> 
             in_use = partition is not None and partition.log is log
             by_dir[log.parent_dir][name.topic].append(
                 DescribeLogDirsResponse.DescribeLogDirsPartition(
-                    partition_index=name.partition, partition_size=log.size, offset_lag=0 if in_use else -1, is_future_key=False
+                    partition_index=name.partition,
+                    partition_size=log.size,
+                    offset_lag=0 if in_use else -1,
+                    is_future_key=False,
                 )
             )
     return DescribeLogDirsResponse(
@@ -164,7 +167,7 @@ def _describe_producers(
 ) -> None:
     if not broker.authorizer.authorize(request.context, "READ", "TOPIC", name.topic):
         raise KafkaError(Errors.TOPIC_AUTHORIZATION_FAILED)
-    if not is_legal_topic_name(name.topic):
+    if reason_invalid(name.topic) is not None:
         raise KafkaError(Errors.INVALID_TOPIC_EXCEPTION)
     if not broker.metadata_cache.contains(*name):
         raise KafkaError(Errors.UNKNOWN_TOPIC_OR_PARTITION)
