@@ -228,10 +228,10 @@ def _stop_orders(request: StopReplicaRequest, version: int) -> list[tuple[TopicP
 
 
 def leader_and_isr_response(
-    request: LeaderAndIsrRequest, version: int, error: Errors, errors: dict[TopicPartition, Errors]
+    request: LeaderAndIsrRequest, version: int, errors: dict[TopicPartition, Errors]
 ) -> LeaderAndIsrResponse:
     """Grouped by topic id from v5 on, a flat list before."""
-    response = LeaderAndIsrResponse(error_code=error.code)
+    response = LeaderAndIsrResponse()
     if version < 5:
         response.partition_errors = [
             LeaderAndIsrResponse.LeaderAndIsrPartitionError(
@@ -244,14 +244,13 @@ def leader_and_isr_response(
         answers = [
             LeaderAndIsrResponse.LeaderAndIsrPartitionError(
                 partition_index=state.partition_index,
-                error_code=errors.get(TopicPartition(topic.topic_name, state.partition_index), error).code,
+                error_code=errors[TopicPartition(topic.topic_name, state.partition_index)].code,
             )
             for state in topic.partition_states
         ]
-        if error is Errors.NONE:
-            response.topics.append(
-                LeaderAndIsrResponse.LeaderAndIsrTopicError(topic_id=topic.topic_id, partition_errors=answers)
-            )
+        response.topics.append(
+            LeaderAndIsrResponse.LeaderAndIsrTopicError(topic_id=topic.topic_id, partition_errors=answers)
+        )
     return response
 
 

@@ -36,10 +36,12 @@ async def handle_leader_and_isr(broker: BrokerServices, request: Request) -> Lea
     require_cluster_action(broker, request)
     body: LeaderAndIsrRequest = request.body
     if _is_stale(broker, body.broker_epoch):
-        return leader_and_isr_response(body, request.api_version, Errors.STALE_BROKER_EPOCH, {})
+        return LeaderAndIsrResponse(error_code=Errors.STALE_BROKER_EPOCH.code)
     await _prepare_new_partitions(broker, body)
     error, errors = broker.leadership.become_leader_or_follower(body)
-    return leader_and_isr_response(body, request.api_version, error, errors)
+    if error is not Errors.NONE:
+        raise KafkaError(error)
+    return leader_and_isr_response(body, request.api_version, errors)
 
 
 async def _prepare_new_partitions(broker: BrokerServices, body: LeaderAndIsrRequest) -> None:
