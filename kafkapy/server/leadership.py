@@ -81,7 +81,7 @@ class Leadership:
         followers = self._apply(accepted.followers, Partition.make_follower, errors)
         for partition, _, _ in accepted.leaders + accepted.followers:
             # One that was led here already may have got another ISR, and so a higher high watermark.
-            replicas.appended(partition.topic_partition)
+            replicas.role_changed(partition.topic_partition)
         if leaders or followers:
             self._on_change(leaders, followers)
         return Errors.NONE, errors
@@ -184,7 +184,7 @@ class Leadership:
                 errors[name] = Errors.FENCED_LEADER_EPOCH
                 continue
             errors[name] = self._delete(name, partition) if delete else Errors.NONE
-            replicas.appended(name)
+            replicas.role_changed(name)
             if delete and errors[name] is Errors.NONE:
                 deleted.append(name)
         if deleted:

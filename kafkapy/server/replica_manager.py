@@ -180,7 +180,7 @@ class ReplicaManager:
             partition = self._partitions.pop(name, None)
             if partition is not None:
                 partition.delete()
-            self.appended(name)
+            self.role_changed(name)
 
     def leader_partitions(self) -> Iterator[Partition]:
         return (partition for partition in self._partitions.values() if partition.is_leader)
@@ -212,6 +212,11 @@ class ReplicaManager:
         """New data or a new high watermark: wake those who wait for it."""
         self.fetch_purgatory.check_and_complete(topic_partition)
         self.produce_purgatory.check_and_complete(topic_partition)
+
+    def role_changed(self, topic_partition: TopicPartition) -> None:
+        """The partition has a new leader, epoch or ISR here, or is gone: whoever waits must look again."""
+        self.appended(topic_partition)
+        self.delete_records_purgatory.check_and_complete(topic_partition)
 
     # ------------------------------------------------------------------------------------------------ reads
 
