@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 
 import pytest
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from system_tests.checks import check_log
 from system_tests.clients import AckedProducer, create_topic, read_topic
 from system_tests.conftest import NewBroker, Note, Progress
 from system_tests.load import Load
-from system_tests.services import KafkaService, ZooKeeperService
+from system_tests.services import KafkaService, ZooKeeperService, wait_until
 
 
 @pytest.mark.timeout(300)
@@ -111,3 +112,31 @@ def test_clean_shutdown_without_zookeeper(new_broker: NewBroker, zookeeper: ZooK
     broker.start()
     check_log(producer, read_topic(broker.bootstrap, "alone"), exactly_once=True)
     note("shutdown", f"{seconds:.1f} s")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("end", ["zookeeper comes back", "broker is stopped"])
+def test_administration_piles_up_while_zookeeper_is_away(
+    broker: KafkaService, zookeeper: ZooKeeperService, end: str, note: Note
+) -> None:
+    """More requests that need ZooKeeper than there are threads to wait: the data plane does not wait with them."""
+    load = Load(broker.bootstrap, "steady")
+    zookeeper.hard_kill()
+    admins = [AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0}) for _ in range(20)]
+    for number, admin in enumerate(admins):
+        admin.create_topics([NewTopic(f"waiting-{number}", 1, 1)], operation_timeout=60, request_timeout=60)
+    time.sleep(1)
+    load.wait_for_both(2000)
+    if end == "broker is stopped":
+        load.producer.stop()
+        seconds = broker.clean_shutdown()
+        assert (broker.data / ".kafka_cleanshutdown").exists()
+        zookeeper.start()
+        broker.start()
+        note("shutdown", f"{seconds:.1f} s")
+    else:
+        zookeeper.start()
+        broker.wait_until_registered()
+        create_topic(broker.bootstrap, "after-the-outage")
+        wait_until(lambda: "waiting-19" in admins[0].list_topics(timeout=10).topics, 30, "the last topic is created")
+    note("records", f"{load.check():,}")

@@ -23,7 +23,7 @@ log = logging.getLogger("kafkapy.server.AutoTopicCreationManager")
 class AutoTopicCreationManager:
     """Creates topics in ZooKeeper on any broker, without asking the controller, and does not wait for their leaders.
 
-    Invariant: a topic in `_in_flight` is being created in the background pool right now, once. All calls come on the
+    Invariant: a topic in `_in_flight` is being created right now, once. All calls come on the
     reactor thread.
     """
 

@@ -35,9 +35,9 @@ NOT_ACTED_ON: Final = (
         "transaction.abort.timed.out.transaction.cleanup.interval.ms",
         "transaction.remove.expired.transaction.cleanup.interval.ms",
         *("transaction.max.timeout.ms", "transactional.id.expiration.ms"),
-        # one event loop does the work of the network and request threads, and it has no queue between them: a request is
-        # handled when it is read, one of each connection at a time
-        *("num.io.threads", "num.network.threads", "queued.max.requests", "queued.max.request.bytes"),
+        # one event loop does the work of the network threads, and there is no queue behind it: a request is handled when it
+        # is read, one of each connection at a time
+        *("num.network.threads", "queued.max.requests", "queued.max.request.bytes"),
         "max.connection.creation.rate",
         # followers do not fetch yet
         *("num.replica.fetchers", "replica.lag.time.max.ms", "replica.selector.class", "replica.socket.timeout.ms"),

@@ -7,10 +7,12 @@ import logging
 import os
 import socket
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, TypeVar
 
 from twisted.internet.defer import Deferred
 from twisted.internet.threads import deferToThreadPool
+from twisted.python.threadpool import ThreadPool
 
 from kafkapy.clients.blocking_client import BlockingClient
 from kafkapy.cluster.partition import Partition
@@ -49,7 +51,7 @@ from kafkapy.server.reconfigurables import (
     DynamicCleanerConfig,
     DynamicConnectionLimits,
     DynamicLogConfig,
-    DynamicThreadPool,
+    DynamicThreadPools,
 )
 from kafkapy.server.replica_manager import ReplicaManager
 from kafkapy.server.services import BrokerServices
@@ -97,6 +99,7 @@ class KafkaServer:
     async def _startup(self) -> None:
         config = self.config
         self._reactor.suggestThreadPoolSize(config.background_threads)
+        request_threads = self._request_threads()
         zk_client = await self._in_thread(self._connect_zookeeper)
         self._undo.append(("ZooKeeper client", lambda: self._in_thread(zk_client.close)))
         cluster_id, broker_id = await self._in_thread(self._identify, zk_client)
@@ -153,6 +156,7 @@ class KafkaServer:
         )
         self.services = services = BrokerServices(
             reactor=self._reactor,
+            request_threads=request_threads,
             config=config,
             time=self._time,
             scheduler=self._scheduler,
@@ -167,7 +171,9 @@ class KafkaServer:
             controller=controller,
             zk_client=zk_client,
             admin_manager=ZkAdminManager(config, zk_client),
-            auto_topic_creation=AutoTopicCreationManager(config, zk_client, metadata_cache),
+            auto_topic_creation=AutoTopicCreationManager(
+                config, zk_client, metadata_cache, partial(deferToThreadPool, self._reactor, request_threads)
+            ),
             dynamic_config=dynamic_config,
             producer_ids=ProducerIdManager(
                 self._request_producer_ids, lambda work: Deferred.fromCoroutine(work), self._time.monotonic_ms
@@ -201,7 +207,7 @@ class KafkaServer:
         for part in (
             DynamicLogConfig(services.log_manager, controller),
             DynamicConnectionLimits(sockets),
-            DynamicThreadPool(self._reactor),
+            DynamicThreadPools(self._reactor, services.request_threads),
             DynamicCleanerConfig(services.log_manager, self._reactor),
         ):
             dynamic_config.add_reconfigurable(part)
@@ -214,6 +220,16 @@ class KafkaServer:
         listener = ZkConfigChangeListener(services.zk_client, handlers, self._reactor.callFromThread, self._time)
         await self._in_thread(listener.startup)
         self._undo.append(("config listener", lambda: self._in_thread(listener.shutdown)))
+
+    def _request_threads(self) -> ThreadPool:
+        """For requests that wait for ZooKeeper: when all of these threads do, the background pool still flushes logs.
+
+        They are stopped after the ZooKeeper client is closed, which wakes them.
+        """
+        threads = ThreadPool(0, self.config.num_io_threads, "requests")
+        threads.start()
+        self._undo.append(("request threads", threads.stop))
+        return threads
 
     def _connect_zookeeper(self) -> KafkaZkClient:
         config = self.config

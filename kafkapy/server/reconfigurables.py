@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from twisted.python.threadpool import ThreadPool
+
 from kafkapy.controller.kafka_controller import KafkaController
 from kafkapy.log.log_cleaner import CleanerConfig, LogCleaner
 from kafkapy.log.log_config import LogConfig
@@ -56,19 +58,21 @@ class DynamicConnectionLimits:
         self._sockets.check_accepting()
 
 
-class DynamicThreadPool:
-    """The background pool. The reactor does the work of Kafka's network and request threads, whatever their number."""
+class DynamicThreadPools:
+    """The background pool and the threads of requests that wait for ZooKeeper; all other requests the reactor handles."""
 
-    reconfigurable_configs = frozenset(("background.threads",))
+    reconfigurable_configs = frozenset(("background.threads", "num.io.threads"))
 
-    def __init__(self, reactor: Any) -> None:
+    def __init__(self, reactor: Any, request_threads: ThreadPool) -> None:
         self._reactor = reactor
+        self._request_threads = request_threads
 
     def validate_reconfiguration(self, new_config: KafkaConfig) -> None:
         """The limits of a change are checked for all pools alike (`dynamic_config_rules`)."""
 
     def reconfigure(self, old_config: KafkaConfig, new_config: KafkaConfig) -> None:
         self._reactor.suggestThreadPoolSize(new_config.background_threads)
+        self._request_threads.adjustPoolsize(0, new_config.num_io_threads)
 
 
 class DynamicCleanerConfig:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from twisted.internet.defer import Deferred
 from twisted.internet.threads import deferToThreadPool
+from twisted.python.threadpool import ThreadPool
 
 if TYPE_CHECKING:
     from kafkapy.common.scheduler import Scheduler
@@ -37,6 +38,7 @@ class BrokerServices:
     """The broker as the handlers see it. All of it lives on the reactor thread, except what `in_thread` is given."""
 
     reactor: Any
+    request_threads: ThreadPool
     config: KafkaConfig
     time: Time
     scheduler: Scheduler
@@ -59,8 +61,8 @@ class BrokerServices:
     finalized_features: FinalizedFeatures
 
     def in_thread(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> Awaitable[R]:
-        """Run a blocking function in the background pool; the result (or exception) comes back on the reactor."""
-        result: Deferred[R] = deferToThreadPool(self.reactor, self.reactor.getThreadPool(), function, *args, **kwargs)
+        """Run what blocks (mostly on ZooKeeper) in `request_threads`; the result (or exception) comes back on the reactor."""
+        result: Deferred[R] = deferToThreadPool(self.reactor, self.request_threads, function, *args, **kwargs)
         return result
 
     def controller_call(self, function: Callable[..., object], *args: object) -> Awaitable[Any]:
