@@ -1,0 +1,91 @@
+"""Which broker of which cluster the directories belong to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkapy.log.checkpoints import BrokerMetadata, BrokerMetadataCheckpoint
+from kafkapy.server.broker_identity import InconsistentBrokerError, broker_id, cluster_id, write_meta_properties
+
+
+class FakeZooKeeper:
+    """A cluster with this id, or none yet."""
+
+    def __init__(self, known: str | None = None) -> None:
+        self.known = known
+
+    def get_or_create_cluster_id(self, proposed: str) -> str:
+        self.known = self.known or proposed
+        return self.known
+
+
+def directory(path: Path, broker: int | None = None, cluster: str | None = None) -> str:
+    """A log directory, with meta.properties if one of the two is given."""
+    path.mkdir(parents=True)
+    if broker is not None or cluster is not None:
+        BrokerMetadataCheckpoint(str(path)).write(BrokerMetadata(broker, cluster))
+    return str(path)
+
+
+def no_generation() -> int:
+    raise AssertionError("no id was to be generated")
+
+
+def identify(configured: int, *directories: str, generation: bool = True, generate: Any = no_generation) -> int:
+    return broker_id(configured, generation, generate, directories)
+
+
+def test_the_first_broker_makes_the_clusters_id(tmp_path: Path) -> None:
+    zookeeper: Any = FakeZooKeeper()
+    made = cluster_id(zookeeper, [directory(tmp_path / "a")])
+    assert len(made) == 22
+    assert cluster_id(zookeeper, [directory(tmp_path / "b", 1, made), str(tmp_path / "not-there")]) == made
+
+
+def test_directories_of_another_cluster_are_refused(tmp_path: Path) -> None:
+    zookeeper: Any = FakeZooKeeper("this")
+    path = directory(tmp_path / "a", 1, "that")
+    with pytest.raises(InconsistentBrokerError) as refusal:
+        cluster_id(zookeeper, [directory(tmp_path / "b"), path])
+    assert "this" in str(refusal.value)
+    assert "that" in str(refusal.value)
+    assert path in str(refusal.value)
+
+
+def test_configured_stored_and_generated_ids(tmp_path: Path) -> None:
+    empty, stored = directory(tmp_path / "empty"), directory(tmp_path / "stored", 5)
+    assert identify(3, empty) == 3
+    assert identify(5, empty, stored) == 5
+    assert identify(-1, empty, stored, generation=False) == 5
+    assert identify(-1, empty, generate=lambda: 1001) == 1001
+
+
+def test_ids_that_contradict_each_other(tmp_path: Path) -> None:
+    five, six = directory(tmp_path / "five", 5), directory(tmp_path / "six", 6)
+    with pytest.raises(InconsistentBrokerError, match=r"Configured broker.id 3 doesn't match stored broker.id 5"):
+        identify(3, five)
+    with pytest.raises(InconsistentBrokerError, match=r"across log.dirs.*\[5, 6\]"):
+        identify(5, five, six)
+
+
+def test_neither_an_id_nor_leave_to_make_one(tmp_path: Path) -> None:
+    with pytest.raises(InconsistentBrokerError, match=r"set broker.id"):
+        identify(-1, directory(tmp_path / "empty"), generation=False)
+
+
+def test_a_meta_properties_that_can_not_be_read(tmp_path: Path) -> None:
+    path = directory(tmp_path / "a")
+    (tmp_path / "a" / "meta.properties").write_text("broker.id=five\n")
+    with pytest.raises(InconsistentBrokerError, match="meta.properties"):
+        identify(5, path)
+
+
+def test_meta_properties_are_written_where_they_are_missing(tmp_path: Path) -> None:
+    new, old = directory(tmp_path / "new"), directory(tmp_path / "old", 5, "c")
+    before = (tmp_path / "old" / "meta.properties").stat().st_mtime_ns
+    write_meta_properties([new, old], 5, "c")
+    assert BrokerMetadataCheckpoint(new).read() == BrokerMetadata(5, "c")
+    assert (tmp_path / "old" / "meta.properties").stat().st_mtime_ns == before
