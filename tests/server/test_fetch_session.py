@@ -142,3 +142,41 @@ def test_a_follower_drives_out_a_consumer_that_is_used_but_old() -> None:
         sessions.context(session_id, epoch, False, False, [], [])
     assert open_session(sessions, 5).session_id == 0
     assert open_session(sessions, 1, follower=True).session_id != 0
+
+
+def test_a_follower_drives_out_a_young_consumer_but_no_young_follower() -> None:
+    sessions = cache(1)
+    open_session(sessions, 5)
+    assert open_session(sessions, 5).session_id == 0, "a consumer drives out nobody young"
+    follower = open_session(sessions, 1, follower=True).session_id
+    assert follower != 0
+    assert open_session(sessions, 9, follower=True).session_id == 0
+
+
+def test_only_the_old_ones_are_compared_with_a_new_consumer() -> None:
+    time = MockTime()
+    sessions = cache(2, time)
+    old = open_session(sessions, 5).session_id
+    for epoch in range(1, 3):
+        time.advance(60_001)
+        sessions.context(old, epoch, False, False, [], [])
+    young = open_session(sessions, 1).session_id
+    assert open_session(sessions, 5).session_id == 0
+    assert open_session(sessions, 6).session_id != 0
+    assert isinstance(sessions.context(young, 1, False, False, [], []), IncrementalFetchContext)
+    assert isinstance(sessions.context(old, 3, False, False, [], []), SessionErrorContext)
+
+
+def test_no_sessions_at_all() -> None:
+    assert open_session(cache(0), 1).session_id == 0
+
+
+def test_partitions_are_known_by_id_whatever_their_name() -> None:
+    sessions = cache()
+    topic_id = b"i" * 16
+    unknown = FetchPartition(TopicPartition("", 0), topic_id, 0, -1, 1000, -1, -1)
+    session_id = sessions.context(0, 0, False, True, [unknown], []).session_id
+    known = FetchPartition(TopicPartition("t", 0), topic_id, 7, -1, 1000, -1, -1)
+    context = sessions.context(session_id, 1, False, True, [known], [])
+    assert [f.fetch_offset for f in context.fetches] == [7]
+    assert sessions.context(session_id, 2, False, True, [], [(topic_id, 0)]).fetches == []

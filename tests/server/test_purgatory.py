@@ -93,3 +93,42 @@ def test_timer_serves_many_deadlines_with_one_call_per_tick() -> None:
     assert len(clock.getDelayedCalls()) == 1
     clock.advance(0.07)
     assert all(operation.expired == 1 for operation in operations)
+
+
+class Failing(Waiting):
+    """Its work can't be done."""
+
+    def on_complete(self) -> None:
+        raise RuntimeError("this operation's own trouble")
+
+
+def test_a_failure_does_not_touch_the_others_that_wait_for_the_same_event() -> None:
+    waiting = purgatory(Clock())
+    operations = [Waiting(), Failing(), Waiting()]
+    for operation in operations:
+        waiting.try_complete_else_watch(operation, ["a"])
+        operation.ready = True
+    assert waiting.check_and_complete("a") == 3
+    assert [operation.done for operation in operations] == [1, 0, 1]
+    assert waiting.watched() == 0
+
+
+def test_a_failure_does_not_touch_the_others_whose_time_is_up() -> None:
+    clock = Clock()
+    waiting = purgatory(clock)
+    operations = [Waiting(), Failing(), Waiting()]
+    for operation in operations:
+        waiting.try_complete_else_watch(operation, ["a"])
+    clock.advance(1)
+    assert [operation.done for operation in operations] == [1, 0, 1]
+
+
+def test_shutdown_completes_all_that_wait() -> None:
+    clock = Clock()
+    waiting = purgatory(clock)
+    first, second = Waiting(), Waiting()
+    waiting.try_complete_else_watch(first, ["a", "b"])
+    waiting.try_complete_else_watch(second, ["b"])
+    waiting.complete_all()
+    clock.advance(1)
+    assert [(o.done, o.expired) for o in (first, second)] == [(1, 0), (1, 0)]

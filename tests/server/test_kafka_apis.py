@@ -1,0 +1,124 @@
+"""Every request gets an answer, whatever its handler does."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from broker_core import BrokerCore, Client
+from twisted.internet.defer import Deferred
+
+from kafkapy.network.request import Request
+from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from kafkapy.protocol.messages.produce import ProduceRequest
+from kafkapy.server.kafka_apis import HANDLERS
+
+Handler = Callable[[Any, Request], Any]
+Install = Callable[[Handler], None]
+
+HEARTBEAT = HeartbeatRequest(group_id="g", member_id="m")
+
+
+@pytest.fixture
+def install(monkeypatch: pytest.MonkeyPatch) -> Install:
+    """Puts a handler in the place of Heartbeat's and Produce's."""
+
+    def put(handler: Handler) -> None:
+        monkeypatch.setitem(HANDLERS, ApiKey.HEARTBEAT, handler)
+        monkeypatch.setitem(HANDLERS, ApiKey.PRODUCE, handler)
+
+    return put
+
+
+def raises(error: Exception) -> Handler:
+    def handler(broker: Any, request: Request) -> None:
+        raise error
+
+    return handler
+
+
+def error(client: Client) -> Errors:
+    response = client.response()
+    return Errors.for_code(response.error_code)
+
+
+def test_every_api_that_is_announced_has_a_handler() -> None:
+    assert all(callable(handler) for handler in HANDLERS.values())
+
+
+def test_a_message_is_sent(client: Client, install: Install) -> None:
+    install(lambda broker, request: HeartbeatResponse())
+    client.send(HEARTBEAT, 4)
+    assert error(client) is Errors.NONE
+
+
+def test_none_means_later(client: Client, install: Install) -> None:
+    later: list[Request] = []
+    install(lambda broker, request: later.append(request))
+    client.send(HEARTBEAT, 4)
+    assert client.response() is None
+    later[0].respond(HeartbeatResponse())
+    assert error(client) is Errors.NONE
+
+
+def test_a_coroutine_may_wait(client: Client, install: Install) -> None:
+    waiting: Deferred[None] = Deferred()
+
+    async def handler(broker: Any, request: Request) -> HeartbeatResponse:
+        await waiting
+        return HeartbeatResponse()
+
+    install(handler)
+    client.send(HEARTBEAT, 4)
+    assert client.response() is None
+    waiting.callback(None)
+    assert error(client) is Errors.NONE
+
+
+def test_errors_are_answered_in_the_apis_own_shape(
+    client: Client, install: Install, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def fails_later(broker: Any, request: Request) -> None:
+        raise KafkaError(Errors.REBALANCE_IN_PROGRESS)
+
+    for handler, expected in (
+        (raises(KafkaError(Errors.NOT_COORDINATOR)), Errors.NOT_COORDINATOR),
+        (fails_later, Errors.REBALANCE_IN_PROGRESS),
+        (raises(ValueError("a bug")), Errors.UNKNOWN_SERVER_ERROR),
+    ):
+        install(handler)
+        client.send(HEARTBEAT, 4)
+        assert error(client) is expected
+    assert [r.exc_info is not None for r in caplog.records if r.levelno == logging.ERROR] == [True]
+
+
+def test_an_answer_that_can_not_be_encoded_is_an_error(client: Client, install: Install) -> None:
+    install(lambda broker, request: HeartbeatResponse(error_code=1 << 40))
+    client.send(HEARTBEAT, 4)
+    assert error(client) is Errors.UNKNOWN_SERVER_ERROR
+
+
+def test_where_an_error_has_no_answer_the_connection_ends(client: Client, install: Install) -> None:
+    install(raises(ValueError("a bug")))
+    client.send(ProduceRequest(acks=0, topic_data=[]), 9)
+    assert client.response() is None
+    assert client.closed
+
+
+def test_nobody_is_answered_who_has_gone(core: BrokerCore, install: Install) -> None:
+    waiting: Deferred[None] = Deferred()
+
+    async def handler(broker: Any, request: Request) -> HeartbeatResponse:
+        await waiting
+        raise KafkaError(Errors.NOT_COORDINATOR)
+
+    install(handler)
+    client = core.connect()
+    client.send(HEARTBEAT, 4)
+    client.channel.connectionLost()
+    waiting.callback(None)
+    assert client.response() is None

@@ -1,0 +1,131 @@
+"""Tasks on the reactor and in its pool, with a clock moved by hand."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from twisted.internet.task import Clock
+
+from kafkapy.server import reactor_scheduler
+from kafkapy.server.reactor_scheduler import ReactorScheduler
+
+
+class FakeReactor(Clock):
+    """A clock with a pool that does its work when the test says so, and with calls from other threads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.work: list[Callable[[], None]] = []
+        self.from_threads: list[Callable[[], None]] = []
+
+    def getThreadPool(self) -> FakeReactor:
+        return self
+
+    def callInThreadWithCallback(self, on_result: Callable[..., None], task: Callable[..., object], *args: Any) -> None:
+        def run() -> None:
+            from twisted.python.failure import Failure
+
+            try:
+                result: Any = task(*args)
+            except Exception:
+                on_result(False, Failure())
+            else:
+                on_result(True, result)
+
+        self.work.append(run)
+
+    def callFromThread(self, function: Callable[..., object], *args: Any) -> None:
+        self.from_threads.append(lambda: function(*args))
+
+    def run_pool(self) -> int:
+        """Do what is in the pool; how many tasks that were."""
+        work, self.work = self.work, []
+        for run in work:
+            run()
+        self.run_from_threads()
+        return len(work)
+
+    def run_from_threads(self) -> None:
+        calls, self.from_threads = self.from_threads, []
+        for call in calls:
+            call()
+
+
+@pytest.fixture
+def reactor(monkeypatch: pytest.MonkeyPatch) -> FakeReactor:
+    monkeypatch.setattr(reactor_scheduler, "isInIOThread", lambda: True)
+    return FakeReactor()
+
+
+@pytest.fixture
+def scheduler(reactor: FakeReactor) -> ReactorScheduler:
+    return ReactorScheduler(reactor)
+
+
+def test_once_and_again(reactor: FakeReactor, scheduler: ReactorScheduler) -> None:
+    once: list[float] = []
+    again: list[float] = []
+    scheduler.schedule_once("once", lambda: once.append(reactor.seconds()), 1000)
+    scheduler.schedule("again", lambda: again.append(reactor.seconds()), 500, 1000)
+    reactor.pump([0.5] * 6)
+    assert once == [1.0]
+    assert again == [0.5, 1.5, 2.5]
+
+
+def test_cancelled_tasks_do_not_run(reactor: FakeReactor, scheduler: ReactorScheduler) -> None:
+    runs: list[int] = []
+    task = scheduler.schedule("again", lambda: runs.append(1), 1000, 1000)
+    reactor.advance(1)
+    task.cancel()
+    task.cancel()
+    reactor.pump([1.0] * 3)
+    assert runs == [1]
+    assert reactor.getDelayedCalls() == []
+
+
+def test_a_failure_is_logged_and_does_not_end_the_period(
+    reactor: FakeReactor, scheduler: ReactorScheduler, caplog: pytest.LogCaptureFixture
+) -> None:
+    scheduler.schedule("on the reactor", lambda: 1 // 0, 0, 1000)
+    scheduler.schedule_in_thread("in the pool", lambda: 1 // 0, 0, 1000)
+    for _ in range(2):
+        reactor.advance(1)
+        assert reactor.run_pool() == 1
+    messages = [r.getMessage() for r in caplog.records if r.levelno == logging.ERROR]
+    assert len(messages) == 4
+    assert {m.split("'")[1] for m in messages} == {"on the reactor", "in the pool"}
+
+
+def test_a_task_in_the_pool_never_overlaps_itself(reactor: FakeReactor, scheduler: ReactorScheduler) -> None:
+    scheduler.schedule_in_thread("slow", lambda: None, 0, 1000)
+    reactor.pump([1.0] * 5)
+    assert reactor.run_pool() == 1
+    reactor.advance(1)
+    assert reactor.run_pool() == 1
+
+
+def test_other_threads_may_schedule(reactor: FakeReactor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reactor_scheduler, "isInIOThread", lambda: False)
+    runs: list[int] = []
+    scheduler = ReactorScheduler(reactor)
+    scheduler.schedule_once("runs", lambda: runs.append(1), 0)
+    scheduler.schedule_once("does not", lambda: runs.append(2), 0).cancel()
+    assert reactor.getDelayedCalls() == []
+    reactor.run_from_threads()
+    reactor.advance(1)
+    assert runs == [1]
+
+
+def test_nothing_starts_after_shutdown(reactor: FakeReactor, scheduler: ReactorScheduler) -> None:
+    runs: list[int] = []
+    scheduler.schedule("again", lambda: runs.append(1), 0, 1000)
+    scheduler.schedule_in_thread("in the pool", lambda: runs.append(2), 0, 1000)
+    reactor.advance(0)
+    scheduler.shutdown()
+    reactor.run_pool()
+    reactor.pump([1.0] * 3)
+    assert runs == [1, 2]
+    assert reactor.getDelayedCalls() == []
