@@ -38,6 +38,18 @@ def check_log(producer: AckedProducer, found: list[list[Record]], exactly_once: 
             assert not missing, f"{name}: {len(missing)} acknowledged records lost, e.g. {min(missing)}"
 
 
+def check_compacted(producer: AckedProducer, found: list[Record], keys: int) -> None:
+    """Whatever is left is where it was; the last record of each of the `keys` is left."""
+    offsets = [record.offset for record in found]
+    assert offsets == sorted(set(offsets)), f"{producer.topic}: offsets go backwards"
+    for offset, number in found:
+        acked = producer.acked[0].get(offset, number)
+        assert acked == number, f"{producer.topic}: record {number} at offset {offset}, where record {acked} was acknowledged"
+    last = producer.sent[0]
+    missing = set(range(last - keys, last)) - {record.number for record in found}
+    assert not missing, f"{producer.topic}: the last records of {len(missing)} keys are missing, e.g. {min(missing)}"
+
+
 def check_group(members: list[GroupMember], ends: Mapping[int, int]) -> int:
     """The members have together read every record up to `ends` (partition → log end); returns how many were read again.
 

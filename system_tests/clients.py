@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message, Producer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 _FILLER = zlib.compress(bytes(range(256)) * 3, 0) * 3
@@ -54,6 +54,21 @@ def create_topic(
             time.sleep(0.2)
 
 
+def delete_topic(bootstrap: str, name: str) -> None:
+    """Have the deletion begin; does not wait for its end."""
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+    try:
+        admin.delete_topics([name], operation_timeout=0.001)[name].result()
+    except KafkaException as error:
+        if error.args[0].code() != KafkaError.REQUEST_TIMED_OUT:
+            raise
+
+
+def topics(bootstrap: str) -> set[str]:
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+    return set(admin.list_topics(timeout=30).topics)
+
+
 # ---------------------------------------------------------------------------------------------------- produce
 
 
@@ -65,15 +80,25 @@ class AckedProducer:
     """
 
     def __init__(
-        self, bootstrap: str, topic: str, partitions: int = 1, records_per_second: int = 6000, **configs: object
+        self,
+        bootstrap: str,
+        topic: str,
+        partitions: int = 1,
+        records_per_second: int = 6000,
+        keys: int = 0,
+        **configs: object,
     ) -> None:
-        """`configs` are librdkafka's, with `_` for `.`; by default the producer is idempotent with acks=all."""
+        """`configs` are librdkafka's, with `_` for `.`; by default the producer is idempotent with acks=all.
+
+        With `keys` a record's key is its number modulo `keys`, else it has none.
+        """
         self.topic = topic
         self.partitions = partitions
         self.sent = [0] * partitions
         self.acked: list[dict[int, int]] = [{} for _ in range(partitions)]
         self.failures: list[str] = []
         self._rate = records_per_second
+        self._keys = keys
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"producer of {topic}", daemon=True)
         self._producer = Producer(
@@ -145,7 +170,11 @@ class AckedProducer:
             while True:
                 try:
                     self._producer.produce(
-                        self.topic, value_of(number), partition=partition, on_delivery=self._delivered(number)
+                        self.topic,
+                        value_of(number),
+                        str(number % self._keys).encode() if self._keys else None,
+                        partition=partition,
+                        on_delivery=self._delivered(number),
                     )
                     break
                 except BufferError:

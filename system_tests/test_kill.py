@@ -10,10 +10,10 @@ import time
 
 import pytest
 
-from system_tests.checks import check_log
-from system_tests.clients import AckedProducer, create_topic, read_topic
+from system_tests.checks import check_compacted, check_log
+from system_tests.clients import AckedProducer, create_topic, delete_topic, read_topic, topics
 from system_tests.conftest import NewBroker, Note, Progress
-from system_tests.services import SESSION_TIMEOUT_MS, KafkaService
+from system_tests.services import SESSION_TIMEOUT_MS, KafkaService, wait_until
 
 SMALL_SEGMENTS = {"segment.bytes": 1 << 20, "index.interval.bytes": 1024}
 
@@ -90,3 +90,66 @@ def test_restart_waits_for_the_session_of_the_killed_broker(new_broker: NewBroke
     producer.send(10)
     check_log(producer, read_topic(broker.bootstrap, "waits"), exactly_once=True)
     note("restart", f"{seconds:.1f} s")
+
+
+@pytest.mark.long
+def test_killed_while_starting(broker: KafkaService, note: Note) -> None:
+    """A recovery that does not come to its end is done again."""
+    create_topic(broker.bootstrap, "often", 20, SMALL_SEGMENTS)
+    producer = AckedProducer(broker.bootstrap, "often", 20)
+    producer.send(40_000)
+    chance = random.Random(3)
+    for _ in range(6):
+        broker.hard_kill()
+        broker.start(wait=False)
+        time.sleep(0.3 + 1.5 * chance.random())
+    broker.wait_until_serving()
+    producer.send(2000)
+    check_log(producer, read_topic(broker.bootstrap, "often", 20), exactly_once=True)
+    note("kills", 6)
+
+
+@pytest.mark.long
+def test_topics_come_and_go_through_kills(broker: KafkaService, note: Note) -> None:
+    """A deletion is finished after the kill; a name that comes again is a new topic."""
+    for number in range(5):
+        create_topic(broker.bootstrap, f"kept-{number}", 3)
+        create_topic(broker.bootstrap, "again", 3)
+        producer = AckedProducer(broker.bootstrap, "again", 3)
+        producer.send(30 * (number + 1))
+        check_log(producer, read_topic(broker.bootstrap, "again", 3), exactly_once=True)
+        delete_topic(broker.bootstrap, "again")
+        broker.hard_bounce()
+        wait_until(lambda: "again" not in topics(broker.bootstrap), 30, "the topic is gone")
+    kept = {f"kept-{number}" for number in range(5)}
+    assert topics(broker.bootstrap) - {"__consumer_offsets"} == kept
+    broker.clean_bounce()
+    assert topics(broker.bootstrap) - {"__consumer_offsets"} == kept
+    directories = {path.name.rpartition("-")[0] for path in broker.data.iterdir() if path.is_dir()}
+    assert {name for name in directories if not name.startswith(("again-", "__"))} == kept
+
+
+@pytest.mark.long
+def test_kills_while_the_log_is_compacted(new_broker: NewBroker, note: Note) -> None:
+    """Segments that were about to be swapped are swapped or dropped: each key keeps its last value."""
+    keys = 500
+    broker = new_broker({"log.cleaner.backoff.ms": 50, "log.initial.task.delay.ms": 100})
+    broker.start()
+    configs = {"cleanup.policy": "compact", "segment.bytes": 1 << 18, "min.cleanable.dirty.ratio": 0.01}
+    create_topic(broker.bootstrap, "compacted", configs=configs)
+    producer = AckedProducer(
+        broker.bootstrap, "compacted", keys=keys, records_per_second=20_000, batch_size=50_000
+    ).start()
+    chance = random.Random(5)
+    for _ in range(8):
+        producer.wait_for(10_000)
+        time.sleep(chance.random() / 2)
+        broker.hard_bounce()
+    producer.wait_for(1000)
+    producer.stop()
+    assert not producer.failures, producer.failures[0]
+    found = read_topic(broker.bootstrap, "compacted")[0]
+    check_compacted(producer, found, keys)
+    assert len(found) < producer.sent[0] / 2, "nothing was compacted"
+    note("records sent", f"{producer.sent[0]:,}")
+    note("left", f"{len(found):,}")

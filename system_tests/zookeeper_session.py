@@ -26,13 +26,6 @@ class ZooKeeperView:
         self._client.stop()
         self._client.close()
 
-    def read(self, path: str) -> bytes | None:
-        """The data of a node, None if there is no such node."""
-        if self._client.exists(path) is None:
-            return None
-        data: bytes = self._client.get(path)[0]
-        return data
-
     def owner(self, path: str) -> int:
         """The session that an ephemeral node belongs to; 0 if there is no such node."""
         stat = self._client.exists(path)
