@@ -139,9 +139,7 @@ class BrokerCore:
         self.leadership_changes: list[tuple[list[TopicPartition], list[TopicPartition]]] = []
         self.stopped: list[TopicPartition] = []
         self.deleted: list[TopicPartition] = []
-        self.leadership = Leadership(
-            self.replicas, self.high_watermarks, self._leadership_changed, self.stopped.extend
-        )
+        self.leadership = Leadership(self.replicas, self.high_watermarks, self._leadership_changed, self.stopped.extend)
         self.created: list[str] = []
         self.topic_configs: dict[str, dict[str, str]] = {}
         self.services: Any = SimpleNamespace(
@@ -162,9 +160,7 @@ class BrokerCore:
             zk_client=SimpleNamespace(get_entities_configs=self._topic_configs),
             in_thread=lambda function, *arguments: succeed(function(*arguments)),
         )
-        self._sockets = SocketServer(
-            self.clock, list(ApiKey), self.config.socket_request_max_bytes, ConnectionLimits()
-        )
+        self._sockets = SocketServer(self.clock, list(ApiKey), self.config.socket_request_max_bytes, ConnectionLimits())
         self._apis = KafkaApis(self.services)
         self.controller = self.connect("controller")
         self.brokers = [BROKER_ID, *others]

@@ -79,7 +79,7 @@ def test_neither_an_id_nor_leave_to_make_one(tmp_path: Path) -> None:
 def test_a_meta_properties_that_can_not_be_read(tmp_path: Path) -> None:
     path = directory(tmp_path / "a")
     (tmp_path / "a" / "meta.properties").write_text("broker.id=five\n")
-    with pytest.raises(InconsistentBrokerError, match="meta.properties"):
+    with pytest.raises(InconsistentBrokerError, match=r"meta\.properties"):
         identify(5, path)
 
 

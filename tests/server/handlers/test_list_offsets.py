@@ -82,9 +82,7 @@ def test_each_kind_of_question_in_each_version(
             assert answer == (Errors.NONE, found, offset, epoch if version >= 4 else -1)
 
 
-@pytest.mark.parametrize(
-    ("timestamp", "expected"), [(LATEST, [6]), (EARLIEST, [1]), (1, []), (1 << 60, [6])]
-)
+@pytest.mark.parametrize(("timestamp", "expected"), [(LATEST, [6]), (EARLIEST, [1]), (1, []), (1 << 60, [6])])
 def test_version_0_answers_with_base_offsets_of_segments(
     history: BrokerCore, timestamp: int, expected: list[int]
 ) -> None:

@@ -23,7 +23,9 @@ TOPIC_OPERATIONS = 0b1101_1111_1000
 CLUSTER_OPERATIONS = 0b1_1111_1010_0000
 
 
-def metadata(*topics: str | bytes | None, everything: bool = False, create: bool = False, **fields: Any) -> MetadataRequest:
+def metadata(
+    *topics: str | bytes | None, everything: bool = False, create: bool = False, **fields: Any
+) -> MetadataRequest:
     wanted = [
         MetadataRequest.MetadataRequestTopic(topic_id=topic, name=None)
         if isinstance(topic, bytes)
@@ -149,9 +151,7 @@ def test_offline_replicas_are_those_the_controller_names(core: BrokerCore, clien
     )
     core.cache.update(
         UpdateMetadataRequest(
-            topic_states=[
-                UpdateMetadataRequest.UpdateMetadataTopicState(topic_name="u", partition_states=[state])
-            ],
+            topic_states=[UpdateMetadataRequest.UpdateMetadataTopicState(topic_name="u", partition_states=[state])],
             live_brokers=[live_broker(0)],
         )
     )
@@ -160,7 +160,9 @@ def test_offline_replicas_are_those_the_controller_names(core: BrokerCore, clien
 
 
 def test_a_leader_without_the_listener_of_the_asker(core: BrokerCore) -> None:
-    core.cache.update(UpdateMetadataRequest(live_brokers=[live_broker(0, ["INTERNAL", "PLAINTEXT"]), live_broker(1, ["X"])]))
+    core.cache.update(
+        UpdateMetadataRequest(live_brokers=[live_broker(0, ["INTERNAL", "PLAINTEXT"]), live_broker(1, ["X"])])
+    )
     internal, outside = core.connect(listener="INTERNAL"), core.connect(listener="X")
     assert [b.node_id for b in internal.call(metadata(), 6).brokers] == [0]
     assert [b.node_id for b in outside.call(metadata(), 6).brokers] == [1]
@@ -218,7 +220,9 @@ def test_api_versions_names_what_is_served(core: BrokerCore, client: Client, ver
     assert (client.channel.context.client_software_name, client.channel.context.client_software_version) == known
 
 
-@pytest.mark.parametrize(("name", "version"), [("", "1"), ("a", ""), ("-a", "1"), ("a", "1."), ("a b", "1"), ("ä", "1")])
+@pytest.mark.parametrize(
+    ("name", "version"), [("", "1"), ("a", ""), ("-a", "1"), ("a", "1."), ("a b", "1"), ("ä", "1")]
+)
 def test_software_names_that_are_refused(client: Client, name: str, version: str) -> None:
     response = client.call(ApiVersionsRequest(client_software_name=name, client_software_version=version), 3)
     assert Errors.for_code(response.error_code) is Errors.INVALID_REQUEST

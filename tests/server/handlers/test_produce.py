@@ -93,7 +93,9 @@ def test_each_partition_has_its_own_fate(core: BrokerCore, client: Client) -> No
     corrupt = bytearray(batch(b"x"))
     corrupt[-1] ^= 1
     response = client.call(
-        produce((TOPIC, 0, batch()), (TOPIC, 9, batch()), ("u", 0, bytes(corrupt)), ("u", 1, batch()), ("?", 0, batch())),
+        produce(
+            (TOPIC, 0, batch()), (TOPIC, 9, batch()), ("u", 0, bytes(corrupt)), ("u", 1, batch()), ("?", 0, batch())
+        ),
         NEWEST,
     )
     errors = {partition: Errors.for_code(got.error_code) for partition, got in answers(response).items()}
