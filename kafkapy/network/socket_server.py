@@ -176,7 +176,6 @@ class SocketServer:
                 if wanted:
                     port.startReading()
                 else:
-                    port.numberAccepts = 1
                     port.stopReading()
 
     def _close_idle(self) -> None:

@@ -216,3 +216,8 @@ class PlaintextPort(tcp.Port):
     """A listening port whose connections are `PlaintextTransport`s."""
 
     transport = PlaintextTransport  # type: ignore[assignment]
+
+    def doRead(self) -> None:
+        """Take one connection, where Twisted takes as many as there are: the next one may be too many."""
+        self.numberAccepts = 1
+        super().doRead()

@@ -1,0 +1,27 @@
+"""Fixtures of the network's tests."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from loopback import Loopback
+
+
+@pytest.fixture
+def make_loopback() -> Iterator[Callable[..., Loopback]]:
+    made: list[Loopback] = []
+
+    def make(*arguments: Any, **options: Any) -> Loopback:
+        made.append(Loopback(*arguments, **options))
+        return made[-1]
+
+    yield make
+    for loopback in made:
+        loopback.close()

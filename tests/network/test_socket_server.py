@@ -1,0 +1,342 @@
+"""Listeners and connections on real sockets of the loopback interface."""
+
+from __future__ import annotations
+
+import socket
+import struct
+from array import array
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from loopback import Loopback
+from twisted.internet.defer import Deferred
+
+from kafkapy.common.broker import EndPoint
+from kafkapy.network import socket_server
+from kafkapy.network.socket_server import ConnectionLimits, ListenError
+from kafkapy.record.file_records import FileRecords
+
+MakeLoopback = Callable[..., Loopback]
+LARGE = 8 << 20
+"""More than the kernel's buffers of a connection take."""
+
+
+# -- listeners
+
+
+def test_the_doors_are_shut_until_the_broker_is_ready(make_loopback: MakeLoopback) -> None:
+    loop = make_loopback()
+    port = loop.listen(accept=False)
+    client = loop.connect(port)
+    client.heartbeat()
+    loop.turns()
+    assert (loop.server.connection_count, loop.requests) == (0, [])
+    loop.server.start_accepting(loop.handle)
+    assert client.response()[0] == 1
+    assert loop.server.bound_port("PLAINTEXT") == port
+
+
+def test_an_address_in_use(make_loopback: MakeLoopback) -> None:
+    loop = make_loopback()
+    port = loop.listen()
+    with pytest.raises(ListenError, match=rf"127.0.0.1:{port}.*listeners"):
+        loop.server.listen(EndPoint("127.0.0.1", port, "OTHER", "PLAINTEXT"))
+
+
+def test_the_requests_context(make_loopback: MakeLoopback) -> None:
+    loop = make_loopback()
+    client = loop.connect(loop.listen("INTERNAL"))
+    client.heartbeat()
+    client.response()
+    context = loop.requests[0].context
+    assert (context.client_host, context.listener_name, context.client_id) == ("/127.0.0.1", "INTERNAL", "client")
+    assert str(client.socket.getsockname()[1]) in context.connection_id
+
+
+def test_after_stop_listening_nobody_comes_in_and_who_is_in_stays(make_loopback: MakeLoopback) -> None:
+    loop = make_loopback()
+    port = loop.listen()
+    client = loop.connect(port)
+    assert client.is_served()
+    stopped: Deferred[None] = Deferred.fromCoroutine(loop.server.stop_listening())
+    loop.until(lambda: stopped.called)
+    with pytest.raises(ConnectionRefusedError):
+        loop.connect(port)
+    client.heartbeat()
+    assert client.response()[0] == 2
+    loop.server.shutdown()
+    loop.until(client.is_closed)
+    assert loop.server.connection_count == 0
+
+
+# -- limits
+
+
+def test_max_connections_lets_the_next_wait_until_one_goes(make_loopback: MakeLoopback) -> None:
+    loop = make_loopback(ConnectionLimits(max_connections=2))
+    port = loop.listen()
+    first, second, third = (loop.connect(port) for _ in range(3))
+    assert first.is_served()
+    assert second.is_served()
+    assert not third.is_served()
+    first.socket.close()
+    assert third.response()[0] == 1
+    assert loop.server.connection_count == 2
+
+
+def test_an_inter_broker_listener_of_its_own_is_exempt(make_loopback: MakeLoopback) -> None:
+    loop = make_loopback(ConnectionLimits(max_connections=1), exempt=["INTERNAL"])
+    port, internal = loop.listen("PLAINTEXT"), loop.listen("INTERNAL")
+    assert loop.connect(port).is_served()
+    assert not loop.connect(port).is_served()
+    assert loop.connect(internal).is_served()
+
+
+def test_a_higher_limit_lets_those_in_who_wait(make_loopback: MakeLoopback) -> None:
+    loop = make_loopback(ConnectionLimits(max_connections=1))
+    port = loop.listen()
+    assert loop.connect(port).is_served()
+    waiting = loop.connect(port)
+    assert not waiting.is_served()
+    loop.limits.max_connections = 5
+    loop.server.check_accepting()
+    assert waiting.response()[0] == 1
+
+
+def test_too_many_from_one_address_are_closed(make_loopback: MakeLoopback) -> None:
+    loop = make_loopback(ConnectionLimits(max_connections_per_ip=1))
+    port = loop.listen()
+    first, second = loop.connect(port), loop.connect(port)
+    loop.until(second.is_closed)
+    assert first.is_served()
+    first.socket.close()
+    loop.until(lambda: loop.server.connection_count == 0)
+    assert loop.connect(port).is_served()
+
+
+def test_an_address_may_have_a_limit_of_its_own(make_loopback: MakeLoopback) -> None:
+    limits = ConnectionLimits(max_connections_per_ip=0, max_connections_per_ip_overrides={"127.0.0.1": 2})
+    loop = make_loopback(limits)
+    port = loop.listen()
+    clients = [loop.connect(port) for _ in range(3)]
+    assert [client.is_served() for client in clients[:2]] == [True, True]
+    loop.until(clients[2].is_closed)
+
+
+# -- idle connections
+
+
+@pytest.fixture
+def idle_loop(make_loopback: MakeLoopback, monkeypatch: pytest.MonkeyPatch) -> Loopback:
+    """Connections may be idle for 1 s of `loop.now`; looked after at every turn."""
+    monkeypatch.setattr(socket_server, "IDLE_SCAN_SECONDS", 0)
+    return make_loopback(ConnectionLimits(max_idle_ms=1000), send_buffer=1 << 16)
+
+
+def test_idle_connections_are_closed(idle_loop: Loopback) -> None:
+    port = idle_loop.listen()
+    idle, busy = idle_loop.connect(port), idle_loop.connect(port)
+    assert idle.is_served()
+    idle_loop.now = 0.9
+    assert busy.is_served()
+    idle_loop.now = 1.1
+    idle_loop.until(idle.is_closed)
+    assert busy.is_served()
+    idle_loop.now = 99
+    idle_loop.limits.max_idle_ms = -1
+    assert busy.is_served()
+
+
+def test_who_waits_for_an_answer_is_not_idle(idle_loop: Loopback) -> None:
+    idle_loop.hold = True
+    client = idle_loop.connect(idle_loop.listen())
+    client.heartbeat()
+    idle_loop.until(lambda: len(idle_loop.requests) == 1)
+    idle_loop.now = 10
+    idle_loop.turns()
+    idle_loop.answer(idle_loop.requests[0])
+    assert client.response()[0] == 1
+    idle_loop.now = 10.9
+    idle_loop.turns()
+    assert not client.is_closed()
+    idle_loop.now = 11.1
+    idle_loop.until(client.is_closed)
+
+
+def test_who_leaves_the_answer_unread_is_idle(idle_loop: Loopback) -> None:
+    idle_loop.records = bytes(LARGE)
+    port = idle_loop.listen()
+    stuck, slow = idle_loop.connect(port, 1 << 16), idle_loop.connect(port, 1 << 16)
+    stuck.fetch()
+    slow.fetch()
+    idle_loop.until(lambda: len(idle_loop.requests) == 2)
+    for _ in range(5):
+        idle_loop.turns()
+        idle_loop.now += 0.5
+        for _ in range(10):
+            slow.read_some()
+            idle_loop.turns(2)
+    assert idle_loop.server.connection_count == 1
+    assert slow.fetched() == idle_loop.records
+
+
+# -- what is sent
+
+
+@pytest.fixture
+def large_file(tmp_path: Path) -> bytes:
+    content = array("Q", range(LARGE // 8)).tobytes()
+    (tmp_path / "log").write_bytes(content)
+    return content
+
+
+def slice_of(path: Path, position: int, size: int) -> FileRecords:
+    return FileRecords(open(path, "rb"), position, size)
+
+
+def test_a_large_slice_of_a_file_arrives_byte_for_byte_while_others_are_served(
+    make_loopback: MakeLoopback, tmp_path: Path, large_file: bytes
+) -> None:
+    loop = make_loopback()
+    port = loop.listen()
+    loop.records = slice_of(tmp_path / "log", 100, LARGE - 300)
+    reader, other = loop.connect(port), loop.connect(port)
+    reader.fetch()
+    reader.heartbeat()
+    for _ in range(5):
+        assert other.is_served()
+    assert len(loop.requests) == 6, "the second request waits until the first is wholly answered"
+    assert reader.fetched() == large_file[100 : LARGE - 200]
+    assert reader.response()[0] == 2
+
+
+def test_large_buffers_arrive_too(make_loopback: MakeLoopback, large_file: bytes) -> None:
+    loop = make_loopback()
+    loop.records = large_file
+    client = loop.connect(loop.listen())
+    for _ in range(2):
+        client.fetch()
+        assert client.fetched() == large_file
+
+
+def test_parts_arrive_in_order(make_loopback: MakeLoopback, tmp_path: Path) -> None:
+    loop = make_loopback(send_buffer=1 << 12)
+    (tmp_path / "log").write_bytes(bytes(range(256)) * 4096)
+    parts = [
+        b"start",
+        slice_of(tmp_path / "log", 5, 700_000),
+        b"",
+        memoryview(b"between"),
+        bytearray(b"x" * 100_000),
+        slice_of(tmp_path / "log", 0, 1),
+        slice_of(tmp_path / "log", 0, 0),
+        slice_of(tmp_path / "log", 1, 3),
+        *(bytes([i]) * 2000 for i in range(200)),
+        b"end",
+    ]
+    expected = b"".join(part.read() if isinstance(part, FileRecords) else bytes(part) for part in parts)
+    loop.hold = True
+    client = loop.connect(loop.listen(), 1 << 12)
+    client.heartbeat()
+    loop.until(lambda: len(loop.requests) == 1)
+    loop.requests[0].channel.send_parts(parts)
+    loop.until(lambda: client.read_some() and len(client.received) >= len(expected))
+    assert bytes(client.received) == expected
+
+
+def test_a_client_that_goes_while_it_is_sent_to(make_loopback: MakeLoopback, tmp_path: Path, large_file: bytes) -> None:
+    loop = make_loopback()
+    port = loop.listen()
+    for records in (slice_of(tmp_path / "log", 0, LARGE), large_file):
+        loop.records = records
+        client = loop.connect(port)
+        client.fetch()
+        loop.until(lambda: loop.server.connection_count == 1 and loop.requests != [])
+        loop.requests.clear()
+        client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        client.socket.close()
+        loop.until(lambda: loop.server.connection_count == 0)
+    assert loop.connect(port).is_served()
+
+
+def test_the_server_hangs_up_after_the_answer(make_loopback: MakeLoopback, large_file: bytes) -> None:
+    loop = make_loopback()
+    loop.hold = True
+    client = loop.connect(loop.listen())
+    client.heartbeat()
+    loop.until(lambda: len(loop.requests) == 1)
+    loop.requests[0].channel.send_parts([large_file])
+    loop.requests[0].close_connection("test")
+    loop.until(client.is_closed)
+    assert bytes(client.received) == large_file
+    assert loop.server.connection_count == 0
+
+
+def test_shutdown_does_not_wait_for_slow_readers(make_loopback: MakeLoopback, large_file: bytes) -> None:
+    loop = make_loopback()
+    loop.records = large_file
+    client = loop.connect(loop.listen())
+    client.fetch()
+    loop.until(lambda: len(loop.requests) == 1)
+    loop.server.shutdown()
+    loop.until(lambda: loop.server.connection_count == 0)
+    loop.until(client.is_closed)
+    assert len(client.received) < len(large_file)
+
+
+def test_a_file_that_was_cut_off_ends_the_connection(make_loopback: MakeLoopback, tmp_path: Path) -> None:
+    loop = make_loopback()
+    (tmp_path / "log").write_bytes(bytes(1000))
+    loop.records = slice_of(tmp_path / "log", 500, 1000)
+    client = loop.connect(loop.listen())
+    client.fetch()
+    loop.until(client.is_closed)
+    loop.until(lambda: loop.server.connection_count == 0)
+
+
+# -- what is received
+
+
+def test_requests_in_pieces_and_in_heaps(make_loopback: MakeLoopback) -> None:
+    loop = make_loopback()
+    client = loop.connect(loop.listen())
+    for _ in range(50):
+        client.heartbeat()
+    assert [client.response()[0] for _ in range(50)] == list(range(1, 51))
+    piece, client.socket = client.socket, _Pieces()  # type: ignore[assignment]
+    client.heartbeat()
+    pieces, client.socket = client.socket, piece
+    for byte in pieces.data:  # type: ignore[attr-defined]
+        piece.send(bytes([byte]))
+        loop.turns(1)
+    assert client.response()[0] == 51
+
+
+class _Pieces:
+    """Takes what is sent."""
+
+    data = b""
+
+    def sendall(self, data: bytes) -> None:
+        self.data += data
+
+
+@pytest.mark.parametrize("garbage", [b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x02\x00\x01", b"\0\0\0\2\xff\xff"])
+def test_other_protocols_are_hung_up_on(make_loopback: MakeLoopback, garbage: bytes) -> None:
+    loop = make_loopback()
+    port = loop.listen()
+    client, other = loop.connect(port), loop.connect(port)
+    client.socket.sendall(garbage)
+    loop.until(client.is_closed)
+    assert other.is_served()
+
+
+def test_a_client_that_goes_is_forgotten(make_loopback: MakeLoopback) -> None:
+    loop = make_loopback()
+    port = loop.listen()
+    client = loop.connect(port)
+    assert client.is_served()
+    client.socket.close()
+    loop.until(lambda: loop.server.connection_count == 0)
+    assert not loop.server._per_ip
