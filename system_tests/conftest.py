@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -24,6 +25,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that the services end with a run that is terminated
     config.addinivalue_line("filterwarnings", "ignore:(read|open)_text is deprecated:DeprecationWarning")
     config.addinivalue_line("filterwarnings", "ignore:No chroot path exists")
     config.addinivalue_line("markers", "system: starts real ZooKeepers and brokers, and harms them")
