@@ -1,0 +1,71 @@
+"""A real broker process for tests, started as bin/kafka-server-start.sh starts it."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+START_SECONDS = 30
+STOP_SECONDS = 30
+
+
+class BrokerProcess:
+    """One process; `stop` and `start` again keep the port and the data."""
+
+    def __init__(self, directory: Path, zk_connect: str, **config: str) -> None:
+        """`config`: properties with underscores in the place of dots."""
+        self.directory = directory
+        self.data = directory / "data"
+        self.output = directory / "broker.out"
+        self.process: subprocess.Popen[bytes] | None = None
+        with socket.create_server(("127.0.0.1", 0)) as probe:
+            self.address = f"127.0.0.1:{probe.getsockname()[1]}"
+        properties = {
+            "broker.id": "0",
+            "listeners": f"PLAINTEXT://{self.address}",
+            "log.dirs": str(self.data),
+            "zookeeper.connect": zk_connect,
+            "offsets.topic.num.partitions": "1",
+            "offsets.topic.replication.factor": "1",
+            "group.initial.rebalance.delay.ms": "0",
+            **{name.replace("_", "."): value for name, value in config.items()},
+        }
+        directory.mkdir(parents=True, exist_ok=True)
+        lines = [f"{name}={value}\n" for name, value in properties.items()]
+        (directory / "server.properties").write_text("".join(lines))
+
+    def start(self) -> None:
+        command = [sys.executable, "-m", "kafkapy.tools.kafka_server_start", str(self.directory / "server.properties")]
+        environment = {**os.environ, "LOG_DIR": str(self.directory)}
+        with open(self.output, "ab") as output:
+            self.process = subprocess.Popen(command, stdout=output, stderr=output, cwd=ROOT, env=environment)
+        self._wait_until_it_listens()
+
+    def _wait_until_it_listens(self) -> None:
+        host, _, port = self.address.partition(":")
+        deadline = time.monotonic() + START_SECONDS
+        while True:
+            assert self.process is not None
+            assert self.process.poll() is None, f"the broker has ended:\n{self.log()}"
+            assert time.monotonic() < deadline, f"the broker does not listen:\n{self.log()}"
+            try:
+                socket.create_connection((host, int(port)), 1).close()
+                return
+            except OSError:
+                time.sleep(0.05)
+
+    def stop(self) -> int:
+        """SIGTERM; the exit status."""
+        assert self.process is not None
+        self.process.terminate()
+        status = self.process.wait(STOP_SECONDS)
+        self.process = None
+        return status
+
+    def log(self) -> str:
+        return self.output.read_text()
