@@ -32,6 +32,7 @@ _FIRST_WITH_ZSTD = 10
 _FIRST_WITH_STORAGE_ERROR = 6
 _FIRST_WITH_MAGIC_2 = 4
 _FIRST_WITH_SOFT_LIMITS = 3
+_NONE = Errors.NONE
 _ERRORS_OF_LEADERSHIP = (Errors.NOT_LEADER_OR_FOLLOWER, Errors.FENCED_LEADER_EPOCH)
 
 
@@ -177,7 +178,10 @@ def _response(
         last.partitions.append(data[index])
     response = FetchResponse(session_id=context.session_id, responses=topics)
     if version >= _FIRST_WITH_CURRENT_LEADER:
-        _add_current_leaders(broker, request, context, results, data, response)
+        for result in results:
+            if result.error is not _NONE:
+                _add_current_leaders(broker, request, context, results, data, response)
+                break
     return response
 
 
