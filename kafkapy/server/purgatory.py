@@ -114,10 +114,3 @@ class DelayedOperationPurgatory:
                 self._watchers[key] = still
             else:
                 del self._watchers[key]
-
-    def complete_all(self) -> None:
-        """Shutdown: everything that waits is completed with what there is."""
-        watchers, self._watchers = self._watchers, {}
-        for waiting in watchers.values():
-            for operation in waiting:
-                operation.force_complete()

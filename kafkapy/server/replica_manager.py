@@ -182,9 +182,6 @@ class ReplicaManager:
                 partition.delete()
             self.role_changed(name)
 
-    def leader_partitions(self) -> Iterator[Partition]:
-        return (partition for partition in self._partitions.values() if partition.is_leader)
-
     # ------------------------------------------------------------------------------------------------ appends
 
     def append_to_local_log(

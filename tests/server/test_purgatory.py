@@ -121,14 +121,3 @@ def test_a_failure_does_not_touch_the_others_whose_time_is_up() -> None:
         waiting.try_complete_else_watch(operation, ["a"])
     clock.advance(1)
     assert [operation.done for operation in operations] == [1, 0, 1]
-
-
-def test_shutdown_completes_all_that_wait() -> None:
-    clock = Clock()
-    waiting = purgatory(clock)
-    first, second = Waiting(), Waiting()
-    waiting.try_complete_else_watch(first, ["a", "b"])
-    waiting.try_complete_else_watch(second, ["b"])
-    waiting.complete_all()
-    clock.advance(1)
-    assert [(o.done, o.expired) for o in (first, second)] == [(1, 0), (1, 0)]

@@ -22,7 +22,6 @@ PartitionMetadata = MetadataResponse.MetadataResponsePartition
 _BROKERS, _CONTROLLERS = 1, 2
 
 # Bit fields of AclOperation codes (KIP-430): what anybody may do when there is no authorizer.
-NO_OPERATIONS = -2147483648
 TOPIC_OPERATIONS = sum(1 << code for code in (3, 4, 5, 6, 7, 8, 10, 11))
 GROUP_OPERATIONS = sum(1 << code for code in (3, 6, 8))
 CLUSTER_OPERATIONS = sum(1 << code for code in (5, 7, 8, 9, 10, 11, 12))
