@@ -19,4 +19,5 @@ for argument in "$@"; do
         *) arguments+=("$argument");;
     esac
 done
-exec .venv/bin/python -m pytest -vv -rfE "${targets[@]}" "${arguments[@]}"
+# without pytest-twisted, which keeps SIGINT and SIGTERM from ending a run
+exec .venv/bin/python -m pytest -p no:twisted -vv -rfE "${targets[@]}" "${arguments[@]}"
