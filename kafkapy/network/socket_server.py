@@ -14,6 +14,7 @@ from twisted.internet.address import IPv4Address, IPv6Address
 from twisted.internet.defer import maybeDeferred
 
 from kafkapy.common.broker import EndPoint
+from kafkapy.common.config_def import ConfigException
 from kafkapy.network.channel import KafkaChannel
 from kafkapy.network.request import Request, RequestContext
 from kafkapy.network.transport import PlaintextPort
@@ -31,10 +32,25 @@ class ConnectionLimits:
     max_connections: int = 2147483647
     max_connections_per_ip: int = 2147483647
     max_connections_per_ip_overrides: Mapping[str, int] = field(default_factory=dict)
+    """by address"""
     max_idle_ms: int = 600_000
 
     def allowed_from(self, ip: str) -> int:
         return self.max_connections_per_ip_overrides.get(ip, self.max_connections_per_ip)
+
+
+def limits_by_address(overrides: Mapping[str, int]) -> dict[str, int]:
+    """`max.connections.per.ip.overrides` may name hosts: the limits by their addresses. `ConfigException`: an unknown host."""
+    limits = {}
+    for host, limit in overrides.items():
+        try:
+            for *_, address in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM):
+                limits[str(address[0])] = limit
+        except OSError as problem:
+            raise ConfigException.invalid(
+                "max.connections.per.ip.overrides", host, f"the host is not known: {problem}"
+            ) from problem
+    return limits
 
 
 class ListenError(Exception):

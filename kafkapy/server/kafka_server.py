@@ -26,7 +26,7 @@ from kafkapy.coordinator.group.config import GroupConfig, OffsetConfig
 from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
 from kafkapy.log.log_cleaner import CleanerConfig, LogCleaner
 from kafkapy.log.log_manager import LogManager
-from kafkapy.network.socket_server import ConnectionLimits, SocketServer
+from kafkapy.network.socket_server import ConnectionLimits, SocketServer, limits_by_address
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest
@@ -295,7 +295,7 @@ class KafkaServer:
         limits = ConnectionLimits(
             config.max_connections,
             config.max_connections_per_ip,
-            config.max_connections_per_ip_overrides,
+            limits_by_address(config.max_connections_per_ip_overrides),
             config.connections_max_idle_ms,
         )
         exempt = [config.inter_broker_listener_name] if len(config.listeners) > 1 else []

@@ -10,7 +10,7 @@ from kafkapy.controller.kafka_controller import KafkaController
 from kafkapy.log.log_cleaner import CleanerConfig, LogCleaner
 from kafkapy.log.log_config import LogConfig
 from kafkapy.log.log_manager import LogManager
-from kafkapy.network.socket_server import SocketServer
+from kafkapy.network.socket_server import SocketServer, limits_by_address
 from kafkapy.server.dynamic_config_rules import DYNAMIC_CONFIGS
 from kafkapy.server.kafka_config import KafkaConfig
 
@@ -48,13 +48,13 @@ class DynamicConnectionLimits:
         self._sockets = sockets
 
     def validate_reconfiguration(self, new_config: KafkaConfig) -> None:
-        """Every value that the types allow is possible."""
+        limits_by_address(new_config.max_connections_per_ip_overrides)
 
     def reconfigure(self, old_config: KafkaConfig, new_config: KafkaConfig) -> None:
         limits = self._sockets.limits
         limits.max_connections = new_config.max_connections
         limits.max_connections_per_ip = new_config.max_connections_per_ip
-        limits.max_connections_per_ip_overrides = new_config.max_connections_per_ip_overrides
+        limits.max_connections_per_ip_overrides = limits_by_address(new_config.max_connections_per_ip_overrides)
         self._sockets.check_accepting()
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import socket
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from twisted.internet.task import Clock
 
+from kafkapy.common.config_def import ConfigException
 from kafkapy.network.socket_server import ConnectionLimits, SocketServer
 from kafkapy.server.dynamic_config_rules import DYNAMIC_CONFIGS
 from kafkapy.server.kafka_config import KafkaConfig
@@ -66,6 +68,19 @@ def test_limits_of_connections() -> None:
     part.reconfigure(config(), new)
     limits = server.limits
     assert (limits.max_connections, limits.allowed_from("1.2.3.4"), limits.allowed_from("127.0.0.1")) == (5, 4, 3)
+
+
+def test_limits_of_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
+    part = DynamicConnectionLimits(SocketServer(Clock(), [], 100, ConnectionLimits()))
+    part.reconfigure(config(), config(max_connections_per_ip_overrides="localhost:3"))
+    assert part._sockets.limits.allowed_from("127.0.0.1") == 3
+
+    def unknown(*arguments: Any, **options: Any) -> Any:
+        raise socket.gaierror("Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    with pytest.raises(ConfigException, match=r"no-such-host\.invalid"):
+        part.validate_reconfiguration(config(max_connections_per_ip_overrides="no-such-host.invalid:3"))
 
 
 def test_threads() -> None:
