@@ -180,3 +180,11 @@ def test_partitions_are_known_by_id_whatever_their_name() -> None:
     context = sessions.context(session_id, 1, False, True, [known], [])
     assert [f.fetch_offset for f in context.fetches] == [7]
     assert sessions.context(session_id, 2, False, True, [], [(topic_id, 0)]).fetches == []
+
+
+def test_a_session_may_begin_without_partitions() -> None:
+    sessions = cache()
+    session_id = sessions.context(0, 0, False, False, [], []).session_id
+    assert session_id != 0
+    context = sessions.context(session_id, 1, False, False, [fetch(0)], [])
+    assert [f.topic_partition.partition for f in context.fetches] == [0]
