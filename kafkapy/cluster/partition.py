@@ -9,7 +9,7 @@ from kafkapy.common.time import Time
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.log.log import Log
-from kafkapy.log.log_types import AppendOrigin, FetchDataInfo, FetchIsolation, LogAppendInfo, LogOffsetMetadata
+from kafkapy.log.log_types import AppendOrigin, LogAppendInfo, LogOffsetMetadata
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.leader_and_isr import LeaderAndIsrRequest
 
@@ -209,12 +209,6 @@ class Partition:
         return True, Errors.NONE
 
     # ------------------------------------------------------------------------------------------------ reads
-
-    def fetch_records(
-        self, log: Log, offset: int, max_bytes: int, isolation: FetchIsolation, min_one_message: bool
-    ) -> FetchDataInfo:
-        """Batches from the one that contains `offset` on; `KafkaError` OFFSET_OUT_OF_RANGE."""
-        return log.read(offset, max_bytes, isolation, min_one_message)
 
     def low_watermark(self, alive: Iterable[int]) -> int:
         """The smallest log start offset of the live replicas (DeleteRecords waits for it)."""

@@ -29,6 +29,10 @@ SHARED_BUFFER_SIZE = 1 << 20
 
 _MIN_PRIVATE_BUFFER = 1 << 12
 
+KEPT_PRIVATE_BUFFER = 1 << 18
+"""A private buffer of up to this size is made for a whole frame at once, and kept for the next: its memory costs nothing until it
+is written to. Beyond it, a buffer grows with what has arrived."""
+
 FRAMES_PER_TURN = 8
 """Requests of one connection that are handled before the reactor looks at the others."""
 
@@ -43,7 +47,9 @@ class KafkaChannel(Protocol):
       none, and then bytes are received into the shared buffer.
     - While a request is in flight or its response is not wholly sent (`_busy`), while the channel is throttled, and while it
       waits for its next turn (`_waiting`), no frame is handled and nothing is read. So at most one response is in memory.
-    - Memory grows with what has arrived, not with what a frame's size field claims.
+    - Memory grows with what has arrived, not with what a frame's size field claims (up to `KEPT_PRIVATE_BUFFER` it is set apart,
+      but not touched).
+    - `_spare` is a private buffer that nobody reads any more, for the next part of a frame; None if there is none.
     """
 
     transport: PlaintextTransport  # type: ignore[assignment]
@@ -56,6 +62,7 @@ class KafkaChannel(Protocol):
         self.context = context
         self._pending: bytearray | None = None
         self._filled = 0
+        self._spare: bytearray | None = None
         self._busy = False
         self._handling = False
         self._waiting: Any = None
@@ -114,7 +121,10 @@ class KafkaChannel(Protocol):
                 return
         self._pending = None
         self._filled = 0
-        self._handle_frames(memoryview(pending), filled)
+        view = memoryview(pending)
+        self._handle_frames(view, filled)
+        if self._spare is None and len(pending) <= KEPT_PRIVATE_BUFFER:
+            self._spare = pending
 
     def _handle_frames(self, buffer: memoryview, end: int) -> None:
         """Handle the whole frames in `buffer[:end]`, keep the rest."""
@@ -138,11 +148,21 @@ class KafkaChannel(Protocol):
         if self.closed:
             return
         if position < end:
-            rest = end - position
-            kept = bytearray(rest if self.muted else max(rest, _MIN_PRIVATE_BUFFER))
-            kept[:rest] = buffer[position:end]
-            self._pending = kept
-            self._filled = rest
+            self._keep(buffer[position:end])
+
+    def _keep(self, rest: memoryview) -> None:
+        """Put the bytes of the next frame into a private buffer, with room for the whole of it where that is not much."""
+        size = len(rest)
+        wanted = size
+        if not self.muted:
+            frame = 4 + _SIZE.unpack_from(rest)[0] if size >= 4 else _MIN_PRIVATE_BUFFER
+            wanted = max(size, _MIN_PRIVATE_BUFFER, min(2 * frame, KEPT_PRIVATE_BUFFER))
+        kept, self._spare = self._spare, None
+        if kept is None or len(kept) < wanted:
+            kept = bytearray(wanted)
+        kept[:size] = rest
+        self._pending = kept
+        self._filled = size
 
     def _handle_frame(self, frame: memoryview) -> None:
         try:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import struct
 from typing import Any
 
 from twisted.internet.task import Clock
 
-from kafkapy.network.channel import SHARED_BUFFER_SIZE, KafkaChannel
+from kafkapy.network.channel import KEPT_PRIVATE_BUFFER, SHARED_BUFFER_SIZE, KafkaChannel
 from kafkapy.network.request import Request, RequestContext
 from kafkapy.network.socket_server import ConnectionLimits, SocketServer
 from kafkapy.protocol.api_keys import ApiKey
@@ -99,11 +100,29 @@ def test_a_large_frame_takes_memory_only_as_it_arrives() -> None:
     broker = Broker()
     broker.channel.dataReceived(struct.pack(">i", MAX_REQUEST) + b"x" * 100)
     assert broker.channel._pending is not None
-    assert len(broker.channel._pending) <= 4096
-    for _ in range(20):
+    assert len(broker.channel._pending) <= KEPT_PRIVATE_BUFFER
+    received = 104
+    while received < 2 * KEPT_PRIVATE_BUFFER:
         buffer = broker.channel.receive_buffer()
-        broker.channel.bytes_received(min(len(buffer), 1000))
-    assert len(broker.channel._pending) <= 4 * 21_000
+        count = min(len(buffer), 10_000)
+        broker.channel.bytes_received(count)
+        received += count
+        assert len(broker.channel._pending) <= max(KEPT_PRIVATE_BUFFER, 2 * received)
+
+
+def test_a_private_buffer_serves_frame_after_frame() -> None:
+    """Frames that arrive in two parts each, the second part with the beginning of the next frame."""
+    broker = Broker()
+    data = b"".join(heartbeat(i) for i in range(50))
+    size = len(data) // 50
+    buffers = set()
+    cuts = [0, *range(size // 2, len(data), size), len(data)]
+    for start, end in itertools.pairwise(cuts):
+        broker.channel.dataReceived(data[start:end])
+        if broker.channel._pending is not None:
+            buffers.add(id(broker.channel._pending))
+    assert broker.answered() == list(range(50))
+    assert len(buffers) <= 2
 
 
 def test_a_frame_larger_than_the_shared_buffer() -> None:
