@@ -192,8 +192,8 @@ def test_readers_see_only_what_is_committed(replica: Replicated) -> None:
     replica.lead(replicas=(ME, 1))
     replica.append(2)
     log = replica.partition.leader_log()
-    assert len(replica.log.read(0, 1000, FetchIsolation.HIGH_WATERMARK, True).records) == 0
-    assert len(replica.log.read(0, 1000, FetchIsolation.LOG_END, True).records) > 0
+    assert len(log.read(0, 1000, FetchIsolation.HIGH_WATERMARK, True).records) == 0
+    assert len(log.read(0, 1000, FetchIsolation.LOG_END, True).records) > 0
 
 
 # -- deletion of records
