@@ -30,8 +30,7 @@ SHARED_BUFFER_SIZE = 1 << 20
 _MIN_PRIVATE_BUFFER = 1 << 12
 
 KEPT_PRIVATE_BUFFER = 1 << 18
-"""A private buffer of up to this size is made for a whole frame at once, and kept for the next: its memory costs nothing until it
-is written to. Beyond it, a buffer grows with what has arrived."""
+"""A private buffer of up to this size is kept for the next part of a frame."""
 
 FRAMES_PER_TURN = 8
 """Requests of one connection that are handled before the reactor looks at the others."""
@@ -47,8 +46,7 @@ class KafkaChannel(Protocol):
       none, and then bytes are received into the shared buffer.
     - While a request is in flight or its response is not wholly sent (`_busy`), while the channel is throttled, and while it
       waits for its next turn (`_waiting`), no frame is handled and nothing is read. So at most one response is in memory.
-    - Memory grows with what has arrived, not with what a frame's size field claims (up to `KEPT_PRIVATE_BUFFER` it is set apart,
-      but not touched).
+    - Memory grows with what has arrived, not with what a frame's size field claims.
     - `_spare` is a private buffer that nobody reads any more, for the next part of a frame; None if there is none.
     """
 
@@ -151,12 +149,12 @@ class KafkaChannel(Protocol):
             self._keep(buffer[position:end])
 
     def _keep(self, rest: memoryview) -> None:
-        """Put the bytes of the next frame into a private buffer, with room for the whole of it where that is not much."""
+        """Put the bytes of the next frame into a private buffer, with room for the whole of it if half of it is here."""
         size = len(rest)
         wanted = size
         if not self.muted:
             frame = 4 + _SIZE.unpack_from(rest)[0] if size >= 4 else _MIN_PRIVATE_BUFFER
-            wanted = max(size, _MIN_PRIVATE_BUFFER, min(2 * frame, KEPT_PRIVATE_BUFFER))
+            wanted = max(size, _MIN_PRIVATE_BUFFER, min(frame, 2 * size))
         kept, self._spare = self._spare, None
         if kept is None or len(kept) < wanted:
             kept = bytearray(wanted)
