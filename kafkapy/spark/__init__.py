@@ -1,0 +1,27 @@
+"""The Spark connector: a PySpark data source named "kafkapy" that reads and writes Kafka topics.
+
+    from kafkapy.spark import KafkaDataSource
+
+    spark.dataSource.register(KafkaDataSource)
+    spark.read.format("kafkapy").option("kafka.bootstrap.servers", "localhost:9092").option("subscribe", "events").load()
+
+Options, schema and semantics are those of Spark's own Kafka source; `options.py` has the table.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kafkapy.spark.data_source import KafkaDataSource as KafkaDataSource
+
+__all__ = ["KafkaDataSource"]
+
+
+def __getattr__(name: str) -> Any:
+    # Late, since PySpark is slow to import and `kafkapy.spark.java_home` is there for before Spark starts.
+    if name == "KafkaDataSource":
+        from kafkapy.spark.data_source import KafkaDataSource
+
+        return KafkaDataSource
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

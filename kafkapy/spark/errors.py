@@ -1,0 +1,23 @@
+"""What the connector raises; Spark shows it as a PYTHON_DATA_SOURCE_ERROR with the sentence in it."""
+
+from __future__ import annotations
+
+
+class OptionError(ValueError):
+    """An option, or several together, make no sense (Spark's source: IllegalArgumentException)."""
+
+
+class DataLossError(RuntimeError):
+    """Records that were to be read are not there any more, and `failOnDataLoss` is true (KAFKA_DATA_LOSS)."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(
+            "Some data may have been lost because they are not available in Kafka any more; either the data was aged "
+            "out by Kafka or the topic may have been deleted before all the data in the topic was processed. If you "
+            "don't want your streaming query to fail on such cases, set the source option failOnDataLoss to false. "
+            f"Reason: {reason}"
+        )
+
+
+class OffsetError(RuntimeError):
+    """Offsets that were asked for do not fit the partitions or each other."""

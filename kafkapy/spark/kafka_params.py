@@ -1,0 +1,209 @@
+"""Options named `kafka.…`: configs of Kafka's clients, by their Java names.
+
+Three kinds: those that act here, those that Spark's source refuses too, and those that Kafka knows but that have
+nothing to act on in this connector (no group, no JMX, no TLS): these draw a warning. Any other name is an error.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from kafkapy.spark.errors import OptionError
+
+PREFIX = "kafka."
+
+
+class Param(NamedTuple):
+    """A config: how its text is read, and what it is when it is not given."""
+
+    parse: Callable[[str, str], Any]
+    default: Any = None
+
+
+def _text(name: str, text: str) -> str:
+    return text
+
+
+def _integer(minimum: int) -> Callable[[str, str], int]:
+    def parse(name: str, text: str) -> int:
+        try:
+            value = int(text.strip())
+        except ValueError:
+            raise OptionError(f"Invalid value {text} for configuration {name}: Not a number of type INT") from None
+        if value < minimum:
+            raise OptionError(f"Invalid value {text} for configuration {name}: Value must be at least {minimum}")
+        return value
+
+    return parse
+
+
+def _boolean(name: str, text: str) -> bool:
+    value = text.strip().lower()
+    if value not in ("true", "false"):
+        raise OptionError(f"Invalid value {text} for configuration {name}: Expected value to be either true or false")
+    return value == "true"
+
+
+def _one_of(*allowed: str) -> Callable[[str, str], str]:
+    def parse(name: str, text: str) -> str:
+        value = text.strip().lower()
+        if value not in allowed:
+            raise OptionError(
+                f"Invalid value {text} for configuration {name}: String must be one of: {', '.join(allowed)}"
+            )
+        return value
+
+    return parse
+
+
+def _acks(name: str, text: str) -> int | str:
+    value = text.strip().lower()
+    if value not in ("all", "-1", "0", "1"):
+        raise OptionError(f"Invalid value {text} for configuration {name}: String must be one of: all, -1, 0, 1")
+    return "all" if value in ("all", "-1") else int(value)
+
+
+def _plaintext(name: str, text: str) -> str:
+    if text.strip().upper() != "PLAINTEXT":
+        raise OptionError(f"security.protocol={text} is not supported: this connector speaks PLAINTEXT only")
+    return "PLAINTEXT"
+
+
+COMMON = {
+    "bootstrap.servers": Param(_text),
+    "client.id": Param(_text),
+    "request.timeout.ms": Param(_integer(0), 30_000),
+    "retry.backoff.ms": Param(_integer(0), 100),
+    "retry.backoff.max.ms": Param(_integer(0), 1_000),
+    "socket.connection.setup.timeout.ms": Param(_integer(1), 10_000),
+    "security.protocol": Param(_plaintext, "PLAINTEXT"),
+}
+
+CONSUMER = COMMON | {
+    "group.id": Param(_text),
+    "isolation.level": Param(_one_of("read_uncommitted", "read_committed"), "read_uncommitted"),
+    "default.api.timeout.ms": Param(_integer(0), 60_000),
+    "fetch.min.bytes": Param(_integer(0), 1),
+    "fetch.max.wait.ms": Param(_integer(0), 500),
+    "fetch.max.bytes": Param(_integer(1), 50 << 20),
+    # Kafka's default of 1 MiB is for consumers of many partitions; a task reads one.
+    "max.partition.fetch.bytes": Param(_integer(1), 4 << 20),
+    "check.crcs": Param(_boolean, True),
+}
+
+PRODUCER = COMMON | {
+    "acks": Param(_acks),
+    "batch.size": Param(_integer(0)),
+    "buffer.memory": Param(_integer(0)),
+    "compression.type": Param(_one_of("none", "gzip", "snappy", "lz4", "zstd")),
+    "delivery.timeout.ms": Param(_integer(0)),
+    "enable.idempotence": Param(_boolean),
+    "linger.ms": Param(_integer(0)),
+    "max.block.ms": Param(_integer(0)),
+    "max.in.flight.requests.per.connection": Param(_integer(1)),
+    "max.request.size": Param(_integer(0)),
+    "retries": Param(_integer(0)),
+}
+
+_WITHOUT_EFFECT = """
+    allow.auto.create.topics auto.commit.interval.ms auto.include.jmx.reporter client.dns.lookup client.rack
+    compression.gzip.level compression.lz4.level compression.zstd.level config.providers connections.max.idle.ms
+    enable.metrics.push exclude.internal.topics group.instance.id group.protocol group.remote.assignor
+    heartbeat.interval.ms max.poll.interval.ms max.poll.records metadata.max.age.ms metadata.max.idle.ms
+    metadata.recovery.strategy metric.reporters metrics.num.samples metrics.recording.level metrics.sample.window.ms
+    partition.assignment.strategy partitioner.adaptive.partitioning.enable partitioner.availability.timeout.ms
+    partitioner.class partitioner.ignore.keys receive.buffer.bytes reconnect.backoff.max.ms reconnect.backoff.ms
+    security.providers send.buffer.bytes session.timeout.ms socket.connection.setup.timeout.max.ms
+"""
+WITHOUT_EFFECT = frozenset(_WITHOUT_EFFECT.split())
+_WITHOUT_EFFECT_PREFIXES = ("ssl.", "sasl.")
+
+_REFUSED_BY_SOURCE = {
+    "auto.offset.reset": (
+        "Kafka option 'auto.offset.reset' is not supported.\n"
+        "Instead set the source option 'startingoffsets' to 'earliest' or 'latest'\n"
+        "to specify where to start. Structured Streaming manages which offsets are consumed\n"
+        "internally, rather than relying on the kafkaConsumer to do it. This will ensure that no\n"
+        "data is missed when new topics/partitions are dynamically subscribed. Note that\n"
+        "'startingoffsets' only applies when a new Streaming query is started, and\n"
+        "that resuming will always pick up from where the query left off. See the docs for more\n"
+        "details."
+    ),
+    "key.deserializer": (
+        "Kafka option 'key.deserializer' is not supported as keys are deserialized as byte arrays with "
+        "ByteArrayDeserializer. Use DataFrame operations to explicitly deserialize the keys."
+    ),
+    "value.deserializer": (
+        "Kafka option 'value.deserializer' is not supported as values are deserialized as byte arrays with "
+        "ByteArrayDeserializer. Use DataFrame operations to explicitly deserialize the values."
+    ),
+    "enable.auto.commit": "Kafka option 'enable.auto.commit' is not supported",
+    "interceptor.classes": "Kafka option 'interceptor.classes' is not supported",
+}
+
+_REFUSED_BY_SINK = {
+    "key.serializer": (
+        "Kafka option 'key.serializer' is not supported as keys are serialized with ByteArraySerializer."
+    ),
+    "value.serializer": (
+        "Kafka option 'value.serializer' is not supported as value are serialized with ByteArraySerializer."
+    ),
+    "interceptor.classes": "Kafka option 'interceptor.classes' is not supported",
+    "transactional.id": (
+        "Kafka option 'transactional.id' is not supported as records are written at least once, outside transactions."
+    ),
+    "transaction.timeout.ms": "Kafka option 'transaction.timeout.ms' is not supported as there are no transactions.",
+}
+
+KafkaParams = dict[str, Any]
+"""Config name -> value; what was not given has its default, None stands for the client's own."""
+
+GROUP_ID_WARNING = (
+    "Kafka option 'kafka.group.id' has been set on this query, it is not recommended to set this option. This option "
+    "is unsafe to use since multiple concurrent queries or sources using the same group id will interfere with each "
+    "other as they are part of the same consumer group. Restarted queries may also suffer interference from the "
+    "previous run having the same group id. The user should have only one query per group id, and/or set the option "
+    "'kafka.session.timeout.ms' to be very small so that the Kafka consumers from the previous query are marked dead "
+    "by the Kafka group coordinator before the restarted query starts running."
+)
+
+
+def consumer_params(options: Mapping[str, str], warnings: list[str]) -> KafkaParams:
+    """The params of a reader; `options` are config names without `kafka.`. Raises `OptionError`; adds `warnings`."""
+    return _params(options, CONSUMER, PRODUCER, _REFUSED_BY_SOURCE, "consumer", warnings)
+
+
+def producer_params(options: Mapping[str, str], warnings: list[str]) -> KafkaParams:
+    return _params(options, PRODUCER, CONSUMER, _REFUSED_BY_SINK, "producer", warnings)
+
+
+def with_group(params: KafkaParams, prefix: str) -> KafkaParams:
+    """A group name for the logs and quotas of this query: no reader joins a group, but its client id tells of it."""
+    group = params["group.id"] or f"{prefix}-{uuid.uuid4()}-executor"
+    return {**params, "group.id": group, "client.id": params["client.id"] or f"consumer-{group}"}
+
+
+def _params(
+    options: Mapping[str, str],
+    acting: Mapping[str, Param],
+    of_the_other_side: Mapping[str, Param],
+    refused: Mapping[str, str],
+    kind: str,
+    warnings: list[str],
+) -> KafkaParams:
+    for name in refused:
+        if name in options:
+            raise OptionError(refused[name])
+    if "bootstrap.servers" not in options:
+        raise OptionError(f"Option 'kafka.bootstrap.servers' must be specified for configuring Kafka {kind}")
+    params: KafkaParams = {name: param.default for name, param in acting.items()}
+    for name, text in options.items():
+        if name in acting:
+            params[name] = acting[name].parse(name, text)
+        elif name in WITHOUT_EFFECT or name in of_the_other_side or name.startswith(_WITHOUT_EFFECT_PREFIXES):
+            warnings.append(f"Kafka option 'kafka.{name}' has no effect on this {kind}")
+        else:
+            raise OptionError(f"Unknown option 'kafka.{name}': Kafka's {kind} has no config of this name")
+    return params

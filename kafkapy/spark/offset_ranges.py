@@ -1,0 +1,165 @@
+"""Planning: which offsets a query reads, and how they are cut into tasks. Pure functions over offsets.
+
+After Spark's `KafkaOffsetRangeCalculator`, `KafkaOffsetReaderAdmin.getOffsetRanges...` and the rate limits of
+`KafkaMicroBatchStream`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.spark.errors import OffsetError
+from kafkapy.spark.offset_limits import names
+
+MAX_LONG = (1 << 63) - 1
+
+
+class OffsetRange(NamedTuple):
+    """Offsets of one partition: `until` is the first that is not read."""
+
+    partition: TopicPartition
+    start: int
+    until: int
+
+    @property
+    def size(self) -> int:
+        """Offsets, not records: compaction and transaction markers leave holes."""
+        return self.until - self.start
+
+
+def divide(
+    ranges: Sequence[OffsetRange], min_partitions: int | None = None, max_records: int | None = None
+) -> list[OffsetRange]:
+    """Tasks: first no range above `max_records`, then the big ranges into about `min_partitions` pieces in all.
+
+    Empty ranges are dropped. A range is cut in proportion to its size; rounding may give some tasks more or less
+    than `min_partitions`.
+    """
+    wanted = [r for r in ranges if r.size > 0]
+    if max_records is not None:
+        wanted = [piece for r in wanted for piece in _cut(r, -(-r.size // max_records))]
+    if min_partitions is None or len(wanted) >= min_partitions:
+        return wanted
+    total = sum(r.size for r in wanted)
+    whole = {r for r in wanted if _share(r.size, total, min_partitions) == 1}
+    # What stays whole must not weigh on the shares of what is cut.
+    rest_total = total - sum(r.size for r in whole)
+    rest_partitions = max(min_partitions - len(whole), 1)
+    pieces = []
+    for r in wanted:
+        parts = 1 if r in whole else _share(r.size, rest_total, rest_partitions)
+        pieces += _cut(r, parts)
+    return [piece for piece in pieces if piece.size > 0]
+
+
+def _share(size: int, total: int, min_partitions: int) -> int:
+    return max(math.floor(size / total * min_partitions + 0.5), 1)
+
+
+def _cut(r: OffsetRange, parts: int) -> list[OffsetRange]:
+    """Equal pieces; the last ones take what the division leaves over."""
+    pieces = []
+    start, remaining = r.start, r.size
+    for part in range(parts):
+        size = remaining // (parts - part)
+        remaining -= size
+        pieces.append(OffsetRange(r.partition, start, start + size))
+        start += size
+    return pieces
+
+
+def ranges_of_batch(start: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int]) -> list[OffsetRange]:
+    """A batch query's ranges from resolved offsets. Raises `OffsetError` where they do not fit together."""
+    if start.keys() != end.keys():
+        raise OffsetError(
+            "different topic partitions for starting offsets topics"
+            f"[{','.join(map(str, sorted(start)))}] and ending offsets topics[{','.join(map(str, sorted(end)))}]"
+        )
+    ranges = []
+    for partition in sorted(end):
+        first, last = start[partition], end[partition]
+        if first > last:
+            raise OffsetError(
+                f"The resolved start offset {first} is greater than the resolved end offset {last} for topic "
+                f"{partition.topic} partition {partition.partition}. There may be multiple reasons: 1. Start offset "
+                "is set to too big a value that after resolution, end offset is smaller than it. There are multiple "
+                "input cases: (a) Start offset is set to a timestamp, and the end offset is set to an index. (b) "
+                "Start offset is set to an index, and the end offset is set to a timestamp. (c) Start offset is set, "
+                "and the end offset is set to latest. 2. The Kafka topic partition is broken."
+            )
+        ranges.append(OffsetRange(partition, first, last))
+    return ranges
+
+
+def ranges_of_micro_batch(
+    start: Mapping[TopicPartition, int],
+    end: Mapping[TopicPartition, int],
+    earliest_of: Callable[[Sequence[TopicPartition]], Mapping[TopicPartition, int]],
+    report_data_loss: Callable[[str], None],
+    group_id: str | None = None,
+) -> list[OffsetRange]:
+    """A micro-batch's ranges. New partitions begin at their earliest offset.
+
+    `report_data_loss` is told of partitions that are gone, that do not begin at 0 or whose end lies before their
+    start; it raises or warns.
+    """
+    added = sorted(end.keys() - start.keys())
+    earliest = dict(earliest_of(added)) if added else {}
+    lost = set(added) - earliest.keys()
+    if lost:
+        report_data_loss(f"Cannot find initial offsets for partitions {names(lost)}. They may have been deleted.")
+    for partition in sorted(earliest):
+        if earliest[partition] != 0:
+            report_data_loss(f"Added partition {partition} starts from {earliest[partition]} instead of 0.")
+    deleted = start.keys() - end.keys()
+    if deleted:
+        report_data_loss(f"Partitions {names(deleted)} have been deleted." + (_GROUP_ID if group_id else ""))
+    ranges = []
+    for partition in sorted(end.keys() - lost):
+        first = start[partition] if partition in start else earliest[partition]
+        last = end[partition]
+        if last < first:
+            report_data_loss(
+                f"Partition {partition} offset was changed from {first} to {last}. This could either be a user error "
+                "that the start offset is set too high and this is the first batch, or the kafka topic-partition is "
+                "broken, and some data may have been missed."
+            )
+        ranges.append(OffsetRange(partition, first, last))
+    return ranges
+
+
+def limit_offsets(
+    limit: int,
+    start: Mapping[TopicPartition, int],
+    end: Mapping[TopicPartition, int],
+    earliest_of: Callable[[Sequence[TopicPartition]], Mapping[TopicPartition, int]],
+) -> dict[TopicPartition, int]:
+    """Ends for a micro-batch of about `limit` offsets, shared out by lag (maxOffsetsPerTrigger).
+
+    A share below 1 counts as 1, so that small partitions do not starve; others are rounded down.
+    """
+    added = sorted(end.keys() - start.keys())
+    begins = {**start, **(earliest_of(added) if added else {})}
+    sizes = {p: last - begins[p] for p, last in end.items() if p in begins and last > begins[p]}
+    total = sum(sizes.values())
+    limited = dict(end)
+    for partition, size in sizes.items():
+        share = limit * (size / total)
+        step = math.ceil(share) if share < 1 else math.floor(share)
+        limited[partition] = min(end[partition], begins[partition] + step, MAX_LONG)
+    return limited
+
+
+def new_offsets(start: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int]) -> int:
+    """How many offsets have come since; a partition that is new counts from 0."""
+    return sum(last - start.get(partition, 0) for partition, last in end.items())
+
+
+_GROUP_ID = (
+    " Kafka option 'kafka.group.id' has been set on this query, it is not recommended to set this option. This option "
+    "is unsafe to use since multiple concurrent queries or sources using the same group id will interfere with each "
+    "other as they are part of the same consumer group."
+)

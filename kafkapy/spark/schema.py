@@ -1,0 +1,97 @@
+"""The columns of a topic as Spark and Arrow see them, and those a sink takes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    DataType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from kafkapy.spark.errors import OptionError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+HEADERS_TYPE = ArrayType(StructType([StructField("key", StringType()), StructField("value", BinaryType())]))
+
+
+def source_schema(include_headers: bool) -> StructType:
+    fields: list[tuple[str, DataType]] = [
+        ("key", BinaryType()),
+        ("value", BinaryType()),
+        ("topic", StringType()),
+        ("partition", IntegerType()),
+        ("offset", LongType()),
+        ("timestamp", TimestampType()),
+        ("timestampType", IntegerType()),
+    ]
+    if include_headers:
+        fields.append(("headers", HEADERS_TYPE))
+    return StructType([StructField(name, type) for name, type in fields])
+
+
+def source_arrow_schema(include_headers: bool) -> pa.Schema:
+    """What Spark wants to get for `source_schema`, to the letter."""
+    import pyarrow as pa
+
+    fields = [
+        pa.field("key", pa.binary()),
+        pa.field("value", pa.binary()),
+        pa.field("topic", pa.string()),
+        pa.field("partition", pa.int32()),
+        pa.field("offset", pa.int64()),
+        pa.field("timestamp", pa.timestamp("us", tz="UTC")),
+        pa.field("timestampType", pa.int32()),
+    ]
+    if include_headers:
+        header = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
+        fields.append(pa.field("headers", pa.list_(pa.field("element", header))))
+    return pa.schema(fields)
+
+
+_SINK_TYPES: dict[str, tuple[DataType, ...]] = {
+    "topic": (StringType(),),
+    "key": (StringType(), BinaryType()),
+    "value": (StringType(), BinaryType()),
+    "headers": (HEADERS_TYPE,),
+    "partition": (IntegerType(),),
+}
+
+
+def check_sink_schema(schema: StructType, topic: str | None) -> None:
+    """Spark's `KafkaWriter.validateQuery`; columns of other names are left aside. Raises `OptionError`."""
+    columns = {field.name: field.dataType for field in schema.fields}
+    if topic is None and "topic" not in columns:
+        raise OptionError(
+            "topic option required when no 'topic' attribute is present. Use the topic option for setting a topic."
+        )
+    if "value" not in columns:
+        raise OptionError("Required attribute 'value' not found")
+    for name, allowed in _SINK_TYPES.items():
+        if name not in columns or (name == "topic" and topic is not None):
+            continue
+        if not any(_same(columns[name], type) for type in allowed):
+            raise OptionError(
+                f"{name} attribute unsupported type {columns[name].simpleString()}. {name} must be a(n) "
+                f"{' or '.join(type.simpleString() for type in allowed)}"
+            )
+
+
+def _same(one: DataType, other: DataType) -> bool:
+    """Equal but for what may be null."""
+    if isinstance(one, ArrayType) and isinstance(other, ArrayType):
+        return _same(one.elementType, other.elementType)
+    if isinstance(one, StructType) and isinstance(other, StructType):
+        return one.names == other.names and all(
+            _same(a.dataType, b.dataType) for a, b in zip(one.fields, other.fields, strict=True)
+        )
+    return type(one) is type(other)

@@ -1,0 +1,182 @@
+"""Streams: offsets of micro-batches, and progress for lag tools (Spark's `KafkaMicroBatchStream`)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    ReadMinRows,
+    SupportsTriggerAvailableNow,
+)
+
+from kafkapy.common.time import SystemTime, Time
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.protocol.errors import KafkaError
+from kafkapy.spark.errors import DataLossError, OffsetError
+from kafkapy.spark.offset_limits import PartitionOffsets, names, offsets_from_json, offsets_to_json
+from kafkapy.spark.offset_ranges import divide, limit_offsets, new_offsets, ranges_of_micro_batch
+from kafkapy.spark.offset_reader import OffsetReader
+from kafkapy.spark.options import SourceOptions
+from kafkapy.spark.partition_reader import KafkaInputPartition, PartitionReader
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_log = logging.getLogger("kafkapy.spark")
+
+Offsets = dict[str, dict[str, int]]
+"""As Spark keeps them: `{"topic": {"0": 17}}`, the next offset to read."""
+
+
+class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Lives on the driver as long as the query; its `read` alone runs in tasks, on a copy."""
+
+    def __init__(self, options: SourceOptions, time: Time | None = None) -> None:
+        self._options = options
+        self._time: Time = time or SystemTime()
+        self._partition_reader = PartitionReader(options)
+        self._offset_reader = OffsetReader(options, time)
+        self._latest: PartitionOffsets | None = None
+        self._available_now = False
+        self._target: PartitionOffsets | None = None
+        """What a Trigger.AvailableNow query ends with: the latest offsets when it first asked."""
+        self._last_trigger_ms = 0
+        self._committed: Mapping[TopicPartition, int] = {}
+
+    # --- offsets
+
+    def initialOffset(self) -> Offsets:
+        return offsets_to_json(self._offset_reader.resolve(self._options.start, starting=True))
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        """PySpark has no composite limit: with both options, `latestOffset` minds the lower one itself."""
+        if self._options.max_offsets_per_trigger is not None:
+            return ReadMaxRows(self._options.max_offsets_per_trigger)
+        if self._options.min_offsets_per_trigger is not None:
+            return ReadMinRows(self._options.min_offsets_per_trigger)
+        return ReadAllAvailable()
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        self._available_now = True
+
+    def latestOffset(self, start: Offsets, limit: ReadLimit) -> Offsets:
+        begin = offsets_from_json(start)
+        # Spark asks for the next batch only after it has run the last one, which ended here.
+        self._commit_to_group(begin)
+        latest = self._fetch_latest(begin)
+        if not latest:
+            return start
+        if isinstance(limit, ReadAllAvailable):
+            return offsets_to_json(latest)
+        if self._wait_for_more(begin, latest):
+            return start
+        if isinstance(limit, ReadMaxRows):
+            latest = limit_offsets(limit.max_rows, begin, latest, self._offset_reader.earliest)
+        return offsets_to_json(latest)
+
+    def reportLatestOffset(self) -> Offsets | None:
+        return offsets_to_json(self._latest) if self._latest else None
+
+    def _fetch_latest(self, begin: PartitionOffsets) -> PartitionOffsets:
+        if self._available_now:
+            if self._target is None:
+                self._target = self._offset_reader.latest(begin)
+            self._latest = self._target
+        else:
+            self._latest = self._offset_reader.latest(begin)
+        return self._latest
+
+    def _wait_for_more(self, begin: PartitionOffsets, latest: PartitionOffsets) -> bool:
+        """minOffsetsPerTrigger and maxTriggerDelay; what is available now will not get more by waiting."""
+        least = self._options.min_offsets_per_trigger
+        if least is None or self._available_now:
+            return False
+        now = self._time.milliseconds()
+        late = now - self._last_trigger_ms >= self._options.max_trigger_delay_ms
+        if not late and new_offsets(begin, latest) < least:
+            return True
+        self._last_trigger_ms = now
+        return False
+
+    # --- batches
+
+    def partitions(self, start: Offsets, end: Offsets) -> Sequence[InputPartition]:
+        begin, until = offsets_from_json(start), offsets_from_json(end)
+        if self._target is not None:
+            self._verify_available_now(until, self._target)
+        ranges = ranges_of_micro_batch(
+            begin, until, self._offset_reader.earliest, self._report_data_loss, self._options.kafka["group.id"]
+        )
+        pieces = divide(ranges, self._options.min_partitions, self._options.max_records_per_partition)
+        return [KafkaInputPartition(piece) for piece in pieces]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return self._partition_reader.read(partition)
+
+    def commit(self, end: Offsets) -> None:
+        self._commit_to_group(offsets_from_json(end))
+
+    def stop(self) -> None:
+        self._offset_reader.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For tasks, which only read: without connections."""
+        return {"_options": self._options, "_partition_reader": self._partition_reader}
+
+    def _commit_to_group(self, offsets: PartitionOffsets) -> None:
+        """Progress for others to see. The stream itself goes by its checkpoint: a failure is no reason to stop it."""
+        group = self._options.commit_offsets_to_group
+        if group is None or not offsets or offsets == self._committed:
+            return
+        try:
+            self._offset_reader.commit(group, offsets)
+            self._committed = offsets
+        except KafkaError as error:
+            _log.warning("The offsets could not be committed to the group %s: %s", group, error)
+
+    def _report_data_loss(self, reason: str) -> None:
+        if self._options.fail_on_data_loss:
+            raise DataLossError(reason)
+        _log.warning("%s %s", reason, DATA_LOSS_WARNING)
+
+    def _verify_available_now(self, end: PartitionOffsets, target: PartitionOffsets) -> None:
+        """Partitions and ends must be as they were when the query began; a topic made anew is not."""
+        if end.keys() != target.keys():
+            raise OffsetError(
+                "Kafka data source in Trigger.AvailableNow should provide the same topic partitions in pre-fetched "
+                f"offset to end offset for each microbatch. {_TRANSIENT} topic-partitions for pre-fetched offset: "
+                f"{names(target)}, topic-partitions for end offset: {names(end)}."
+            )
+        if any(end[p] > target[p] for p in end):
+            raise OffsetError(
+                "For Kafka data source with Trigger.AvailableNow, end offset should have lower or equal offset per "
+                f"each topic partition than pre-fetched offset. {_TRANSIENT} pre-fetched offset: "
+                f"{offsets_to_json(target)}, end offset: {offsets_to_json(end)}."
+            )
+        latest = self._offset_reader.latest(end)
+        if not end.keys() <= latest.keys():
+            raise OffsetError(
+                "Some of partitions in Kafka topic(s) have been lost during running query with Trigger.AvailableNow. "
+                f"{_TRANSIENT} topic-partitions for latest offset: {names(latest)}, topic-partitions for end offset: "
+                f"{names(end)}"
+            )
+        if any(end[p] > latest[p] for p in end):
+            raise OffsetError(
+                "Some of partitions in Kafka topic(s) report available offset which is less than end offset during "
+                f"running query with Trigger.AvailableNow. {_TRANSIENT} latest offset: {offsets_to_json(latest)}, end "
+                f"offset: {offsets_to_json(end)}"
+            )
+
+
+DATA_LOSS_WARNING = (
+    "Some data may have been lost because they are not available in Kafka any more; either the data was aged out by "
+    "Kafka or the topic may have been deleted before all the data in the topic was processed. If you want your "
+    'streaming query to fail on such cases, set the source option "failOnDataLoss" to "true".'
+)
+_TRANSIENT = "The error could be transient - restart your query, and report if you still see the same issue."
