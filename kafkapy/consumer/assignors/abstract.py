@@ -1,0 +1,146 @@
+"""What an assignor is (Kafka's `ConsumerPartitionAssignor`, with kafka-python's method names), and what members send.
+
+The leader of a group runs the assignor that all members know. Assignors of one's own derive from
+`AbstractPartitionAssignor`; those of Kafka derive from `BuiltinAssignor`, which turns messages into plain data first.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from enum import IntEnum
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.protocol.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
+
+DEFAULT_GENERATION = -1
+
+
+class RebalanceProtocol(IntEnum):
+    """EAGER: a member gives up everything before it joins. COOPERATIVE: it keeps what it is not told to give (KIP-429)."""
+
+    EAGER = 0
+    COOPERATIVE = 1
+
+
+class Cluster(Protocol):
+    """What an assignor may ask of the cluster's metadata."""
+
+    def partitions_for_topic(self, topic: str) -> Collection[int] | None:
+        """None if the topic is not known."""
+        ...
+
+    def replica_racks(self, partition: TopicPartition) -> frozenset[str]:
+        """The racks that hold a replica; empty if brokers have no racks."""
+        ...
+
+
+class GroupMember(NamedTuple):
+    """A member as the leader sees it."""
+
+    member_id: str
+    group_instance_id: str | None
+    metadata: ConsumerProtocolSubscription
+
+
+class AbstractPartitionAssignor(ABC):
+    """Who gets which partitions. One instance for each consumer; `name` is how the members of a group agree on it."""
+
+    name: ClassVar[str]
+
+    def supported_protocols(self) -> Sequence[RebalanceProtocol]:
+        """The best one first. A group uses the best that all its assignors support."""
+        return [RebalanceProtocol.EAGER]
+
+    def metadata(self, topics: Iterable[str]) -> ConsumerProtocolSubscription:
+        """What this member tells the leader. Owned partitions, generation and rack are filled in by the consumer."""
+        return ConsumerProtocolSubscription(topics=sorted(topics), user_data=self.user_data(topics))
+
+    def user_data(self, topics: Iterable[str]) -> bytes | None:
+        """The assignor's own part of `metadata`."""
+        return None
+
+    @abstractmethod
+    def assign(self, cluster: Cluster, members: Sequence[GroupMember]) -> Mapping[str, Any]:
+        """Member id -> its partitions: a `ConsumerProtocolAssignment`, or a list of `TopicPartition`s."""
+
+    def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:  # noqa: B027
+        """What this member got in `generation`."""
+
+
+class Member(NamedTuple):
+    """A member as the built-in assignors see it. `generation` None: it did not tell one."""
+
+    id: str
+    instance_id: str | None
+    topics: frozenset[str]
+    owned: list[TopicPartition]
+    generation: int | None
+    rack: str | None
+
+    @property
+    def order(self) -> tuple[int, str]:
+        """Static members come first, by instance id: a restart does not change their place."""
+        return (1, self.id) if self.instance_id is None else (0, self.instance_id)
+
+
+class PartitionTable(NamedTuple):
+    """The subscribed topics that exist, and the racks of their partitions."""
+
+    topics: dict[str, list[TopicPartition]]
+    racks: dict[TopicPartition, frozenset[str]]
+
+    @property
+    def partitions(self) -> list[TopicPartition]:
+        return [partition for topic in self.topics.values() for partition in topic]
+
+
+class BuiltinAssignor(AbstractPartitionAssignor):
+    """An assignor over plain data."""
+
+    def assign(self, cluster: Cluster, members: Sequence[GroupMember]) -> dict[str, ConsumerProtocolAssignment]:
+        known = [self.member(member) for member in members]
+        assigned = self.assign_partitions(_table(cluster, known), known)
+        return {member: assignment_of(partitions) for member, partitions in assigned.items()}
+
+    def member(self, member: GroupMember) -> Member:
+        data = member.metadata
+        generation = data.generation_id if data.generation_id >= 0 else None
+        owned = [TopicPartition(t.topic, p) for t in data.owned_partitions for p in t.partitions]
+        rack = data.rack_id or None
+        return Member(member.member_id, member.group_instance_id, frozenset(data.topics), owned, generation, rack)
+
+    @abstractmethod
+    def assign_partitions(self, table: PartitionTable, members: list[Member]) -> dict[str, list[TopicPartition]]:
+        """Member id -> partitions, with an entry for every member."""
+
+
+def assignment_of(partitions: Iterable[TopicPartition], user_data: bytes | None = None) -> ConsumerProtocolAssignment:
+    """The message for a member; partitions keep their order, topics come in the order of their first partition."""
+    topics: dict[str, list[int]] = {}
+    for topic, partition in partitions:
+        topics.setdefault(topic, []).append(partition)
+    entry = ConsumerProtocolAssignment.TopicPartition
+    assigned = [entry(topic=topic, partitions=numbers) for topic, numbers in topics.items()]
+    return ConsumerProtocolAssignment(assigned_partitions=assigned, user_data=user_data)
+
+
+def use_racks(consumer_racks: Collection[str], partition_racks: Iterable[frozenset[str]]) -> bool:
+    """Racks matter if some are shared and not every partition is in all of them (KIP-881)."""
+    each = list(partition_racks)
+    all_racks = frozenset().union(*each)
+    return not all_racks.isdisjoint(consumer_racks) and any(racks != all_racks for racks in each)
+
+
+def _table(cluster: Cluster, members: list[Member]) -> PartitionTable:
+    with_racks = any(member.rack for member in members)
+    topics: dict[str, list[TopicPartition]] = {}
+    racks: dict[TopicPartition, frozenset[str]] = {}
+    for topic in sorted(frozenset().union(*(member.topics for member in members))):
+        partitions = [TopicPartition(topic, number) for number in sorted(cluster.partitions_for_topic(topic) or ())]
+        if partitions:
+            topics[topic] = partitions
+            if with_racks:
+                racks |= {partition: cluster.replica_racks(partition) for partition in partitions}
+    return PartitionTable(topics, racks)
