@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 
 from kafkapy.protocol.errors import Errors, KafkaError
 
@@ -10,6 +11,18 @@ _SIZE = struct.Struct(">i")
 
 DEFAULT_MAX_FRAME_BYTES = 1 << 30
 """Bound on one response: far above fetch.max.bytes (50 MiB), far below what a garbled length could ask for."""
+
+
+def frame_length(buffer: bytearray | memoryview, max_frame_bytes: int) -> int:
+    """The length at the start of `buffer`. Raises `KafkaError(UNKNOWN_SERVER_ERROR)` for one that cannot be."""
+    length: int = _SIZE.unpack_from(buffer)[0]
+    if not 0 <= length <= max_frame_bytes:
+        raise KafkaError(
+            Errors.UNKNOWN_SERVER_ERROR,
+            f"The peer announced a response of {length} bytes; at most {max_frame_bytes} are accepted. "
+            "Is it a Kafka listener, and without TLS?",
+        )
+    return length
 
 
 class FrameReader:
@@ -34,7 +47,7 @@ class FrameReader:
         rest = memoryview(data)
         while rest:
             if not self._buffer and len(rest) >= 4:
-                end = 4 + self._frame_length(rest)
+                end = 4 + frame_length(rest, self._max_frame_bytes)
                 if end <= len(rest):
                     frames.append(rest[4:end])
                     rest = rest[end:]
@@ -51,7 +64,7 @@ class FrameReader:
             data = data[missing:]
             if len(buffer) < 4:
                 return data
-        end = 4 + self._frame_length(buffer)
+        end = 4 + frame_length(buffer, self._max_frame_bytes)
         missing = end - len(buffer)
         buffer += data[:missing]
         if len(buffer) == end:
@@ -59,12 +72,70 @@ class FrameReader:
             self._buffer = bytearray()
         return data[missing:]
 
-    def _frame_length(self, buffer: bytearray | memoryview) -> int:
-        length: int = _SIZE.unpack_from(buffer)[0]
-        if not 0 <= length <= self._max_frame_bytes:
-            raise KafkaError(
-                Errors.UNKNOWN_SERVER_ERROR,
-                f"The peer announced a response of {length} bytes; at most {self._max_frame_bytes} are accepted. "
-                "Is it a Kafka listener, and without TLS?",
-            )
-        return length
+
+_WHOLE_FRAME_BYTES = 1 << 20
+
+
+class ReceiveBuffer:
+    """Where the bytes of one connection are received, without copies of what is large.
+
+    Invariant: bytes are received into `_scratch`, which connections of one thread share, while no frame is begun; else
+    into `_frame`, which holds the first `_filled` bytes of one frame (its length field included) and grows with what
+    has come, never beyond the frame's end, and beyond 1 MiB never to more than twice what has come.
+    """
+
+    def __init__(self, scratch: memoryview, max_frame_bytes: int = DEFAULT_MAX_FRAME_BYTES) -> None:
+        self._scratch = scratch
+        self._max_frame_bytes = max_frame_bytes
+        self._frame: bytearray | None = None
+        self._filled = 0
+
+    def buffer(self) -> memoryview:
+        """Memory for the next bytes, not empty."""
+        frame = self._frame
+        if frame is None:
+            return self._scratch
+        if self._filled == len(frame):
+            self._grow(frame)
+            assert self._frame is not None
+            frame = self._frame
+        return memoryview(frame)[self._filled :]
+
+    def received(self, count: int) -> Iterator[tuple[memoryview, bool]]:
+        """The frames that `count` more bytes complete, without their length fields, each with whether it is owned.
+
+        A frame that is not owned lies in the scratch memory: it is good until the next call of `buffer`.
+        Raises `KafkaError(UNKNOWN_SERVER_ERROR)` for a negative length or one above the bound.
+        """
+        frame = self._frame
+        if frame is None:
+            yield from self._cut(self._scratch[:count])
+            return
+        self._filled += count
+        if self._filled >= 4:
+            end = 4 + frame_length(frame, self._max_frame_bytes)
+            if self._filled == end:
+                self._frame = None
+                yield memoryview(frame)[4:end], True
+
+    def _cut(self, data: memoryview) -> Iterator[tuple[memoryview, bool]]:
+        position, count = 0, len(data)
+        while count - position >= 4:
+            end = position + 4 + frame_length(data[position : position + 4], self._max_frame_bytes)
+            if end > count:
+                break
+            yield data[position + 4 : end], False
+            position = end
+        if position < count:
+            self._frame = bytearray(data[position:])
+            self._filled = count - position
+
+    def _grow(self, frame: bytearray) -> None:
+        if len(frame) < 4:
+            wanted = 4
+        else:
+            end = 4 + frame_length(frame, self._max_frame_bytes)
+            wanted = min(end, max(_WHOLE_FRAME_BYTES, 2 * len(frame)))
+        bigger = bytearray(wanted)
+        bigger[: self._filled] = frame
+        self._frame = bigger

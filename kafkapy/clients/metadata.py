@@ -109,7 +109,10 @@ class ClusterMetadata(NamedTuple):
         topic = self.topics.get(partition.topic)
         if topic is None:
             return None
-        return next((p for p in topic.partitions if p.partition == partition.partition), None)
+        partitions, number = topic.partitions, partition.partition
+        if 0 <= number < len(partitions) and partitions[number].partition == number:
+            return partitions[number]
+        return next((p for p in partitions if p.partition == number), None)
 
     def leader_of(self, partition: TopicPartition) -> Node:
         """The live leader. Raises `KafkaError`: the topic's error, or LEADER_NOT_AVAILABLE if there is none."""

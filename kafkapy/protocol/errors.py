@@ -534,5 +534,20 @@ class KafkaError(Exception):
         self.error = error
         self.message = error.message if message is None else message
 
+    @property
+    def retriable(self) -> bool:
+        """May the same request be sent again?"""
+        return self.error.retriable
+
+    @property
+    def invalid_metadata(self) -> bool:
+        """Should metadata be asked for before that?"""
+        return self.error.refresh_metadata
+
+    @property
+    def errno(self) -> int | None:
+        """The code on the wire."""
+        return self.error.code
+
     def __str__(self) -> str:
         return f"{self.error.name}: {self.message}"

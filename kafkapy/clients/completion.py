@@ -1,0 +1,202 @@
+"""One-shot results and coroutines over them: what the cores of the clients are written with.
+
+A core runs on one thread, its driver's, and knows no event loop. `spawn` runs a coroutine that awaits `Completion`s;
+whoever sets a result resumes those who wait for it, at once and on the same stack.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from kafkapy.errors import KafkaTimeoutError
+
+if TYPE_CHECKING:
+    from kafkapy.clients.driver import Driver
+
+T = TypeVar("T")
+
+_log = logging.getLogger("kafkapy.clients")
+
+
+class CancelledError(BaseException):
+    """Thrown into a coroutine whose completion was cancelled. No `Exception`, so that retries don't swallow it."""
+
+
+class Completion(Generic[T]):
+    """A result that comes later, once. For use on the driver's thread only.
+
+    Invariant: callbacks are kept while `done` is False and each is called exactly once, in the order of adding.
+    """
+
+    __slots__ = ("__weakref__", "_callbacks", "_error", "_value", "done")
+
+    def __init__(self) -> None:
+        self.done = False
+        self._value: Any = None
+        self._error: BaseException | None = None
+        self._callbacks: list[Callable[[Completion[T]], object]] = []
+
+    @classmethod
+    def of(cls, value: T) -> Completion[T]:
+        """One that is done already."""
+        completion: Completion[T] = Completion()
+        completion.done = True
+        completion._value = value
+        return completion
+
+    @classmethod
+    def failed(cls, error: BaseException) -> Completion[T]:
+        completion: Completion[T] = Completion()
+        completion.done = True
+        completion._error = error
+        return completion
+
+    def set_result(self, value: T) -> None:
+        """Ignored if there is a result already."""
+        if not self.done:
+            self._value = value
+            self._finish()
+
+    def set_exception(self, error: BaseException) -> None:
+        """Ignored if there is a result already."""
+        if not self.done:
+            self._error = error
+            self._finish()
+
+    def result(self) -> T:
+        """The value; raises the error, or RuntimeError if there is nothing yet."""
+        if not self.done:
+            raise RuntimeError("the result is not there yet")
+        if self._error is not None:
+            raise self._error
+        value: T = self._value
+        return value
+
+    def exception(self) -> BaseException | None:
+        """The error it ended with, None for a value; RuntimeError if there is nothing yet."""
+        if not self.done:
+            raise RuntimeError("the result is not there yet")
+        return self._error
+
+    def add_callback(self, callback: Callable[[Completion[T]], object]) -> None:
+        """Call `callback(self)` when it is done; at once if it is."""
+        if self.done:
+            callback(self)
+        else:
+            self._callbacks.append(callback)
+
+    def cancel(self) -> None:
+        """End with `CancelledError`, unless there is a result already."""
+        self.set_exception(CancelledError())
+
+    def __await__(self) -> Generator[Completion[Any], None, T]:
+        if not self.done:
+            yield self
+        return self.result()
+
+    def _finish(self) -> None:
+        self.done = True
+        callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
+            try:
+                callback(self)
+            except Exception:
+                _log.exception("A callback of a client failed")
+
+
+class Task(Completion[T]):
+    """A running coroutine. Its failure is logged if nobody ever looks at it."""
+
+    __slots__ = ("_awaited", "_coroutine", "_looked_at", "_running")
+
+    def __init__(self, coroutine: Coroutine[Completion[Any], None, T]) -> None:
+        super().__init__()
+        self._coroutine = coroutine
+        self._awaited: Completion[Any] | None = None
+        self._running = False
+        self._looked_at = False
+        self._step(None)
+
+    def cancel(self) -> None:
+        """Throw `CancelledError` into the coroutine where it waits; it may clean up, and wait for that."""
+        if self._running:
+            raise RuntimeError("a coroutine cannot cancel itself")
+        if not self.done:
+            self._looked_at = True
+            self._awaited = None
+            self._step(CancelledError())
+
+    def result(self) -> T:
+        self._looked_at = True
+        return super().result()
+
+    def exception(self) -> BaseException | None:
+        self._looked_at = True
+        return super().exception()
+
+    def add_callback(self, callback: Callable[[Completion[T]], object]) -> None:
+        self._looked_at = True
+        super().add_callback(callback)
+
+    def _step(self, error: BaseException | None) -> None:
+        """Run until the coroutine waits for something that is not done, or ends."""
+        self._running = True
+        try:
+            while True:
+                if error is None:
+                    awaited = self._coroutine.send(None)
+                else:
+                    awaited, error = self._coroutine.throw(error), None
+                if not awaited.done:
+                    break
+        except StopIteration as stop:
+            self._running = False
+            self.set_result(stop.value)
+        except (KeyboardInterrupt, SystemExit) as stop:
+            self._running = False
+            self.set_exception(stop)
+            raise
+        except BaseException as failure:
+            self._running = False
+            self.set_exception(failure)
+        else:
+            self._running = False
+            self._awaited = awaited
+            awaited.add_callback(self._resume)
+
+    def _resume(self, completion: Completion[Any]) -> None:
+        if completion is self._awaited:  # else it was cancelled meanwhile
+            self._awaited = None
+            self._step(None)
+
+    def __del__(self) -> None:
+        if self.done and self._error is not None and not self._looked_at:
+            _log.error("A task of a client failed", exc_info=self._error)
+
+
+def spawn(coroutine: Coroutine[Any, Any, T]) -> Completion[T]:
+    """Start a coroutine that awaits `Completion`s only; it runs at once, until the first that is not done."""
+    return Task(coroutine)
+
+
+async def gather(*awaitables: Awaitable[T]) -> list[T]:
+    """The results of all, in order. Raises the first error in that order, when those before it are done."""
+    return [await awaitable for awaitable in awaitables]
+
+
+async def wait_for(driver: Driver, completion: Completion[T], timeout_ms: float | None) -> T:
+    """The result, if it comes in time (None: whenever it comes). Raises KafkaTimeoutError; the completion goes on."""
+    if timeout_ms is None or completion.done:
+        return await completion
+    either: Completion[None] = Completion()
+    timer = driver.call_later(timeout_ms, lambda: either.set_result(None))
+    completion.add_callback(lambda _: either.set_result(None))
+    try:
+        await either
+    finally:
+        timer.cancel()
+    if not completion.done:
+        raise KafkaTimeoutError(f"Timed out after {timeout_ms:g} ms")
+    return completion.result()

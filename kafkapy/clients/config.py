@@ -1,0 +1,128 @@
+"""The options that all clients share, with kafka-python's names."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Self
+
+from kafkapy.clients.api_versions import NodeApiVersions
+from kafkapy.clients.broker_releases import parse_release, versions_of_release
+from kafkapy.clients.driver import SocketOptions
+from kafkapy.clients.metadata import Address, parse_bootstrap_servers
+from kafkapy.clients.security import Security
+from kafkapy.errors import KafkaConfigurationError
+from kafkapy.protocol.errors import KafkaError
+
+DEFAULT_PORT = 9092
+_TIMES = (
+    "request_timeout_ms",
+    "reconnect_backoff_ms",
+    "reconnect_backoff_max_ms",
+    "retry_backoff_ms",
+    "retry_backoff_max_ms",
+    "metadata_max_age_ms",
+    "socket_connection_setup_timeout_ms",
+    "socket_connection_setup_timeout_max_ms",
+    "bootstrap_timeout_ms",
+)
+
+
+@dataclass
+class ClientConfig:
+    """What a `NetworkClient` needs to know. Times in ms, sizes in bytes.
+
+    Raises KafkaConfigurationError, whose sentence names the option.
+    """
+
+    bootstrap_servers: str | Iterable[str] = "localhost:9092"
+    client_id: str = "kafkapy"
+    request_timeout_ms: int = 30_000
+    connections_max_idle_ms: int = 540_000
+    reconnect_backoff_ms: int = 50
+    reconnect_backoff_max_ms: int = 1_000
+    retry_backoff_ms: int = 100
+    retry_backoff_max_ms: int = 1_000
+    max_in_flight_requests_per_connection: int = 5
+    receive_message_max_bytes: int = 100_000_000
+    receive_buffer_bytes: int | None = None
+    send_buffer_bytes: int | None = None
+    socket_options: Iterable[tuple[Any, ...]] = ((socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),)
+    socket_connection_setup_timeout_ms: int = 10_000
+    socket_connection_setup_timeout_max_ms: int = 30_000
+    metadata_max_age_ms: int = 300_000
+    allow_auto_create_topics: bool = True
+    client_dns_lookup: str = "use_all_dns_ips"
+    bootstrap_timeout_ms: int = 30_000
+    api_version: tuple[int, ...] | str | None = None
+    security_protocol: str = "PLAINTEXT"
+    ssl_context: ssl.SSLContext | None = None
+    ssl_check_hostname: bool = True
+    ssl_cafile: str | None = None
+    ssl_certfile: str | None = None
+    ssl_keyfile: str | None = None
+    ssl_password: str | None = None
+    ssl_crlfile: str | None = None
+    ssl_ciphers: str | None = None
+    sasl_mechanism: str | None = None
+    sasl_plain_username: str | None = None
+    sasl_plain_password: str | None = None
+    sasl_oauth_token_provider: Any = None
+    bootstrap: list[Address] = field(init=False)
+    pinned_versions: NodeApiVersions | None = field(init=False, default=None)
+    """From `api_version`: brokers are not asked then."""
+    security: Security = field(init=False)
+
+    def __post_init__(self) -> None:
+        for name in _TIMES:
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+                raise KafkaConfigurationError(f"{name} must be a number of milliseconds, at least 0; it is {value!r}")
+        if self.max_in_flight_requests_per_connection < 1:
+            raise KafkaConfigurationError("max_in_flight_requests_per_connection must be at least 1")
+        if self.client_dns_lookup not in ("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only", "default"):
+            raise KafkaConfigurationError(f"client_dns_lookup={self.client_dns_lookup!r} is not known")
+        if self.api_version is not None and self.api_version != "auto":
+            self.pinned_versions = versions_of_release(parse_release(self.api_version))
+        self.bootstrap = _addresses(self.bootstrap_servers)
+        self.security = Security.of(self)
+
+    @classmethod
+    def from_options(cls, options: Mapping[str, Any]) -> Self:
+        """From a facade's options, of which this takes what it knows."""
+        return cls(**{name: options[name] for name in option_names() if name in options})
+
+    @property
+    def socket(self) -> SocketOptions:
+        return SocketOptions(
+            send_buffer_bytes=self.send_buffer_bytes,
+            receive_buffer_bytes=self.receive_buffer_bytes,
+            options=tuple(self.socket_options),
+            connect_timeout_ms=self.socket_connection_setup_timeout_ms,
+            tls=self.security.tls,
+        )
+
+
+def option_names() -> list[str]:
+    """The options that every client takes."""
+    return [f.name for f in fields(ClientConfig) if f.init]
+
+
+def _addresses(servers: str | Iterable[str]) -> list[Address]:
+    """kafka-python lets the port be left out."""
+    parts = [servers] if isinstance(servers, str) else list(servers)
+    pieces = [piece.strip() for part in parts for piece in part.split(",") if piece.strip()]
+    try:
+        return parse_bootstrap_servers([_with_port(piece) for piece in pieces])
+    except KafkaError as error:
+        raise KafkaConfigurationError(error.message.replace("bootstrap.servers", "bootstrap_servers")) from None
+
+
+def _with_port(server: str) -> str:
+    if server.startswith("["):
+        return server if "]:" in server else f"{server}:{DEFAULT_PORT}"
+    if server.count(":") > 1 and "://" not in server:
+        return f"[{server}]:{DEFAULT_PORT}"
+    return server if ":" in server.rpartition("://")[2] else f"{server}:{DEFAULT_PORT}"

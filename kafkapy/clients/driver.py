@@ -1,0 +1,102 @@
+"""What moves a client's bytes and time: the seam between the cores and the event loops.
+
+Implementations: `ThreadDriver` (a thread of its own, for the synchronous facades), `AsyncioDriver`, `TwistedDriver`.
+They differ in the loop only; sockets are `SocketTransport`'s business on all of them.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from kafkapy.clients.completion import Completion
+from kafkapy.common.time import Time
+
+T = TypeVar("T")
+
+Buffer = bytes | bytearray | memoryview
+
+
+class Timer(Protocol):
+    def cancel(self) -> None:
+        """Take it back. Harmless if it has run."""
+        ...
+
+
+class Channel(Protocol):
+    """The upper half of a connection. It is called on the driver's thread."""
+
+    def connected(self) -> None: ...
+
+    def receive_buffer(self) -> memoryview:
+        """Writable memory for the next bytes, not empty."""
+        ...
+
+    def bytes_received(self, count: int) -> None:
+        """`count` bytes were put into the memory given last."""
+        ...
+
+    def disconnected(self, reason: str) -> None:
+        """It failed, was refused, or the peer hung up. Not called after `Transport.close`."""
+        ...
+
+
+class Transport(Protocol):
+    """The lower half of a connection."""
+
+    queued_bytes: int
+    """What the kernel has not taken yet."""
+
+    def write(self, parts: Sequence[Buffer]) -> None:
+        """Send buffers in order. They must not change until they are sent."""
+        ...
+
+    def close(self) -> None:
+        """At once; what is queued is lost."""
+        ...
+
+    def pause_reading(self) -> None: ...
+
+    def resume_reading(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class SocketOptions:
+    """How sockets are made. Buffer sizes in bytes, None or -1: the system's; `tls` None: plaintext."""
+
+    send_buffer_bytes: int | None = None
+    receive_buffer_bytes: int | None = None
+    options: tuple[tuple[Any, ...], ...] = ()
+    connect_timeout_ms: float = 10_000
+    tls: ssl.SSLContext | None = None
+
+
+DEFAULT_SOCKET_OPTIONS = SocketOptions()
+
+
+class Driver(Protocol):
+    """An event loop as clients see it. Everything but `call_soon_threadsafe` is for its own thread."""
+
+    time: Time
+
+    def connect(
+        self, host: str, port: int, channel: Channel, options: SocketOptions = DEFAULT_SOCKET_OPTIONS
+    ) -> Transport:
+        """Begin to connect, without blocking; `channel` hears how it went."""
+        ...
+
+    def call_later(self, delay_ms: float, f: Callable[[], object]) -> Timer: ...
+
+    def call_soon(self, f: Callable[[], object]) -> None: ...
+
+    def call_soon_threadsafe(self, f: Callable[[], object]) -> None:
+        """From any thread."""
+        ...
+
+    def sleep(self, ms: float) -> Completion[None]: ...
+
+    def run_in_thread(self, f: Callable[[], T]) -> Completion[T]:
+        """The result of `f`, which may block: it runs in a thread of its own."""
+        ...

@@ -1,0 +1,462 @@
+"""A client's way to all brokers of a cluster (after Kafka's `NetworkClient`)."""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from kafkapy.clients.api_versions import NodeApiVersions
+from kafkapy.clients.broker_connection import ANY_VERSION, BrokerConnection, State
+from kafkapy.clients.client_metadata import COORDINATOR_IDS, ClientMetadata, MetadataRequestBuilder
+from kafkapy.clients.completion import CancelledError, Completion, spawn, wait_for
+from kafkapy.clients.config import ClientConfig
+from kafkapy.clients.driver import Driver
+from kafkapy.clients.metadata import ClusterMetadata, Node
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.errors import (
+    Cancelled,
+    IllegalStateError,
+    KafkaTimeoutError,
+    LeaderNotAvailableError,
+    NodeNotReadyError,
+    UnknownTopicOrPartitionError,
+    as_client_error,
+    error_for,
+)
+from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.errors import Errors, KafkaError
+
+T = TypeVar("T")
+
+_log = logging.getLogger("kafkapy.clients")
+
+_SCRATCH_BYTES = 1 << 18
+_JITTER = 0.2
+_API_KEYS = {int(api_key): api_key for api_key in ApiKey}
+_MAX_IDLE_CHECK_MS = 60_000
+
+
+class _Backoff:
+    """Failures in a row of one broker, and until when it is left alone."""
+
+    __slots__ = ("failures", "until_ms")
+
+    def __init__(self) -> None:
+        self.failures = 0
+        self.until_ms = 0.0
+
+
+class NetworkClient:
+    """Connections to brokers, on one driver's thread.
+
+    Invariant: `_connections` has at most one connection for each node id, none of them closed. Bootstrap servers have
+    negative ids; a group's coordinator has the id that `coordinator_node_id` gives besides its own.
+    """
+
+    def __init__(self, driver: Driver, config: ClientConfig) -> None:
+        self.driver = driver
+        self.config = config
+        self.scratch = memoryview(bytearray(_SCRATCH_BYTES))
+        self.metadata = ClientMetadata(self._metadata_wanted, config.allow_auto_create_topics)
+        self.metadata.listeners.append(self._forget_moved_nodes)
+        self.closed = False
+        self.connection_count = 0
+        """Connections that were established since the beginning."""
+        self._bootstrap = {
+            -1 - index: Node(-1 - index, address.host, address.port) for index, address in enumerate(config.bootstrap)
+        }
+        self._connections: dict[int, BrokerConnection] = {}
+        self._backoffs: dict[int, _Backoff] = {}
+        self._authentication_errors: dict[int, KafkaError] = {}
+        self._last_failure = ""
+        self._refreshing = False
+        self._refreshed_ms = -1e12
+        self._refresh_at_once = False
+        self._pause: Completion[None] | None = None
+        self._check_idle_later()
+
+    # --- one broker
+
+    def send(
+        self,
+        node_id: int,
+        request: Any,
+        *,
+        timeout_ms: float | None = None,
+        min_version: int = 0,
+        max_version: int = ANY_VERSION,
+    ) -> Completion[Any]:
+        """The response to `request`: a message, or an object with `API_KEY` and `build(version) -> message`.
+
+        Connects first if need be, waiting for the back-off. `timeout_ms` None: request_timeout_ms. Completes with None
+        for a Produce with acks=0. Fails with KafkaTimeoutError, KafkaConnectionError (DisconnectError if the request may
+        have reached the broker), NodeNotReadyError (the node is not in the metadata), IncompatibleBrokerVersion, or what
+        the authentication failed with.
+        """
+        connection = self._connections.get(node_id)
+        if connection is None:
+            try:
+                connection = self._open(node_id)
+            except KafkaError as error:
+                return Completion.failed(error)
+        timeout = self.config.request_timeout_ms if timeout_ms is None else timeout_ms
+        return connection.send(request, _API_KEYS[request.API_KEY], min_version, max_version, timeout)
+
+    def is_ready(self, node_id: int) -> bool:
+        """Would a request go out at once? False also while too many are in flight or the broker throttles."""
+        connection = self._connections.get(node_id)
+        return connection is not None and connection.can_send
+
+    def ready(self, node_id: int) -> bool:
+        """The same, and connects if there is no connection and no back-off."""
+        if node_id not in self._connections and self.connection_delay_ms(node_id) <= 0:
+            try:
+                self._open(node_id)
+            except KafkaError:
+                return False
+        return self.is_ready(node_id)
+
+    def connection_delay_ms(self, node_id: int) -> float:
+        """How long the broker is left alone yet after failures; 0 if it isn't."""
+        backoff = self._backoffs.get(node_id)
+        return 0 if backoff is None else max(0.0, backoff.until_ms - self.driver.time.monotonic_ms())
+
+    def in_flight_count(self, node_id: int) -> int:
+        """Requests that are not answered, those that wait to be sent included."""
+        connection = self._connections.get(node_id)
+        return 0 if connection is None else connection.pending
+
+    def versions_of(self, node_id: int) -> NodeApiVersions | None:
+        """What the broker serves; None before its handshake."""
+        connection = self._connections.get(node_id)
+        return None if connection is None else connection.connection.versions
+
+    def authentication_error(self, node_id: int) -> KafkaError | None:
+        """What the last connection's handshake was refused with."""
+        return self._authentication_errors.get(node_id)
+
+    def disconnect(self, node_id: int) -> None:
+        connection = self._connections.pop(node_id, None)
+        if connection is not None:
+            connection.close()
+
+    def bootstrap_connected(self) -> bool:
+        """Is there a connection to any broker?"""
+        return any(connection.state is State.READY for connection in self._connections.values())
+
+    def _open(self, node_id: int) -> BrokerConnection:
+        if self.closed:
+            raise IllegalStateError("The client is closed")
+        node = self._bootstrap.get(node_id) if node_id < 0 else self.metadata.node(node_id)
+        if node is None:
+            raise NodeNotReadyError(f"There is no live broker with id {_true_id(node_id)}")
+        connection = BrokerConnection(self, node_id, node.host, node.port, self._connect_timeout_ms(node_id))
+        self._connections[node_id] = connection
+        connection.open(self.connection_delay_ms(node_id))
+        return connection
+
+    def _connect_timeout_ms(self, node_id: int) -> float:
+        backoff = self._backoffs.get(node_id)
+        first, most = self.config.socket_connection_setup_timeout_ms, self.config.socket_connection_setup_timeout_max_ms
+        return _exponential(first, max(first, most), backoff.failures if backoff is not None else 0)
+
+    def connection_ready(self, connection: BrokerConnection) -> None:
+        self.connection_count += 1
+        self._backoffs.pop(connection.node_id, None)
+        self._authentication_errors.pop(connection.node_id, None)
+
+    def connection_lost(self, connection: BrokerConnection, reason: str, was_ready: bool) -> None:
+        node_id = connection.node_id
+        if self._connections.get(node_id) is connection:
+            del self._connections[node_id]
+        backoff = self._backoffs.setdefault(node_id, _Backoff())
+        delay = _exponential(self.config.reconnect_backoff_ms, self.config.reconnect_backoff_max_ms, backoff.failures)
+        backoff.failures += 1
+        backoff.until_ms = self.driver.time.monotonic_ms() + delay
+        if connection.authentication_error is not None:
+            self._authentication_errors[node_id] = connection.authentication_error
+        level = logging.INFO if was_ready else logging.WARNING
+        verb = "ended" if was_ready else "could not be established"
+        self._last_failure = f"The connection to {connection.address} {verb}: {reason}"
+        _log.log(level, "Broker %s: %s", _true_id(node_id), self._last_failure)
+        if self.metadata.version and not self.closed:
+            self.metadata.request_update()
+
+    # --- any broker
+
+    def least_loaded_node(self) -> Completion[int]:
+        """A broker that can be reached, by preference a connected one with little to do; waits for the shortest back-off
+        if all have failed lately."""
+        return spawn(self._least_loaded_node())
+
+    async def _least_loaded_node(self) -> int:
+        while not self.closed:
+            best, delay = self._best_node()
+            if best is not None:
+                return best
+            await self.driver.sleep(max(1.0, delay))
+        raise IllegalStateError("The client is closed")
+
+    def _best_node(self) -> tuple[int | None, float]:
+        """The node, or how long until there may be one."""
+        known = list(self.metadata.cluster.nodes)
+        random.shuffle(known)
+        usable = [node_id for node_id in known if self.connection_delay_ms(node_id) <= 0]
+        if not usable:  # before the first answer, and when all that are known have failed (KIP-899)
+            usable = [node_id for node_id in self._bootstrap if self.connection_delay_ms(node_id) <= 0]
+            random.shuffle(usable)
+        if not usable:
+            return None, min(self.connection_delay_ms(node_id) for node_id in (*known, *self._bootstrap))
+        return min(usable, key=self._load), 0.0
+
+    def _load(self, node_id: int) -> tuple[int, int]:
+        connection = self._connections.get(node_id)
+        if connection is None:
+            return 1, 0
+        return (0 if connection.state is State.READY else 1), connection.pending
+
+    # --- metadata
+
+    def _metadata_wanted(self, at_once: bool) -> None:
+        if self.closed:
+            wanted = self.metadata.take_wanted()
+            if wanted is not None:
+                wanted.set_exception(IllegalStateError("The client is closed"))
+            return
+        self._refresh_at_once = self._refresh_at_once or at_once
+        if not self._refreshing:
+            self._refreshing = True
+            # On the next turn: what is asked for at the same time goes into one request.
+            self.driver.call_soon(lambda: spawn(self._refresh()))
+        elif at_once and self._pause is not None:
+            self._pause.set_result(None)
+
+    async def _refresh(self) -> None:
+        """Ask for metadata until all that is wanted was answered."""
+        attempts = 0
+        try:
+            while self.metadata.update_wanted and not self.closed:
+                await self._refresh_pause(attempts)
+                wanted = self.metadata.take_wanted()
+                if wanted is None or self.closed:
+                    continue
+                try:
+                    await self._ask_for_metadata()
+                except KafkaError as error:
+                    attempts += 1
+                    self._refresh_failed(wanted, as_client_error(error))
+                    continue
+                except BaseException as error:
+                    wanted.set_exception(error)
+                    raise
+                attempts = attempts + 1 if self._topics_in_trouble() else 0
+                wanted.set_result(self.metadata.cluster)
+        finally:
+            self._refreshing = False
+
+    async def _refresh_pause(self, attempts: int) -> None:
+        """Not more often than once in the back-off time, but for new topics."""
+        if self._refresh_at_once:
+            self._refresh_at_once = False
+            return
+        backoff = _exponential(self.config.retry_backoff_ms, self.config.retry_backoff_max_ms, max(0, attempts - 1))
+        delay = self._refreshed_ms + backoff - self.driver.time.monotonic_ms()
+        if delay > 0:
+            pause = self._pause = Completion()
+            timer = self.driver.call_later(delay, lambda: pause.set_result(None))
+            await pause
+            timer.cancel()
+            self._pause = None
+            self._refresh_at_once = False
+
+    async def _ask_for_metadata(self) -> None:
+        metadata = self.metadata
+        topics = None if metadata.all_topics else metadata.topics
+        request = MetadataRequestBuilder(topics, metadata.allow_auto_topic_creation)
+        node_id = await self._least_loaded_node()
+        self._refreshed_ms = self.driver.time.monotonic_ms()
+        response = await self.send(node_id, request)
+        self._refreshed_ms = self.driver.time.monotonic_ms()
+        metadata.update(response)
+        self._drop_bootstrap_connections()
+        version = metadata.version
+        self.driver.call_later(self.config.metadata_max_age_ms, lambda: self._metadata_aged(version))
+
+    def _refresh_failed(self, wanted: Completion[ClusterMetadata], error: KafkaError) -> None:
+        if error.retriable:
+            self.metadata.give_back(wanted)
+        else:
+            wanted.set_exception(error)
+
+    def _topics_in_trouble(self) -> bool:
+        """A topic without a leader, or not there yet: ask again, as Kafka's clients do."""
+        metadata = self.metadata
+        trouble = any(
+            topic.error.refresh_metadata or any(p.error.refresh_metadata for p in topic.partitions)
+            for topic in metadata.cluster.topics.values()
+        )
+        if trouble:
+            metadata.request_update()
+        return trouble
+
+    def _metadata_aged(self, version: int) -> None:
+        if self.metadata.version == version and not self.closed:
+            self.metadata.request_update()
+
+    def _drop_bootstrap_connections(self) -> None:
+        for node_id in [node_id for node_id in self._connections if node_id < 0]:
+            if not self._connections[node_id].pending:
+                self.disconnect(node_id)
+
+    def _forget_moved_nodes(self, cluster: ClusterMetadata) -> None:
+        """A broker that came back elsewhere."""
+        for node_id, connection in list(self._connections.items()):
+            node = self.metadata.node(node_id) if node_id >= 0 else None
+            if node is not None and (node.host, node.port) != (connection.host, connection.port):
+                self._backoffs.pop(node_id, None)
+                self.disconnect(node_id)
+
+    # --- idle connections
+
+    def _check_idle_later(self) -> None:
+        idle = self.config.connections_max_idle_ms
+        if idle is not None and idle >= 0:
+            self._idle_timer = self.driver.call_later(max(1, min(idle, _MAX_IDLE_CHECK_MS)), self._close_idle)
+
+    def _close_idle(self) -> None:
+        if self.closed:
+            return
+        since = self.driver.time.monotonic_ms() - self.config.connections_max_idle_ms
+        for node_id, connection in list(self._connections.items()):
+            if connection.state is State.READY and not connection.pending and connection.last_used_ms <= since:
+                self.disconnect(node_id)
+        self._check_idle_later()
+
+    # --- with patience
+
+    async def bootstrap(self, timeout_ms: float | None = None) -> None:
+        """Wait for the first metadata. Raises KafkaTimeoutError, or what the brokers refuse the client with."""
+        timeout = self.config.bootstrap_timeout_ms if timeout_ms is None else timeout_ms
+        try:
+            await wait_for(self.driver, self.metadata.request_update(), timeout)
+        except KafkaTimeoutError:
+            servers = ",".join(map(str, self.config.bootstrap))
+            last = f": {self._last_failure}" if self._last_failure else ""
+            raise KafkaTimeoutError(f"Unable to bootstrap from {servers} within {timeout:g} ms{last}") from None
+
+    async def retry(self, name: str, attempt: Callable[[], Awaitable[T]], timeout_ms: float | None = None) -> T:
+        """The result of `attempt`, repeated while it raises retriable errors; metadata is asked for where that helps.
+
+        Raises the first error that isn't retriable; KafkaTimeoutError with the last one's text when the time
+        (`timeout_ms`, else request_timeout_ms) is over.
+        """
+        timeout = self.config.request_timeout_ms if timeout_ms is None else timeout_ms
+        deadline = self.driver.time.monotonic_ms() + timeout
+        attempts = 0
+        while True:
+            try:
+                return await _within(self.driver, attempt, deadline - self.driver.time.monotonic_ms())
+            except KafkaError as error:
+                failure = as_client_error(error)
+            if not failure.retriable:
+                raise failure
+            delay = _exponential(self.config.retry_backoff_ms, self.config.retry_backoff_max_ms, attempts)
+            attempts += 1
+            if self.driver.time.monotonic_ms() + delay >= deadline:
+                raise KafkaTimeoutError(f"{name} timed out after {timeout:g} ms. Its last failure: {failure}")
+            if failure.invalid_metadata or failure.error is Errors.NOT_CONTROLLER:
+                self.metadata.request_update()
+            await self.driver.sleep(delay)
+
+    async def any_broker(self, request: Any, *, timeout_ms: float | None = None, **versions: int) -> Any:
+        """The response of whichever broker, with retries."""
+
+        async def attempt() -> Any:
+            return await self.send(await self.least_loaded_node(), request, **versions)
+
+        return await self.retry(_name(request), attempt, timeout_ms)
+
+    async def controller(self, request: Any, *, timeout_ms: float | None = None, **versions: int) -> Any:
+        """The response of the active controller, with retries; NOT_CONTROLLER at the top of a response is one."""
+
+        async def attempt() -> Any:
+            response = await self.send(await self.controller_id(), request, **versions)
+            if getattr(response, "error_code", 0) == Errors.NOT_CONTROLLER.code:
+                raise error_for(Errors.NOT_CONTROLLER)
+            return response
+
+        return await self.retry(_name(request), attempt, timeout_ms)
+
+    async def controller_id(self) -> int:
+        """The broker that is the controller, asking the cluster if need be. Raises NodeNotReadyError if none is."""
+        cluster = self.metadata.cluster
+        if cluster.controller is None or self.metadata.update_wanted:
+            cluster = await self.metadata.request_update()
+        if cluster.controller is None:
+            raise NodeNotReadyError("The cluster has no active controller at present")
+        return cluster.controller_id
+
+    async def leader_of(self, partition: TopicPartition, *, timeout_ms: float | None = None) -> int:
+        """The broker that leads a partition, with retries while there is none. A topic of no interest gets some."""
+
+        async def attempt() -> int:
+            news = self.metadata.add_topics((partition.topic,))
+            if news is not None:
+                await news
+            error = self.metadata.topic_error(partition.topic)
+            if error is not Errors.NONE:
+                raise error_for(error, f"Topic {partition.topic}: {error.message}")
+            leader = self.metadata.leader_of(partition)
+            if leader is None:
+                raise UnknownTopicOrPartitionError(f"Partition {partition} is not known to the cluster")
+            if leader.leader_id < 0:
+                raise LeaderNotAvailableError(f"Partition {partition} has no leader at present")
+            return leader.leader_id
+
+        return await self.retry("metadata", attempt, timeout_ms)
+
+    # --- the end
+
+    def close(self) -> None:
+        """Close all connections; what is not answered fails with `Cancelled`."""
+        if self.closed:
+            return
+        self.closed = True
+        self._idle_timer.cancel()
+        for connection in list(self._connections.values()):
+            connection.close(Cancelled("The client was closed"))
+        self._connections.clear()
+        wanted = self.metadata.take_wanted()
+        if wanted is not None:
+            wanted.set_exception(Cancelled("The client was closed"))
+        if self._pause is not None:
+            self._pause.set_result(None)
+
+
+async def _within(driver: Driver, attempt: Callable[[], Awaitable[T]], timeout_ms: float) -> T:
+    """One attempt, cancelled when its time is over."""
+
+    async def run() -> T:
+        return await attempt()
+
+    task = spawn(run())
+    try:
+        return await wait_for(driver, task, timeout_ms)
+    except (KafkaTimeoutError, CancelledError):
+        task.cancel()
+        raise
+
+
+def _exponential(first: float, most: float, attempts: int) -> float:
+    """Doubled each time, within 20 % by chance, so that clients that failed together don't come back together."""
+    return min(first * 2.0 ** min(attempts, 30), most) * random.uniform(1 - _JITTER, 1 + _JITTER)
+
+
+def _true_id(node_id: int) -> int:
+    return COORDINATOR_IDS - node_id if node_id > COORDINATOR_IDS // 2 else node_id
+
+
+def _name(request: Any) -> str:
+    return _API_KEYS[request.API_KEY].title

@@ -1,0 +1,70 @@
+"""Which of Kafka's security protocols a client speaks, and the TLS and SASL settings for it."""
+
+from __future__ import annotations
+
+import ssl
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kafkapy.clients.sasl import MECHANISMS, Mechanism, make_mechanism
+from kafkapy.errors import KafkaConfigurationError
+
+if TYPE_CHECKING:
+    from kafkapy.clients.config import ClientConfig
+
+PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+
+
+@dataclass(frozen=True)
+class Security:
+    """`tls` None: no TLS. `sasl_mechanism` None: no authentication by SASL."""
+
+    tls: ssl.SSLContext | None
+    sasl_mechanism: str | None
+    config: ClientConfig
+
+    @classmethod
+    def of(cls, config: ClientConfig) -> Security:
+        """Raises KafkaConfigurationError."""
+        protocol = config.security_protocol
+        if protocol not in PROTOCOLS:
+            raise KafkaConfigurationError(
+                f"security_protocol must be one of {', '.join(PROTOCOLS)}; it is {protocol!r}"
+            )
+        tls = _tls_context(config) if protocol.endswith("SSL") else None
+        mechanism = None
+        if protocol.startswith("SASL"):
+            mechanism = config.sasl_mechanism
+            if mechanism not in MECHANISMS:
+                raise KafkaConfigurationError(
+                    f"sasl_mechanism must be one of {', '.join(MECHANISMS)}; it is {mechanism!r}"
+                )
+            make_mechanism(mechanism, config)  # says now what is missing
+        return cls(tls, mechanism, config)
+
+    def mechanism(self) -> Mechanism:
+        """One authentication, from its beginning."""
+        assert self.sasl_mechanism is not None
+        return make_mechanism(self.sasl_mechanism, self.config)
+
+
+def _tls_context(config: ClientConfig) -> ssl.SSLContext:
+    if config.ssl_context is not None:
+        return config.ssl_context
+    try:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = config.ssl_check_hostname
+        if config.ssl_cafile:
+            context.load_verify_locations(config.ssl_cafile)
+        else:
+            context.load_default_certs()
+        if config.ssl_certfile:
+            context.load_cert_chain(config.ssl_certfile, config.ssl_keyfile, config.ssl_password)
+        if config.ssl_crlfile:
+            context.load_verify_locations(config.ssl_crlfile)
+            context.verify_flags |= ssl.VERIFY_CRL_CHECK_LEAF
+        if config.ssl_ciphers:
+            context.set_ciphers(config.ssl_ciphers)
+    except (OSError, ValueError) as error:
+        raise KafkaConfigurationError(f"The TLS options ssl_* cannot be used: {error}") from error
+    return context

@@ -1,0 +1,322 @@
+"""A TCP or TLS connection on any event loop that can watch sockets.
+
+Reads go straight into memory that the channel offers, writes go out by `sendmsg` without joining buffers.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import ssl
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from kafkapy.clients.completion import Completion
+from kafkapy.clients.driver import Buffer, Channel, Driver, SocketOptions, Timer
+
+READS_PER_TURN = 8
+"""System calls on one socket before the loop looks at others."""
+
+_IN_PROGRESS = {0, errno.EINPROGRESS, errno.EWOULDBLOCK}
+_MAX_BUFFERS = 512
+_TLS_CHUNK = 1 << 18
+
+SocketAddress = tuple[int, Any]
+"""Address family and what `socket.connect` wants."""
+
+
+class Loop(Driver, Protocol):
+    """What a transport needs of its driver besides: to be told when a socket is ready."""
+
+    def add_reader(self, sock: socket.socket, f: Callable[[], None]) -> None: ...
+
+    def remove_reader(self, sock: socket.socket) -> None: ...
+
+    def add_writer(self, sock: socket.socket, f: Callable[[], None]) -> None: ...
+
+    def remove_writer(self, sock: socket.socket) -> None: ...
+
+
+class SocketTransport:
+    """One connection, from the look-up of the name to its end.
+
+    Invariant: `_queue` holds what `write` took and the kernel has not, in order; the socket is watched for writing
+    exactly when the connection is open and `_queue` is not empty. After `_end` nothing is watched and no callback comes.
+    """
+
+    def __init__(self, loop: Loop, host: str, port: int, channel: Channel, options: SocketOptions) -> None:
+        self.host = host
+        self.port = port
+        self.queued_bytes = 0
+        self._loop = loop
+        self._channel = channel
+        self._options = options
+        self._addresses: deque[SocketAddress] = deque()
+        self._socket: socket.socket | None = None
+        self._timer: Timer | None = None
+        self._queue: deque[memoryview] = deque()
+        self._reading = False
+        self._open = False
+        self._closed = False
+        literal = _literal_address(host, port)
+        if literal is not None:
+            self._addresses.append(literal)
+            loop.call_soon(lambda: self._try_next("refused"))
+        else:
+            loop.run_in_thread(lambda: _resolve(host, port)).add_callback(self._resolved)
+
+    # --- connecting
+
+    def _resolved(self, found: Completion[list[SocketAddress]]) -> None:
+        try:
+            self._addresses.extend(found.result())
+        except OSError as error:
+            self._fail(f"{self.host} cannot be resolved: {_reason(error)}")
+        else:
+            self._try_next(f"{self.host} has no address")
+
+    def _try_next(self, reason: str) -> None:
+        """Connect to the next of the host's addresses; `reason` is what happened to the one before."""
+        while self._addresses and not self._closed:
+            family, address = self._addresses.popleft()
+            try:
+                sock = self._make_socket(family)
+            except OSError as error:
+                reason = _reason(error)
+                continue
+            code = sock.connect_ex(address)
+            if code in _IN_PROGRESS:
+                self._socket = sock
+                self._loop.add_writer(sock, self._connected_or_not)
+                self._timer = self._loop.call_later(self._options.connect_timeout_ms, self._took_too_long)
+                return
+            sock.close()
+            reason = os.strerror(code)
+        if not self._closed:
+            self._fail(reason)
+
+    def _make_socket(self, family: int) -> socket.socket:
+        sock = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            sock.setblocking(False)
+            options = self._options
+            for option in options.options:
+                sock.setsockopt(*option)
+            for name, size in (
+                (socket.SO_SNDBUF, options.send_buffer_bytes),
+                (socket.SO_RCVBUF, options.receive_buffer_bytes),
+            ):
+                if size is not None and size >= 0:
+                    sock.setsockopt(socket.SOL_SOCKET, name, size)
+        except OSError:
+            sock.close()
+            raise
+        return sock
+
+    def _connected_or_not(self) -> None:
+        sock = self._socket
+        assert sock is not None
+        self._loop.remove_writer(sock)
+        code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if code:
+            self._drop_attempt()
+            self._try_next(os.strerror(code))
+        elif self._options.tls is not None:
+            self._begin_tls(sock, self._options.tls)
+        else:
+            self._established()
+
+    def _took_too_long(self) -> None:
+        if self._open or self._closed:
+            return
+        self._drop_attempt()
+        self._try_next(f"no connection within {self._options.connect_timeout_ms:g} ms")
+
+    def _drop_attempt(self) -> None:
+        sock, self._socket = self._socket, None
+        if self._timer is not None:
+            self._timer.cancel()
+        if sock is not None:
+            self._loop.remove_reader(sock)
+            self._loop.remove_writer(sock)
+            sock.close()
+
+    def _begin_tls(self, sock: socket.socket, context: ssl.SSLContext) -> None:
+        try:
+            self._socket = context.wrap_socket(sock, server_hostname=self.host, do_handshake_on_connect=False)
+        except (OSError, ValueError) as error:
+            self._fail(f"TLS: {error}")
+        else:
+            self._handshake()
+
+    def _handshake(self) -> None:
+        sock = self._socket
+        assert isinstance(sock, ssl.SSLSocket)
+        self._loop.remove_reader(sock)
+        self._loop.remove_writer(sock)
+        try:
+            sock.do_handshake()
+        except ssl.SSLWantReadError:
+            self._loop.add_reader(sock, self._handshake)
+        except ssl.SSLWantWriteError:
+            self._loop.add_writer(sock, self._handshake)
+        except OSError as error:
+            self._fail(f"The TLS handshake failed: {_reason(error)}")
+        else:
+            self._established()
+
+    def _established(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._open = True
+        self.resume_reading()
+        self._channel.connected()
+
+    # --- reading
+
+    def pause_reading(self) -> None:
+        if self._reading and self._socket is not None:
+            self._reading = False
+            self._loop.remove_reader(self._socket)
+
+    def resume_reading(self) -> None:
+        if not self._reading and self._open and self._socket is not None:
+            self._reading = True
+            self._loop.add_reader(self._socket, self._on_readable)
+            if isinstance(self._socket, ssl.SSLSocket) and self._socket.pending():
+                self._loop.call_soon(self._on_readable)
+
+    def _on_readable(self) -> None:
+        for _ in range(READS_PER_TURN):
+            if not self._receive():
+                return
+        if isinstance(self._socket, ssl.SSLSocket) and self._socket.pending():
+            self._loop.call_soon(self._on_readable)  # bytes inside OpenSSL don't make the socket readable
+
+    def _receive(self) -> bool:
+        """One system call; False if there is nothing more to read at present."""
+        sock = self._socket
+        if sock is None or not self._reading:
+            return False
+        buffer = self._channel.receive_buffer()
+        try:
+            count = sock.recv_into(buffer)
+        except (BlockingIOError, ssl.SSLWantReadError):
+            return False
+        except ssl.SSLWantWriteError:
+            self._loop.add_writer(sock, self._on_writable)
+            return False
+        except OSError as error:
+            self._fail(_reason(error))
+            return False
+        if not count:
+            self._fail("the peer closed it")
+            return False
+        full = count == len(buffer)
+        self._channel.bytes_received(count)
+        return full or isinstance(sock, ssl.SSLSocket)
+
+    # --- writing
+
+    def write(self, parts: Sequence[Buffer]) -> None:
+        if self._closed:
+            return
+        waiting = bool(self._queue) or not self._open
+        for part in parts:
+            if len(part):
+                self._queue.append(memoryview(part))
+                self.queued_bytes += len(part)
+        if not waiting and self._queue:
+            error = self._flush()
+            if error is not None:
+                # The caller is in the midst of something; it hears of it on the next turn.
+                self._loop.call_soon(lambda: self._fail(error))
+            elif self._queue and self._socket is not None:
+                self._loop.add_writer(self._socket, self._on_writable)
+
+    def _on_writable(self) -> None:
+        error = self._flush()
+        if error is not None:
+            self._fail(error)
+        elif not self._queue and self._socket is not None:
+            self._loop.remove_writer(self._socket)
+
+    def _flush(self) -> str | None:
+        """Give the kernel what it takes; the reason if the connection is broken."""
+        sock = self._socket
+        if sock is None:
+            return None
+        tls = isinstance(sock, ssl.SSLSocket)
+        try:
+            while self._queue:
+                head = self._queue[0]
+                if tls:
+                    offered = min(len(head), _TLS_CHUNK)
+                    count = sock.send(head[:offered])
+                elif len(self._queue) == 1:
+                    offered = len(head)
+                    count = sock.send(head)
+                else:
+                    buffers = list(self._queue)[:_MAX_BUFFERS]
+                    offered = sum(map(len, buffers))
+                    count = sock.sendmsg(buffers)
+                self._sent(count)
+                if count < offered:
+                    return None
+        except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            return None
+        except OSError as error:
+            return _reason(error)
+        return None
+
+    def _sent(self, count: int) -> None:
+        self.queued_bytes -= count
+        queue = self._queue
+        while count:
+            head = queue[0]
+            if count < len(head):
+                queue[0] = head[count:]
+                return
+            count -= len(head)
+            queue.popleft()
+
+    # --- the end
+
+    def close(self) -> None:
+        self._end()
+
+    def _fail(self, reason: str) -> None:
+        if not self._closed:
+            self._end()
+            self._channel.disconnected(reason)
+
+    def _end(self) -> None:
+        self._closed = True
+        self._open = self._reading = False
+        self._addresses.clear()
+        self._queue.clear()
+        self.queued_bytes = 0
+        self._drop_attempt()
+
+
+def _literal_address(host: str, port: int) -> SocketAddress | None:
+    """An address that needs no look-up; None for a name."""
+    for family in (socket.AF_INET, socket.AF_INET6):
+        try:
+            socket.inet_pton(family, host)
+        except OSError:
+            continue
+        return family, (host, port)
+    return None
+
+
+def _resolve(host: str, port: int) -> list[SocketAddress]:
+    """All addresses of a name, without repetition. May block."""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys((family, address) for family, _, _, _, address in found))
+
+
+def _reason(error: OSError) -> str:
+    return error.strerror or str(error) or type(error).__name__
