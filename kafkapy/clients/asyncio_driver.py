@@ -1,0 +1,66 @@
+"""A driver on an asyncio event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+from typing import TypeVar
+
+from kafkapy.clients.completion import Completion
+from kafkapy.clients.driver import DEFAULT_SOCKET_OPTIONS, Channel, SocketOptions, Timer
+from kafkapy.clients.driver_threads import run_in_daemon_thread
+from kafkapy.clients.socket_transport import SocketTransport
+from kafkapy.common.time import SystemTime, Time
+
+T = TypeVar("T")
+
+
+class AsyncioDriver:
+    """Runs a client on the loop that is running when it is made (or `loop`), on the thread of that loop.
+
+    The loop must be able to watch sockets (`add_reader`), as all but Windows' proactor loop are.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop | None = None, time: Time | None = None) -> None:
+        self.loop = loop or asyncio.get_running_loop()
+        self.time: Time = time or SystemTime()
+
+    def connect(
+        self, host: str, port: int, channel: Channel, options: SocketOptions = DEFAULT_SOCKET_OPTIONS
+    ) -> SocketTransport:
+        return SocketTransport(self, host, port, channel, options)
+
+    def call_later(self, delay_ms: float, f: Callable[[], object]) -> Timer:
+        return self.loop.call_later(delay_ms / 1000, f)
+
+    def call_soon(self, f: Callable[[], object]) -> None:
+        self.loop.call_soon(f)
+
+    def call_soon_threadsafe(self, f: Callable[[], object]) -> None:
+        try:
+            self.loop.call_soon_threadsafe(f)
+        except RuntimeError:
+            pass  # the loop is closed: whoever waits there is gone
+
+    def sleep(self, ms: float) -> Completion[None]:
+        completion: Completion[None] = Completion()
+        self.loop.call_later(ms / 1000, completion.set_result, None)
+        return completion
+
+    def run_in_thread(self, f: Callable[[], T]) -> Completion[T]:
+        return run_in_daemon_thread(self, f)
+
+    def add_reader(self, sock: socket.socket, f: Callable[[], None]) -> None:
+        self.loop.add_reader(sock, f)
+
+    def remove_reader(self, sock: socket.socket) -> None:
+        if not self.loop.is_closed():
+            self.loop.remove_reader(sock)
+
+    def add_writer(self, sock: socket.socket, f: Callable[[], None]) -> None:
+        self.loop.add_writer(sock, f)
+
+    def remove_writer(self, sock: socket.socket) -> None:
+        if not self.loop.is_closed():
+            self.loop.remove_writer(sock)

@@ -1,0 +1,131 @@
+"""A driver on a Twisted reactor."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from twisted.internet.interfaces import IReadWriteDescriptor
+from zope.interface import implementer
+
+from kafkapy.clients.completion import Completion
+from kafkapy.clients.driver import DEFAULT_SOCKET_OPTIONS, Channel, SocketOptions
+from kafkapy.clients.driver_threads import run_in_daemon_thread
+from kafkapy.clients.socket_transport import SocketTransport
+from kafkapy.common.time import SystemTime, Time
+
+T = TypeVar("T")
+
+
+@implementer(IReadWriteDescriptor)
+class _Watch:
+    """A socket as the reactor sees it."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.sock = sock
+        self.reader: Callable[[], None] | None = None
+        self.writer: Callable[[], None] | None = None
+
+    def fileno(self) -> int:
+        return self.sock.fileno()
+
+    def doRead(self) -> None:
+        if self.reader is not None:
+            self.reader()
+
+    def doWrite(self) -> None:
+        if self.writer is not None:
+            self.writer()
+
+    def connectionLost(self, reason: Any) -> None:
+        """The poller reports a hang-up, or the reactor stops: the next system call on the socket tells why."""
+        for f in (self.reader, self.writer):
+            if f is not None:
+                f()
+                return
+
+    def logPrefix(self) -> str:
+        return "kafkapy"
+
+
+class _DelayedCall:
+    """Twisted's raises when it is cancelled too late; ours doesn't."""
+
+    __slots__ = ("_call",)
+
+    def __init__(self, call: Any) -> None:
+        self._call = call
+
+    def cancel(self) -> None:
+        if self._call.active():
+            self._call.cancel()
+
+
+class TwistedDriver:
+    """Runs a client on the reactor's thread. `reactor` None: the global one."""
+
+    def __init__(self, reactor: Any = None, time: Time | None = None) -> None:
+        if reactor is None:
+            from twisted.internet import reactor as global_reactor
+
+            reactor = global_reactor
+        self.reactor = reactor
+        self.time: Time = time or SystemTime()
+        self._watches: dict[socket.socket, _Watch] = {}
+
+    def connect(
+        self, host: str, port: int, channel: Channel, options: SocketOptions = DEFAULT_SOCKET_OPTIONS
+    ) -> SocketTransport:
+        return SocketTransport(self, host, port, channel, options)
+
+    def call_later(self, delay_ms: float, f: Callable[[], object]) -> _DelayedCall:
+        return _DelayedCall(self.reactor.callLater(delay_ms / 1000, f))
+
+    def call_soon(self, f: Callable[[], object]) -> None:
+        self.reactor.callLater(0, f)
+
+    def call_soon_threadsafe(self, f: Callable[[], object]) -> None:
+        self.reactor.callFromThread(f)
+
+    def sleep(self, ms: float) -> Completion[None]:
+        completion: Completion[None] = Completion()
+        self.reactor.callLater(ms / 1000, completion.set_result, None)
+        return completion
+
+    def run_in_thread(self, f: Callable[[], T]) -> Completion[T]:
+        return run_in_daemon_thread(self, f)
+
+    def add_reader(self, sock: socket.socket, f: Callable[[], None]) -> None:
+        watch = self._watch(sock)
+        watch.reader = f
+        self.reactor.addReader(watch)
+
+    def remove_reader(self, sock: socket.socket) -> None:
+        watch = self._watches.get(sock)
+        if watch is not None and watch.reader is not None:
+            watch.reader = None
+            self.reactor.removeReader(watch)
+            self._forget(watch)
+
+    def add_writer(self, sock: socket.socket, f: Callable[[], None]) -> None:
+        watch = self._watch(sock)
+        watch.writer = f
+        self.reactor.addWriter(watch)
+
+    def remove_writer(self, sock: socket.socket) -> None:
+        watch = self._watches.get(sock)
+        if watch is not None and watch.writer is not None:
+            watch.writer = None
+            self.reactor.removeWriter(watch)
+            self._forget(watch)
+
+    def _watch(self, sock: socket.socket) -> _Watch:
+        watch = self._watches.get(sock)
+        if watch is None:
+            watch = self._watches[sock] = _Watch(sock)
+        return watch
+
+    def _forget(self, watch: _Watch) -> None:
+        if watch.reader is None and watch.writer is None:
+            self._watches.pop(watch.sock, None)

@@ -1,0 +1,79 @@
+"""Values to bytes and back, on the way into a producer and out of a consumer (kafka-python's `serializer`)."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any
+
+Headers = Sequence[tuple[str, bytes]]
+Bytes = bytes | bytearray | memoryview
+
+
+class Serializer(ABC):
+    """Keys or values to bytes. `close` is called when the producer is closed."""
+
+    @abstractmethod
+    def serialize(self, topic: str, headers: Headers, data: Any) -> Bytes | None: ...
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+        return
+
+
+class Deserializer(ABC):
+    """Bytes to keys or values. `close` is called when the consumer is closed."""
+
+    @abstractmethod
+    def deserialize(self, topic: str, headers: Headers, data: bytes) -> Any: ...
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+        return
+
+
+class DefaultSerializer(Serializer, Deserializer):
+    """Text in an encoding; bytes stay as they are."""
+
+    def __init__(self, encoding: str = "utf-8") -> None:
+        self.encoding = encoding
+
+    def serialize(self, topic: str, headers: Headers, data: Any) -> Bytes | None:
+        if data is None or isinstance(data, bytes | bytearray | memoryview):
+            return data
+        encoded: bytes = data.encode(self.encoding)
+        return encoded
+
+    def deserialize(self, topic: str, headers: Headers, data: bytes | None) -> Any:
+        return None if data is None else bytes(data).decode(self.encoding)
+
+
+class JsonSerializer(DefaultSerializer):
+    """JSON in an encoding; None stays None."""
+
+    def serialize(self, topic: str, headers: Headers, data: Any) -> Bytes | None:
+        return None if data is None else super().serialize(topic, headers, json.dumps(data))
+
+    def deserialize(self, topic: str, headers: Headers, data: bytes | None) -> Any:
+        return None if data is None else json.loads(super().deserialize(topic, headers, data))
+
+
+class SerializeWrapper(Serializer):
+    """A function of one argument as a serializer; None: as it is."""
+
+    def __init__(self, fn: Callable[[Any], Any] | None) -> None:
+        self.fn = fn
+
+    def serialize(self, topic: str, headers: Headers, data: Any) -> Any:
+        return data if self.fn is None else self.fn(data)
+
+
+class DeserializeWrapper(Deserializer):
+    """A function of one argument as a deserializer; None: as it is."""
+
+    def __init__(self, fn: Callable[[bytes], Any] | None) -> None:
+        self.fn = fn
+
+    def deserialize(self, topic: str, headers: Headers, data: bytes) -> Any:
+        return data if self.fn is None else self.fn(data)

@@ -1,0 +1,97 @@
+"""The small values that programs hand to the clients and get from them (kafka-python's `structs`)."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import NamedTuple
+
+from kafkapy.common.topic_partition import TopicPartition
+
+__all__ = [
+    "ConsumerGroupMetadata",
+    "IsolationLevel",
+    "MemberState",
+    "OffsetAndMetadata",
+    "OffsetAndTimestamp",
+    "OffsetResetStrategy",
+    "OffsetSpec",
+    "OffsetTimestamp",
+    "TopicPartition",
+    "TopicPartitionReplica",
+]
+
+
+class TopicPartitionReplica(NamedTuple):
+    """One replica of a partition."""
+
+    topic: str
+    partition: int
+    broker_id: int
+
+
+class OffsetAndMetadata(NamedTuple):
+    """What a group commits for a partition. `leader_epoch` -1: not known."""
+
+    offset: int
+    metadata: str | None = ""
+    leader_epoch: int = -1
+
+
+class OffsetAndTimestamp(NamedTuple):
+    """A record found by its time; ms since the epoch. `leader_epoch` None or -1: not known."""
+
+    offset: int
+    timestamp: int
+    leader_epoch: int | None = -1
+
+
+class MemberState:
+    """Where a consumer stands in its group."""
+
+    UNJOINED = "<unjoined>"
+    REBALANCING = "<rebalancing>"
+    STABLE = "<stable>"
+
+
+class ConsumerGroupMetadata(NamedTuple):
+    """A consumer's membership at one moment: what a transactional producer needs to fence others (KIP-447)."""
+
+    group_id: str | None = None
+    generation_id: int = -1
+    member_id: str = ""
+    group_instance_id: str | None = None
+    state: str = MemberState.UNJOINED
+
+
+class IsolationLevel(IntEnum):
+    """What a reader is shown of transactions that are not committed."""
+
+    READ_UNCOMMITTED = 0
+    READ_COMMITTED = 1
+
+
+class OffsetSpec(IntEnum):
+    """Which offset is looked up; a number from 0 on is a timestamp (see `OffsetTimestamp`)."""
+
+    LATEST = -1
+    EARLIEST = -2
+    MAX_TIMESTAMP = -3
+    EARLIEST_LOCAL = -4
+    LATEST_TIERED = -5
+
+
+class OffsetTimestamp(int):
+    """ms since the epoch, where a plain number would be taken for an offset: the first record from then on."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"OffsetTimestamp({int(self)})"
+
+
+class OffsetResetStrategy:
+    """Where a consumer begins without a committed offset."""
+
+    LATEST = -1
+    EARLIEST = -2
+    NONE = 0
