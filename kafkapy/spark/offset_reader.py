@@ -24,7 +24,6 @@ from kafkapy.spark.offset_limits import (
     OffsetRangeLimit,
     PartitionOffsets,
     SpecificOffsets,
-    SpecificTimestamps,
     names,
 )
 from kafkapy.spark.options import Assign, SourceOptions, Subscribe

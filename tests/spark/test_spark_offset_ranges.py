@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import pytest
@@ -77,7 +78,7 @@ def test_pieces_cover_what_they_were_cut_from(
     for whole in ranges:
         mine = [piece for piece in pieces if piece.partition == whole.partition]
         assert sum(piece.size for piece in mine) == whole.size
-        assert all(a.until == b.start for a, b in zip(mine, mine[1:], strict=False))
+        assert all(a.until == b.start for a, b in itertools.pairwise(mine))
 
 
 def test_a_batch_needs_the_same_partitions_at_both_ends() -> None:
