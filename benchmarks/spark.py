@@ -1,0 +1,253 @@
+"""The Spark connector beside Spark's own, in one session and against one broker: A B A B, medians, ratios.
+
+    python -m benchmarks.spark [--server apache|kafkapy] [--rounds 3] [--only REGEX] [--scale 1.0] [--markdown FILE]
+
+Reads: count, sum of the values' lengths, and writing to Parquet, of 2 million records of 100 bytes and of 1 million JSON
+records in snappy. The sink: 500,000 records, acks=1. Spark runs on two threads of this machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import random
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks import apache
+from benchmarks.brokers import ApacheServer, KafkapyServer, Server
+from kafkapy.admin.client import AdminClient
+from kafkapy.admin.cluster_client import values_of
+from kafkapy.admin.topics import NewTopic
+from kafkapy.clients.blocking_client import BlockingClient
+from kafkapy.protocol.messages.produce import ProduceRequest
+from kafkapy.record.batch_encoder import Columns, encode_columns, finish_batch
+from kafkapy.record.compression import CompressionType
+
+PARTITIONS = 4
+BATCH_RECORDS = 1_000
+NAMES = {"kafka": "Spark's connector", "kafkapy": "kafkapy.spark"}
+
+
+@dataclass
+class Case:
+    """One figure: rows and a function (format, round) that moves them and says in how many seconds."""
+
+    name: str
+    rows: int
+    run: Callable[[str, int], float]
+    seconds: dict[str, list[float]] = field(default_factory=dict)
+
+    def rate(self, name: str) -> float:
+        return self.rows / statistics.median(self.seconds[name])
+
+
+def connector_jars() -> list[str]:
+    """Spark's own connector out of Maven Central; fetched on first use."""
+    pom = Path(__file__).parent / "spark-pom.xml"
+    target = apache.CACHE / f"spark-{hashlib.sha256(pom.read_bytes()).hexdigest()[:12]}"
+    if not (target / ".complete").exists():
+        shutil.rmtree(target, ignore_errors=True)
+        plugin = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
+        subprocess.run(["mvn", "-q", "-B", "-f", str(pom), f"-DoutputDirectory={target}", plugin], check=True)
+        (target / ".complete").touch()
+    return sorted(map(str, target.glob("*.jar")))
+
+
+def session(directory: Path) -> Any:
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    from pyspark.sql import SparkSession
+
+    from kafkapy.spark import KafkaDataSource
+
+    builder = SparkSession.builder.master("local[2]").appName("benchmarks.spark")
+    for name, value in {
+        "spark.jars": ",".join(connector_jars()),
+        "spark.ui.enabled": "false",
+        "spark.local.dir": str(directory / "spark"),
+        "spark.sql.warehouse.dir": str(directory / "warehouse"),
+        "spark.driver.memory": "1g",
+        "spark.log.level": "ERROR",
+    }.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    spark.dataSource.register(KafkaDataSource)
+    return spark
+
+
+# --- data
+
+
+def plain_values(records: int) -> Iterator[bytes]:
+    noise = random.Random(1).randbytes(1 << 20)
+    for i in range(records):
+        at = i * 97 % (len(noise) - 100)
+        yield noise[at : at + 100]
+
+
+def json_values(records: int) -> Iterator[bytes]:
+    dice = random.Random(2)
+    for i in range(records):
+        event = {"id": i, "user": f"user-{dice.randrange(10_000)}", "action": dice.choice(("view", "buy", "leave"))}
+        yield json.dumps({**event, "price": dice.randrange(10_000) / 100, "time": 1_700_000_000_000 + i}).encode()
+
+
+def fill(server: Server, topic: str, values: Iterator[bytes], codec: CompressionType) -> None:
+    with AdminClient(server.bootstrap) as admin:
+        values_of(admin.create_topics([NewTopic(topic, PARTITIONS, 1)]))
+    now = int(time.time() * 1000)
+    with BlockingClient("127.0.0.1", server.port) as client:
+        for partition, batch in enumerate(chunks(values, BATCH_RECORDS)):
+            columns = Columns(batch, None, None, [(0, now + partition)])
+            records = memoryview(finish_batch(encode_columns(columns, codec)))
+            index = partition % PARTITIONS
+            data = ProduceRequest.PartitionProduceData(index=index, records=records)
+            request = ProduceRequest(acks=1, timeout_ms=30_000)
+            request.topic_data.append(ProduceRequest.TopicProduceData(name=topic, partition_data=[data]))
+            answer = client.call(request).responses[0].partition_responses[0]
+            assert answer.error_code == 0, answer
+
+
+def chunks(values: Iterator[bytes], size: int) -> Iterator[list[bytes]]:
+    batch: list[bytes] = []
+    for value in values:
+        batch.append(value)
+        if len(batch) == size:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+# --- cases
+
+
+def cases(spark: Any, server: Server, directory: Path, scale: float) -> list[Case]:
+    from pyspark.sql.functions import length
+    from pyspark.sql.functions import sum as total
+
+    plain, events, written = (int(n * scale) for n in (2_000_000, 1_000_000, 500_000))
+    found = []
+    for label, topic, rows in (("100 B", "plain", plain), ("JSON, snappy", "events", events)):
+
+        def read(name: str, topic: str = topic) -> Any:
+            reader = spark.read.format(name).option("kafka.bootstrap.servers", server.bootstrap)
+            return reader.option("subscribe", topic).load()
+
+        def count(name: str, _: int, read: Any = read, rows: int = rows) -> float:
+            begin = time.monotonic()
+            assert read(name).count() == rows
+            return time.monotonic() - begin
+
+        def lengths(name: str, _: int, read: Any = read) -> float:
+            begin = time.monotonic()
+            assert read(name).select(total(length("value"))).collect()[0][0] > 0
+            return time.monotonic() - begin
+
+        def parquet(name: str, _: int, read: Any = read, topic: str = topic) -> float:
+            begin = time.monotonic()
+            read(name).write.mode("overwrite").parquet(str(directory / f"{topic}-{name}.parquet"))
+            return time.monotonic() - begin
+
+        found += [
+            Case(f"{label}: count", rows, count),
+            Case(f"{label}: sum of lengths", rows, lengths),
+            Case(f"{label}: to Parquet", rows, parquet),
+        ]
+
+    source = str(directory / "sink.parquet")
+
+    def sink(name: str, round_: int) -> float:
+        topic = f"sink-{name}-{round_}"
+        with AdminClient(server.bootstrap) as admin:
+            values_of(admin.create_topics([NewTopic(topic, PARTITIONS, 1)]))
+        begin = time.monotonic()
+        writer = spark.read.parquet(source).write.format(name).option("kafka.bootstrap.servers", server.bootstrap)
+        writer.option("topic", topic).option("kafka.acks", "1").mode("append").save()
+        seconds = time.monotonic() - begin
+        with AdminClient(server.bootstrap) as admin:
+            values_of(admin.delete_topics([topic]))
+        return seconds
+
+    found.append(Case("sink, acks=1", written, sink))
+    return found
+
+
+def make_sink_source(directory: Path, rows: int) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    table = pa.table({"value": pa.array(list(plain_values(rows)), pa.binary())})
+    for part in range(PARTITIONS):
+        size = rows // PARTITIONS
+        (directory / "sink.parquet").mkdir(exist_ok=True)
+        pyarrow.parquet.write_table(table.slice(part * size, size), directory / "sink.parquet" / f"{part}.parquet")
+
+
+def report(measured: list[Case]) -> str:
+    lines = [
+        "| case | Spark's connector, records/s | kafkapy.spark, records/s | ratio |",
+        "| --- | ---: | ---: | ---: |",
+    ]
+    for case in measured:
+        theirs, ours = case.rate("kafka"), case.rate("kafkapy")
+        lines.append(f"| {case.name} | {theirs:,.0f} | {ours:,.0f} | {ours / theirs:.2f} |")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--server", choices=("apache", "kafkapy"), default="kafkapy")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", default="", help="regular expression on the names of the cases")
+    parser.add_argument("--scale", type=float, default=1.0, help="number of records against the default")
+    parser.add_argument("--markdown", type=Path, help="write the table to this file as well")
+    args = parser.parse_args()
+    directory = Path(tempfile.mkdtemp(prefix="kafkapy-bench-"))
+    server: Server | None = None
+    try:
+        server = (ApacheServer if args.server == "apache" else KafkapyServer)(args.server, directory / args.server)
+        server.start()
+        spark = session(directory)
+        chosen = [c for c in cases(spark, server, directory, args.scale) if re.search(args.only, c.name)]
+        names = " ".join(case.name for case in chosen)
+        if "100 B" in names:
+            fill(server, "plain", plain_values(int(2_000_000 * args.scale)), CompressionType.NONE)
+        if "JSON" in names:
+            fill(server, "events", json_values(int(1_000_000 * args.scale)), CompressionType.SNAPPY)
+        if "sink" in names:
+            make_sink_source(directory, int(500_000 * args.scale))
+        for case in chosen:
+            for name in NAMES:
+                case.run(name, -1)  # what is loaded and compiled once
+            for round_ in range(args.rounds):
+                for name in NAMES:
+                    case.seconds.setdefault(name, []).append(case.run(name, round_))
+            shown = "  ".join(f"{NAMES[n]} {case.rate(n):,.0f}" for n in NAMES)
+            ratio = case.rate("kafkapy") / case.rate("kafka")
+            print(f"{case.name:30} {shown} records/s  ratio {ratio:.2f}", file=sys.stderr, flush=True)
+        table = report(chosen)
+        print(table)
+        if args.markdown:
+            args.markdown.write_text(table + "\n")
+        spark.stop()
+    finally:
+        if server is not None:
+            server.close()
+        shutil.rmtree(directory, ignore_errors=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
