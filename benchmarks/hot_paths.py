@@ -56,6 +56,9 @@ class Transport:
     def setTcpNoDelay(self, enabled: bool) -> None:
         pass
 
+    def send(self, data: bytes) -> None:
+        pass
+
     def send_parts(self, parts: list[Any]) -> None:
         pass
 

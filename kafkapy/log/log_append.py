@@ -21,14 +21,16 @@ from kafkapy.log.log_segment import LogSegment
 from kafkapy.log.log_segments import LogSegments
 from kafkapy.log.log_types import UNKNOWN_OFFSET, AppendOrigin, LogAppendInfo, LogOffsetMetadata
 from kafkapy.log.log_validator import LogValidator
-from kafkapy.log.producer_state import BatchMetadata, CompletedTxn, ProducerAppendInfo
+from kafkapy.log.producer_state import BatchMetadata, CompletedTxn, ProducerAppendInfo, ProducerStateEntry
 from kafkapy.log.producer_state_manager import ProducerStateManager
 from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.record.record_batch import CONTROL_MASK, TRANSACTIONAL_MASK
 from kafkapy.record.record_batch import batches as batches_of
 
 logger = logging.getLogger("kafkapy.log.Log")
 
 _MAX_INT = 0x7FFFFFFF
+_TRANSACTIONAL_OR_CONTROL = TRANSACTIONAL_MASK | CONTROL_MASK
 
 
 class AppendableLog(BoundedLog):
@@ -169,7 +171,14 @@ class AppendableLog(BoundedLog):
                 segment = self._roll(info.first_offset if known else info.last_offset - _MAX_INT)
             infos: dict[int, ProducerAppendInfo] = {}
             completed: list[CompletedTxn] = []
-            if len(batches) > 1 or batches[0].producer_id >= 0:
+            first = batches[0]
+            entry: ProducerStateEntry | None = None
+            if len(batches) == 1 and not first.attributes & _TRANSACTIONAL_OR_CONTROL:
+                # Nearly every batch is the one that is expected next: then there is nothing to check or to collect.
+                entry = self.producers.producers.get(first.producer_id)
+                if entry is not None and not entry.expects(first.producer_epoch, first.base_sequence):
+                    entry = None
+            if entry is None and (len(batches) > 1 or first.producer_id >= 0):
                 duplicate = self._check_producers(batches, infos, completed, segment, origin)
                 if duplicate is not None:
                     info.duplicate = True
@@ -183,7 +192,13 @@ class AppendableLog(BoundedLog):
             self.log_end_offset = end
             self.log_end_offset_metadata = LogOffsetMetadata(end, segment.base_offset, segment.size)
             producers = self.producers
-            if infos:
+            if entry is not None:
+                entry.add_batch(
+                    BatchMetadata(
+                        first.last_sequence, info.last_offset, info.last_offset - info.first_offset, first.max_timestamp
+                    )
+                )
+            elif infos:
                 for producer_info in infos.values():
                     producers.update(producer_info)
                 for txn in completed:

@@ -32,6 +32,7 @@ from kafkapy.record.record_batch import (
     RecordBatch,
     TimestampType,
     batches,
+    only_batch,
 )
 from kafkapy.record.records_builder import MemoryRecordsBuilder, encode_batch
 from kafkapy.record.records_walk import RecordsWalk
@@ -40,6 +41,7 @@ Buffer = bytes | bytearray | memoryview
 Batch = RecordBatch | LegacyRecordBatch
 
 _MIN_LONG = -(1 << 63)
+_HIGHEST_CODEC = max(CompressionType)
 
 
 class RecordValidationError(KafkaError):
@@ -134,6 +136,12 @@ class LogValidator:
         if isinstance(records, bytes) or (isinstance(records, memoryview) and records.readonly):
             records = bytearray(records)
         client = origin is AppendOrigin.CLIENT
+        only = only_batch(records)
+        if only is not None:
+            if client and 3 <= request_version < 7:
+                _check_produce_request([only], request_version)
+            self._check_batch(only, client)
+            return self._validate_batch(records, only, next_offset, now_ms, leader_epoch, client)
         found = list(batches(records))
         if client and request_version >= 3:
             _check_produce_request(found, request_version)
@@ -154,21 +162,27 @@ class LogValidator:
         size = 0
         source = 0
         for batch in found:
-            if client and batch.magic >= 2 and batch.base_offset != 0:
-                raise _invalid(
-                    f"The baseOffset of the record batch in the append to {self.topic_partition} should be 0, "
-                    f"but it is {batch.base_offset}"
-                )
-            if batch.size_in_bytes > self.max_message_bytes:
-                raise self._too_large(batch.size_in_bytes)
-            if not batch.is_valid():
-                raise KafkaError(
-                    Errors.CORRUPT_MESSAGE,
-                    f"Record is corrupt (stored crc = {batch.crc}) in topic partition {self.topic_partition}.",
-                )
+            self._check_batch(batch, client)
             size += batch.size_in_bytes
             source = batch.attributes & CODEC_MASK or source
         return size, CompressionType.for_id(source)
+
+    def _check_batch(self, batch: Batch, client: bool) -> None:
+        """Base offset, size, CRC and codec."""
+        if client and batch.base_offset != 0 and batch.magic >= 2:
+            raise _invalid(
+                f"The baseOffset of the record batch in the append to {self.topic_partition} should be 0, "
+                f"but it is {batch.base_offset}"
+            )
+        if batch.size_in_bytes > self.max_message_bytes:
+            raise self._too_large(batch.size_in_bytes)
+        if not batch.is_valid():
+            raise KafkaError(
+                Errors.CORRUPT_MESSAGE,
+                f"Record is corrupt (stored crc = {batch.crc}) in topic partition {self.topic_partition}.",
+            )
+        if batch.attributes & CODEC_MASK > _HIGHEST_CODEC:
+            CompressionType.for_id(batch.attributes & CODEC_MASK)
 
     # ----------------------------------------------------------------------------------------------------- one v2 batch
 

@@ -108,6 +108,22 @@ class ProducerStateEntry:
                     return batch
         return None
 
+    def expects(self, epoch: int, first_seq: int) -> bool:
+        """Is a batch with this epoch and first sequence exactly what comes next, outside of any transaction?"""
+        batches = self.batches
+        if not batches or epoch != self.producer_epoch or self.current_txn_first_offset != NO_TXN:
+            return False
+        last_seq = batches[-1].last_seq
+        return first_seq == last_seq + 1 and last_seq != MAX_SEQUENCE
+
+    def add_batch(self, batch: BatchMetadata) -> None:
+        """Note the batch that was expected."""
+        batches = self.batches
+        batches.append(batch)
+        if len(batches) > NUM_BATCHES_TO_RETAIN:
+            del batches[0]
+        self.last_timestamp = batch.timestamp
+
     def update(self, info: ProducerAppendInfo) -> None:
         """Take over what an append brought."""
         if self.producer_epoch != info.producer_epoch:

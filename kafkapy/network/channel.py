@@ -193,7 +193,10 @@ class KafkaChannel(Protocol):
         if self.closed:
             return
         parts = encode_response_parts(request.api_key, request.api_version, request.correlation_id, response)
-        self.send_parts(parts)
+        if len(parts) == 1:
+            self.transport.send(parts[0])
+        else:
+            self.transport.send_parts(parts)
         self.request_done(throttle_ms)
 
     def send_parts(self, parts: list[Part]) -> None:

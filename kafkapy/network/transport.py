@@ -90,6 +90,22 @@ class PlaintextTransport(tcp.Server):
 
     # ------------------------------------------------------------------------------------------------ writing
 
+    def send(self, data: bytes) -> None:
+        """Send one buffer: the usual answer, which is small and which the kernel takes whole."""
+        if self._queue or not self.connected or self.disconnecting:
+            return self.send_parts((data,))
+        try:
+            count = self.socket.send(data)
+        except BlockingIOError:
+            count = 0
+        except OSError:
+            return self._fail(main.CONNECTION_LOST)
+        if count < len(data):
+            self._queue.append(memoryview(data)[count:])
+            self.queued_bytes += len(data) - count
+            self.startWriting()
+        return None
+
     def send_parts(self, parts: Iterable[Part]) -> None:
         """Send buffers and file slices in order; what the kernel does not take now waits in the queue."""
         if not self.connected or self.disconnecting:

@@ -80,6 +80,8 @@ class DelayedOperationPurgatory:
 
     def check_and_complete(self, key: Hashable) -> int:
         """An event happened on `key`: complete what can be (case B.1). How many did."""
+        if not self._watchers:
+            return 0
         waiting = self._watchers.pop(key, None)
         if waiting is None:
             return 0

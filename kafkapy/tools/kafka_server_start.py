@@ -110,6 +110,9 @@ def _raise_open_files_limit() -> None:
 
 
 def _run(config: Any) -> int:
+    from kafkapy.network.reactor import install_reactor
+
+    install_reactor()
     from twisted.internet import reactor as _reactor
     from twisted.internet.defer import Deferred
     from twisted.python.log import PythonLoggingObserver

@@ -9,9 +9,8 @@ import time
 from collections.abc import Callable, Collection
 from typing import Any
 
-from twisted.internet.epollreactor import EPollReactor
-
 from kafkapy.common.broker import EndPoint
+from kafkapy.network.reactor import BrokerReactor
 from kafkapy.network.request import Request
 from kafkapy.network.socket_server import ConnectionLimits, SocketServer
 from kafkapy.protocol.api_keys import ApiKey
@@ -30,7 +29,7 @@ class Loopback:
     def __init__(
         self, limits: ConnectionLimits | None = None, exempt: Collection[str] = (), send_buffer: int = -1
     ) -> None:
-        self.reactor = EPollReactor()
+        self.reactor = BrokerReactor()
         self.limits = limits or ConnectionLimits()
         self.server = SocketServer(
             self.reactor,

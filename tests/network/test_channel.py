@@ -30,6 +30,9 @@ class FakeTransport:
     def setTcpNoDelay(self, enabled: bool) -> None:
         pass
 
+    def send(self, data: bytes) -> None:
+        self.send_parts([data])
+
     def send_parts(self, parts: list[Any]) -> None:
         self.sent += b"".join(bytes(part) for part in parts)
 

@@ -59,6 +59,9 @@ class FakeTransport:
     def setTcpNoDelay(self, enabled: bool) -> None:
         """Nothing to set."""
 
+    def send(self, data: bytes) -> None:
+        self.send_parts([data])
+
     def send_parts(self, parts: Iterable[Part]) -> None:
         for part in parts:
             self.sent += part.read() if isinstance(part, FileRecords) else part
