@@ -1,0 +1,203 @@
+"""A member of a consumer group as a state machine: what it is, and what each answer of the coordinator means.
+
+No I/O and no clock in here; `coordinator.py` sends the requests and obeys the verdicts.
+
+    UNJOINED --join--> JOINING --joined--> SYNCING --synced--> STABLE
+    from anywhere: --rejoin--> UNJOINED (the member id stays), --lost--> UNJOINED (the generation goes), --left--> UNJOINED
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import NamedTuple
+
+from kafkapy.protocol.errors import Errors
+
+NO_GENERATION_ID = -1
+
+
+class State(Enum):
+    """Kafka's `MemberState`: UNJOINED, PREPARING_REBALANCE, COMPLETING_REBALANCE, STABLE."""
+
+    UNJOINED = "unjoined"
+    JOINING = "joining"
+    SYNCING = "syncing"
+    STABLE = "stable"
+    LEAVING = "leaving"
+
+
+class Event(Enum):
+    JOIN = "a JoinGroup goes out"
+    JOINED = "the group has a new generation, and the member is in it"
+    SYNCED = "the member has its assignment"
+    FAILED = "the rebalance failed and starts anew"
+    RESET = "the coordinator does not know the generation or the member"
+    LEAVE = "a LeaveGroup goes out"
+    LEFT = "the member is out"
+
+
+_TRANSITIONS: dict[tuple[State, Event], State] = {
+    (State.UNJOINED, Event.JOIN): State.JOINING,
+    (State.STABLE, Event.JOIN): State.JOINING,
+    (State.JOINING, Event.JOINED): State.SYNCING,
+    (State.SYNCING, Event.SYNCED): State.STABLE,
+    (State.JOINING, Event.FAILED): State.UNJOINED,
+    (State.SYNCING, Event.FAILED): State.UNJOINED,
+    (State.LEAVING, Event.LEFT): State.UNJOINED,
+    **{(state, Event.RESET): State.UNJOINED for state in State if state is not State.LEAVING},
+    **{(state, Event.LEAVE): State.LEAVING for state in State},
+}
+"""Anything else changes nothing: answers to requests of an earlier life."""
+
+
+class Generation(NamedTuple):
+    """Who the member is in which round of the group (Kafka's `Generation`)."""
+
+    id: int = NO_GENERATION_ID
+    member_id: str = ""
+    protocol: str | None = None
+
+    @property
+    def valid(self) -> bool:
+        return self.id >= 0
+
+
+NO_GENERATION = Generation()
+
+
+class Api(Enum):
+    """The requests whose errors have a meaning for membership."""
+
+    JOIN = "JoinGroup"
+    SYNC = "SyncGroup"
+    HEARTBEAT = "Heartbeat"
+    COMMIT = "OffsetCommit"
+
+
+class Verdict(Enum):
+    OK = "go on"
+    RETRY = "the same again, after a pause"
+    AGAIN = "join again, at once"
+    FIND_COORDINATOR = "look the coordinator up, then the same again"
+    RESET_GENERATION = "forget the generation, keep the member id, join again"
+    RESET_MEMBER = "forget both, join again"
+    FATAL = "tell the user"
+
+
+_COORDINATOR_GONE = {
+    Errors.COORDINATOR_NOT_AVAILABLE: Verdict.FIND_COORDINATOR,
+    Errors.NOT_COORDINATOR: Verdict.FIND_COORDINATOR,
+}
+_NOT_KNOWN = {Errors.UNKNOWN_MEMBER_ID: Verdict.RESET_MEMBER, Errors.ILLEGAL_GENERATION: Verdict.RESET_GENERATION}
+
+_VERDICTS: dict[Api, dict[Errors, Verdict]] = {
+    Api.JOIN: {
+        **_COORDINATOR_GONE,
+        Errors.COORDINATOR_LOAD_IN_PROGRESS: Verdict.RETRY,
+        Errors.REBALANCE_IN_PROGRESS: Verdict.RETRY,
+        Errors.UNKNOWN_MEMBER_ID: Verdict.RESET_MEMBER,
+        Errors.MEMBER_ID_REQUIRED: Verdict.AGAIN,
+    },
+    Api.SYNC: {**_COORDINATOR_GONE, **_NOT_KNOWN, Errors.REBALANCE_IN_PROGRESS: Verdict.AGAIN},
+    Api.HEARTBEAT: {**_COORDINATOR_GONE, **_NOT_KNOWN, Errors.REBALANCE_IN_PROGRESS: Verdict.AGAIN},
+    Api.COMMIT: {
+        **_COORDINATOR_GONE,
+        **_NOT_KNOWN,
+        Errors.REQUEST_TIMED_OUT: Verdict.FIND_COORDINATOR,
+        Errors.COORDINATOR_LOAD_IN_PROGRESS: Verdict.RETRY,
+        Errors.UNKNOWN_TOPIC_OR_PARTITION: Verdict.RETRY,
+        Errors.REBALANCE_IN_PROGRESS: Verdict.AGAIN,
+    },
+}
+
+
+class GroupMembership:
+    """What this member knows of itself.
+
+    Invariant: the generation is valid in SYNCING and STABLE; `rejoin_needed` is set whenever the state is not STABLE,
+    except after the member left.
+    """
+
+    def __init__(self) -> None:
+        self.state = State.UNJOINED
+        self.generation = NO_GENERATION
+        self.rejoin_needed = True
+        self.rejoin_reason = ""
+
+    @property
+    def heartbeats(self) -> bool:
+        """Does the coordinator expect a sign of life? While joining it waits for the join itself."""
+        return self.state in (State.SYNCING, State.STABLE)
+
+    @property
+    def stable_generation(self) -> Generation:
+        """What a commit carries: nothing while the member is between two generations."""
+        return self.generation if self.state is State.STABLE else NO_GENERATION
+
+    def on(self, event: Event) -> bool:
+        """False if the event means nothing in this state (any more)."""
+        state = _TRANSITIONS.get((self.state, event))
+        if state is None:
+            return False
+        self.state = state
+        return True
+
+    def request_rejoin(self, reason: str) -> None:
+        self.rejoin_needed = True
+        self.rejoin_reason = reason
+
+    def joined(self, generation: Generation) -> bool:
+        if not self.on(Event.JOINED):
+            return False
+        self.generation = generation
+        return True
+
+    def synced(self, sent: Generation) -> bool:
+        """False if the member was thrown out between join and sync."""
+        if sent != self.generation or not self.on(Event.SYNCED):
+            return False
+        self.rejoin_needed = False
+        self.rejoin_reason = ""
+        return True
+
+    def given_id(self, member_id: str) -> None:
+        """The coordinator wants new members to come back with an id that it gives (KIP-394)."""
+        self.generation = Generation(member_id=member_id)
+        self.on(Event.FAILED)
+        self.request_rejoin(f"need to re-join with the given member-id: {member_id}")
+
+    def left(self) -> None:
+        self.generation = NO_GENERATION
+        self.on(Event.LEFT)
+        self.request_rejoin("consumer left the group")
+
+    def reset(self, reason: str, keep_member_id: bool = False) -> None:
+        """Out of the group, without a word to the coordinator."""
+        self.generation = Generation(member_id=self.generation.member_id) if keep_member_id else NO_GENERATION
+        self.on(Event.RESET)
+        self.request_rejoin(reason)
+
+    def judge(self, api: Api, error: Errors, sent: Generation) -> Verdict:
+        """What an error means; the state is changed accordingly. `sent`: the generation of the request."""
+        if error is Errors.NONE:
+            return Verdict.OK
+        verdict = _VERDICTS[api].get(error, Verdict.FATAL)
+        current = sent == self.generation
+        if verdict in (Verdict.RESET_GENERATION, Verdict.RESET_MEMBER):
+            if current:
+                self.reset(f"encountered {error.name} from {api.value} response", verdict is Verdict.RESET_GENERATION)
+            elif api is Api.HEARTBEAT:
+                return Verdict.OK  # about a generation that is over
+        elif verdict is Verdict.AGAIN and api is Api.HEARTBEAT:
+            if self.state is not State.STABLE:
+                return Verdict.OK  # it is joining already
+            self.request_rejoin("group is already rebalancing")
+        elif verdict is Verdict.AGAIN and api is Api.COMMIT:
+            self.request_rejoin("offset commit failed since group is already rebalancing")
+        elif error is Errors.FENCED_INSTANCE_ID and api is Api.HEARTBEAT:
+            if not current:
+                return Verdict.OK
+            self.reset("another member has this group.instance.id")
+        if api in (Api.JOIN, Api.SYNC):
+            self.on(Event.FAILED)
+        return verdict

@@ -1,0 +1,64 @@
+"""Subscriptions and assignments as bytes: an int16 version, then the message (Kafka's `ConsumerProtocol`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.consumer.assignors.abstract import assignment_of
+from kafkapy.errors import KafkaProtocolError
+from kafkapy.protocol.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
+from kafkapy.protocol.wire import SchemaError
+
+PROTOCOL_TYPE = "consumer"
+_VERSION = 3
+
+
+def encode_subscription(
+    metadata: ConsumerProtocolSubscription, owned: Iterable[TopicPartition], generation: int, rack: str | None
+) -> bytes:
+    """What a member sends when it joins, in the newest version: leaders read as much of it as they know."""
+    topics: dict[str, list[int]] = {}
+    for topic, partition in sorted(owned):
+        topics.setdefault(topic, []).append(partition)
+    entry = ConsumerProtocolSubscription.TopicPartition
+    message = ConsumerProtocolSubscription(
+        topics=sorted(metadata.topics),
+        user_data=metadata.user_data,
+        owned_partitions=[entry(topic=topic, partitions=numbers) for topic, numbers in topics.items()],
+        generation_id=generation,
+        rack_id=rack,
+    )
+    return _VERSION.to_bytes(2, "big") + message.encode(_VERSION)
+
+
+def decode_subscription(data: bytes | memoryview) -> ConsumerProtocolSubscription:
+    """Raises `KafkaProtocolError` for bytes that make no sense."""
+    return _decode(ConsumerProtocolSubscription, data)  # type: ignore[no-any-return]
+
+
+def encode_assignment(assignment: Any) -> bytes:
+    """A member's share as an assignor gave it: a message, or partitions."""
+    if not isinstance(assignment, ConsumerProtocolAssignment):
+        assignment = assignment_of(TopicPartition(*partition) for partition in assignment)
+    return _VERSION.to_bytes(2, "big") + bytes(assignment.encode(_VERSION))
+
+
+def decode_assignment(data: bytes | memoryview) -> ConsumerProtocolAssignment:
+    """Raises `KafkaProtocolError` for bytes that make no sense, none included: the leader forgot this member."""
+    return _decode(ConsumerProtocolAssignment, data)  # type: ignore[no-any-return]
+
+
+def partitions_of(assignment: ConsumerProtocolAssignment) -> list[TopicPartition]:
+    return [TopicPartition(t.topic, number) for t in assignment.assigned_partitions for number in t.partitions]
+
+
+def _decode(message: Any, data: bytes | memoryview) -> Any:
+    version = int.from_bytes(data[:2], "big", signed=True)
+    if len(data) < 2 or version < 0:
+        raise KafkaProtocolError(f"{message.__name__}: {len(data)} bytes without a valid version")
+    try:
+        return message.decode(data, min(version, _VERSION), 2)
+    except SchemaError as error:
+        raise KafkaProtocolError(f"{message.__name__} version {version}: {error}") from error
