@@ -53,6 +53,8 @@ _MIN_RECORD_SIZE = 7
 """A record of which every field is empty: seven varints and bytes."""
 _FEW = 16
 """So few pieces are cut faster one by one."""
+_CONTENT_BYTES = 1 << 25
+"""Decompressed batches are put together up to about this size."""
 _WIDE = 4096
 """Pieces this long are copied once only, and therefore one by one."""
 
@@ -101,8 +103,8 @@ class RecordColumns:
     """Records of consecutive batches of a partition.
 
     Invariant: the positions in `rows` (int64, a row for each of `columns_python`'s names, a column for each record)
-    lie within `data`; offsets rise; the segments cover all records in order. `next_offset` is where reading goes on
-    behind them. `error` says what is wrong with the batch that would have come next, if something is.
+    lie within `data`; offsets rise; the segments cover all records in order, one for each batch. `next_offset` is where
+    reading goes on behind them. `error` says what is wrong with the batch that would have come next, if something is.
     """
 
     __slots__ = ("_content", "data", "error", "next_offset", "rows", "segments")
@@ -121,6 +123,11 @@ class RecordColumns:
         self.next_offset = next_offset
         self.error = error
         self._content = data if isinstance(data, bytes) else None
+
+    @classmethod
+    def empty(cls, next_offset: int, leader_epoch: int) -> RecordColumns:
+        """No records, only progress."""
+        return cls(b"", np.empty((ROW_COUNT, 0), np.int64), [Segment(0, leader_epoch, 0)], next_offset)
 
     def __len__(self) -> int:
         return int(self.rows.shape[1])
@@ -151,13 +158,6 @@ class RecordColumns:
                 start = int(self.rows[HEADER_START, first + index])
                 headers[index] = _read_headers(content, start, int(counts[index]))
         return headers
-
-    def gather_keys(self, first: int, last: int) -> tuple[Any, Any, int]:
-        """Keys side by side: (int32 offsets, one more than records; bytes; how many are null)."""
-        return gather(self.data, self.rows[KEY_START, first:last], self.rows[KEY_LENGTH, first:last])
-
-    def gather_values(self, first: int, last: int) -> tuple[Any, Any, int]:
-        return gather(self.data, self.rows[VALUE_START, first:last], self.rows[VALUE_LENGTH, first:last])
 
     def header_columns(self, first: int, last: int) -> Any:
         """Where the headers of all these records lie: int64, a row for each HEADER_… of `columns_python`."""
@@ -211,9 +211,10 @@ def decode_batches(
 ) -> RecordColumns:
     """The records with first_offset <= offset < end_offset of batches that lie in one buffer, as columns.
 
-    The batches are all compressed or all not, and their sizes and CRCs were checked, if they are to be. A damaged batch
-    ends the columns before it, with the error: INVALID_RECORD, UNKNOWN_SERVER_ERROR for damaged compressed data,
-    MESSAGE_TOO_LARGE if a batch decompresses to more than `limit` bytes.
+    The batches are all compressed or all not, and their sizes and CRCs were checked, if they are to be. Not all are
+    taken if they decompress to too much: there is a segment for each that was. A damaged batch ends the columns before
+    it, with the error: INVALID_RECORD, UNKNOWN_SERVER_ERROR for damaged compressed data, MESSAGE_TOO_LARGE if a batch
+    decompresses to more than `limit` bytes.
     """
     next_offset = batches[0].base_offset
     segments: list[Segment] = []
@@ -273,6 +274,8 @@ def _contents(
             error = found
             break
         spans.append((batch, start, end))
+        if size > _CONTENT_BYTES:
+            break
     if batches[0].is_compressed:
         return pieces[0] if len(pieces) == 1 else b"".join(pieces), spans, error
     return batches[0].data, spans, error
@@ -298,6 +301,8 @@ def decode_legacy_batches(
     next_offset = first_offset
     error = None
     for batch in batches:
+        if size > _CONTENT_BYTES:
+            break
         begin = len(rows)
         try:
             for record in batch.records(MAX_DECOMPRESSED_SIZE if limit is None else limit):

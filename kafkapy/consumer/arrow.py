@@ -1,0 +1,134 @@
+"""Records as Arrow tables, straight from their columns: no Python object for any record."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from kafkapy.record.columns import RecordColumns, gather
+from kafkapy.record.columns_python import (
+    HEADER_COUNT,
+    HEADER_KEY_LENGTH,
+    HEADER_KEY_START,
+    HEADER_VALUE_LENGTH,
+    HEADER_VALUE_START,
+    KEY_LENGTH,
+    KEY_START,
+    VALUE_LENGTH,
+    VALUE_START,
+)
+
+_TIMESTAMP_TYPE = 2  # the field of `Segment`
+_PER_MS = {"ms": 1, "us": 1000, "ns": 1_000_000}
+
+_HEADER = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
+HEADERS = pa.list_(pa.field("element", _HEADER))
+
+
+@lru_cache(maxsize=8)
+def record_schema(include_headers: bool = True, timestamp_unit: str = "ms") -> pa.Schema:
+    """The columns of a topic, named and typed as in Spark's Kafka source (whose timestamps are in "us").
+
+    `timestamp`: ms since the epoch in that unit, in UTC; `timestampType`: 0 CreateTime, 1 LogAppendTime, -1 none;
+    `headers`: null where a record has none.
+    """
+    fields = [
+        pa.field("key", pa.binary()),
+        pa.field("value", pa.binary()),
+        pa.field("topic", pa.string()),
+        pa.field("partition", pa.int32()),
+        pa.field("offset", pa.int64()),
+        pa.field("timestamp", pa.timestamp(timestamp_unit, tz="UTC")),
+        pa.field("timestampType", pa.int32()),
+    ]
+    if include_headers:
+        fields.append(pa.field("headers", HEADERS))
+    return pa.schema(fields)
+
+
+class ArrowBuilder:
+    """Makes record batches of one partition's records."""
+
+    def __init__(self, topic: str, partition: int, include_headers: bool = True, timestamp_unit: str = "ms") -> None:
+        self.schema = record_schema(include_headers, timestamp_unit)
+        self._include_headers = include_headers
+        self._timestamp_type = self.schema.field("timestamp").type
+        self._timestamp_factor = _PER_MS[timestamp_unit]
+        self._topic = _Constant(pa.scalar(topic, pa.string()))
+        self._partition = _Constant(pa.scalar(partition, pa.int32()))
+        self._constants: dict[int, _Constant] = {}
+
+    def build(self, columns: RecordColumns, first: int = 0, last: int | None = None) -> pa.RecordBatch:
+        """Records `first` to `last` (exclusive). The bytes of `columns` are copied and may be used again."""
+        last = len(columns) if last is None else last
+        count = last - first
+        offsets = columns.offsets[first:last]
+        timestamps = columns.timestamps[first:last] * self._timestamp_factor
+        arrays = [
+            _binary(columns.data, columns.rows[KEY_START, first:last], columns.rows[KEY_LENGTH, first:last]),
+            _binary(columns.data, columns.rows[VALUE_START, first:last], columns.rows[VALUE_LENGTH, first:last]),
+            self._topic.repeated(count),
+            self._partition.repeated(count),
+            pa.array(offsets.copy()),
+            pa.Array.from_buffers(self._timestamp_type, count, [None, pa.py_buffer(timestamps)]),
+            self._timestamp_types(columns, first, last),
+        ]
+        if self._include_headers:
+            arrays.append(_headers(columns, first, last))
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+    def _timestamp_types(self, columns: RecordColumns, first: int, last: int) -> pa.Array:
+        uniform = columns.uniform(_TIMESTAMP_TYPE)
+        if uniform is None:
+            return pa.array(columns.spread(_TIMESTAMP_TYPE)[first:last].copy())
+        if uniform not in self._constants:
+            self._constants[uniform] = _Constant(pa.scalar(uniform, pa.int32()))
+        return self._constants[uniform].repeated(last - first)
+
+
+class _Constant:
+    """A column of one value, made once and cut to length."""
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+        self._array = pa.repeat(value, 0)
+
+    def repeated(self, count: int) -> pa.Array:
+        if len(self._array) < count:
+            self._array = pa.repeat(self._value, count)
+        return self._array.slice(0, count)
+
+
+def _binary(data: Any, starts: Any, lengths: Any) -> pa.Array:
+    """The pieces of `data` as an array of their own; a negative length is a null."""
+    count = len(lengths)
+    offsets, content, nulls = gather(data, starts, lengths)
+    if nulls == count:
+        return pa.nulls(count, pa.binary())
+    validity = pa.py_buffer(np.packbits(lengths >= 0, bitorder="little")) if nulls else None
+    return pa.Array.from_buffers(pa.binary(), count, [validity, pa.py_buffer(offsets), pa.py_buffer(content)], nulls)
+
+
+def _headers(columns: RecordColumns, first: int, last: int) -> pa.Array:
+    counts = columns.rows[HEADER_COUNT, first:last]
+    without = int((counts == 0).sum())
+    if without == last - first:
+        return pa.nulls(last - first, HEADERS)
+    rows = columns.header_columns(first, last)
+    keys = _strings(_binary(columns.data, rows[HEADER_KEY_START], rows[HEADER_KEY_LENGTH]))
+    values = _binary(columns.data, rows[HEADER_VALUE_START], rows[HEADER_VALUE_LENGTH])
+    entries = pa.StructArray.from_arrays([keys, values], fields=list(_HEADER))
+    offsets = np.zeros(last - first + 1, np.int32)
+    np.cumsum(counts, out=offsets[1:])
+    validity = pa.py_buffer(np.packbits(counts > 0, bitorder="little")) if without else None
+    return pa.Array.from_buffers(HEADERS, last - first, [validity, pa.py_buffer(offsets)], without, children=[entries])
+
+
+def _strings(keys: pa.Array) -> pa.Array:
+    try:
+        return keys.cast(pa.string())
+    except pa.ArrowInvalid:  # not UTF-8: what cannot be read is replaced, as in Java
+        return pa.array([key.decode("utf-8", "replace") for key in keys.to_pylist()], pa.string())

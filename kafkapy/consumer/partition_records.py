@@ -1,0 +1,177 @@
+"""What a Fetch response holds of one partition, turned into columns of those records that a consumer is to see."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator
+from heapq import heapify, heappop
+from typing import cast
+
+from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.protocol.messages.fetch import FetchResponse
+from kafkapy.record.columns import MAX_OFFSET, RecordColumns, decode_batches, decode_legacy_batches
+from kafkapy.record.control_records import ControlRecordType
+from kafkapy.record.legacy import LegacyRecordBatch
+from kafkapy.record.record_batch import (
+    HEADER_SIZE_UP_TO_MAGIC,
+    LOG_OVERHEAD,
+    MIN_RECORD_SIZE,
+    Buffer,
+    RecordBatch,
+    batches,
+)
+
+_CHUNK_BYTES = 1 << 22
+_CHUNK_RECORDS = 1 << 17
+"""Records become columns in portions of about this size: what a response unfolds to need not be in memory at once."""
+
+_HEADER = struct.Struct(">qi4xb").unpack_from
+_INT = struct.Struct(">i").unpack_from
+_LAST_OFFSET_DELTA = 23
+
+_Batch = RecordBatch | LegacyRecordBatch
+
+
+class AbortedTransactions:
+    """Which batches belong to aborted transactions (KIP-98), found while batches are seen in the order of the log.
+
+    Invariant: `_producers` are those whose transaction at the current place is one that was aborted; `_ahead` the
+    aborted ones that begin later.
+    """
+
+    def __init__(self, aborted: Iterable[FetchResponse.AbortedTransaction]) -> None:
+        self._ahead = [(transaction.first_offset, transaction.producer_id) for transaction in aborted]
+        heapify(self._ahead)
+        self._producers: set[int] = set()
+
+    def hides(self, batch: RecordBatch) -> bool:
+        """Is this one to be left out? To be asked for each batch, once."""
+        while self._ahead and self._ahead[0][0] <= batch.last_offset:
+            self._producers.add(heappop(self._ahead)[1])
+        if batch.is_control:
+            if _is_abort_marker(batch):
+                self._producers.discard(batch.producer_id)
+            return True
+        return batch.is_transactional and batch.producer_id in self._producers
+
+
+def _is_abort_marker(batch: RecordBatch) -> bool:
+    record = next(batch.records(), None)
+    return record is not None and ControlRecordType.parse(record.key) is ControlRecordType.ABORT
+
+
+class PartitionRecords:
+    """The records of a response for one partition, from `fetch_offset` on, in portions.
+
+    Iterating gives `RecordColumns`, some of which may be empty (offsets that are markers, aborted or compacted away:
+    `next_offset` tells how far they go). A damaged batch ends it with a `KafkaError` (CORRUPT_MESSAGE, INVALID_RECORD,
+    UNKNOWN_SERVER_ERROR …), after all records before; `next_offset` is then that batch's place. A batch that is cut off
+    at the end is left out.
+    """
+
+    def __init__(
+        self,
+        data: Buffer,
+        fetch_offset: int,
+        *,
+        end_offset: int = MAX_OFFSET,
+        aborted: AbortedTransactions | None = None,
+        check_crcs: bool = True,
+    ) -> None:
+        """`aborted`: None for read_uncommitted. `end_offset`: records from there on are left out."""
+        self._data = data
+        self._aborted = aborted
+        self._check_crcs = check_crcs
+        self._end_offset = end_offset
+        self._fetch_offset = fetch_offset
+        self._hidden_until = -1
+        self._hidden_epoch = -1
+        self.next_offset = fetch_offset
+
+    def __iter__(self) -> Iterator[RecordColumns]:
+        for run in self._runs():
+            while run:
+                columns = self._decode(run)
+                run = run[len(columns.segments) :]
+                if columns.segments:
+                    if not run and columns.error is None:  # the batches behind are hidden, up to the next run
+                        columns.next_offset = max(columns.next_offset, self._hidden_until)
+                    self.next_offset = columns.next_offset
+                    yield columns
+                if columns.error is not None:
+                    raise columns.error
+        if self._hidden_until > self.next_offset:
+            self.next_offset = self._hidden_until
+            yield RecordColumns.empty(self._hidden_until, self._hidden_epoch)
+
+    def _runs(self) -> Iterator[list[_Batch]]:
+        """Batches that can be decoded together."""
+        run: list[_Batch] = []
+        size = count = 0
+        failure = None
+        for batch in self._sound_batches():
+            if isinstance(batch, KafkaError):
+                failure = batch
+                break
+            if isinstance(batch, RecordBatch) and (
+                batch.is_control if self._aborted is None else self._aborted.hides(batch)
+            ):
+                self._hidden_until = batch.next_offset
+                self._hidden_epoch = batch.partition_leader_epoch
+                continue
+            if run and (size > _CHUNK_BYTES or count > _CHUNK_RECORDS or not _alike(run[0], batch)):
+                yield run
+                run, size, count = [], 0, 0
+            run.append(batch)
+            size += batch.size_in_bytes
+            count += batch.record_count or 1
+        if run:
+            yield run
+        if failure is not None:
+            raise failure
+
+    def _sound_batches(self) -> Iterator[_Batch | KafkaError]:
+        """The batches of interest, whose header and CRC are right, and at the end what is wrong with the next."""
+        try:
+            for batch in batches(self._data):
+                if batch.next_offset <= self._fetch_offset:
+                    continue
+                if batch.magic == 2 and batch.base_offset >= self._end_offset:
+                    return
+                if self._check_crcs:
+                    batch.ensure_valid()
+                yield batch
+        except KafkaError as error:
+            yield error
+
+    def _decode(self, run: list[_Batch]) -> RecordColumns:
+        if isinstance(run[0], RecordBatch):
+            return decode_batches(cast(list[RecordBatch], run), self._fetch_offset, self._end_offset)
+        return decode_legacy_batches(cast(list[LegacyRecordBatch], run), self._fetch_offset, self._end_offset)
+
+
+def _alike(one: _Batch, other: _Batch) -> bool:
+    """May they be decoded together?"""
+    if type(one) is not type(other):
+        return False
+    return isinstance(one, LegacyRecordBatch) or one.is_compressed == other.is_compressed
+
+
+def offset_after(data: Buffer, fetch_offset: int) -> int:
+    """Where the fetch after this response begins: behind its last whole batch. Looks at sizes only.
+
+    `KafkaError` CORRUPT_MESSAGE for an impossible size.
+    """
+    position, end = 0, len(data)
+    next_offset = fetch_offset
+    while end - position >= HEADER_SIZE_UP_TO_MAGIC:
+        base_offset, length, magic = _HEADER(data, position)
+        if length < MIN_RECORD_SIZE:
+            raise KafkaError(Errors.CORRUPT_MESSAGE, f"Record size {length} is less than the minimum record overhead")
+        start, position = position, position + length + LOG_OVERHEAD
+        if position > end:
+            break
+        next_offset = base_offset + 1
+        if magic == 2 and length > _LAST_OFFSET_DELTA:
+            next_offset += _INT(data, start + _LAST_OFFSET_DELTA)[0]
+    return max(next_offset, fetch_offset)

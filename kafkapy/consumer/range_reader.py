@@ -1,0 +1,302 @@
+"""Reading a range of offsets of one partition in bulk: no group, no event loop, no threads.
+
+While the records of one response become Arrow columns, the broker already sends the next.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from kafkapy.clients.client_metadata import MetadataRequestBuilder
+from kafkapy.clients.config import ClientConfig
+from kafkapy.clients.metadata import Address, ClusterMetadata
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.consumer.partition_records import AbortedTransactions, PartitionRecords, offset_after
+from kafkapy.consumer.range_connection import RangeConnection
+from kafkapy.errors import (
+    KafkaConnectionError,
+    KafkaTimeoutError,
+    OffsetOutOfRangeError,
+    as_client_error,
+    error_for,
+)
+from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
+from kafkapy.protocol.messages.list_offsets import ListOffsetsRequest
+from kafkapy.record.columns import load_kernels
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kafkapy.consumer.arrow import ArrowBuilder
+
+EARLIEST, LATEST = -2, -1
+
+_LAST_VERSION_BY_NAME = 12
+"""Later versions of Fetch call topics by their ids."""
+_MANY_RECORDS = 50_000
+"""From so many on it pays to load the compiled kernels."""
+
+
+class OffsetRangeError(OffsetOutOfRangeError):
+    """Offsets that were to be read are not there (any more, or yet).
+
+    `offset` is the first of them; the log holds `log_start_offset` to `log_end_offset` (exclusive).
+    """
+
+    def __init__(self, partition: TopicPartition, offset: int, log_start_offset: int, log_end_offset: int) -> None:
+        self.partition = partition
+        self.offset = offset
+        self.log_start_offset = log_start_offset
+        self.log_end_offset = log_end_offset
+        super().__init__(
+            f"Offset {offset} of {partition} is out of range: the log holds offsets {log_start_offset} to "
+            f"{log_end_offset} (exclusive)"
+        )
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.partition, self.offset, self.log_start_offset, self.log_end_offset)
+
+
+def read_range(
+    config: ClientConfig | str | Iterable[str] | Mapping[str, Any],
+    topic: str,
+    partition: int,
+    start: int,
+    end: int,
+    *,
+    isolation_level: str = "read_uncommitted",
+    include_headers: bool = False,
+    timestamp_unit: str = "us",
+    check_crcs: bool = True,
+    fetch_max_bytes: int = 50 << 20,
+    max_partition_fetch_bytes: int = 2 << 20,
+    fetch_min_bytes: int = 1,
+    fetch_max_wait_ms: int = 500,
+    timeout_ms: float = 120_000,
+) -> Iterator[pa.RecordBatch]:
+    """The records with start <= offset < end, in order, in batches of `arrow.record_schema`.
+
+    `config`: a `ClientConfig`, its options as a mapping, or just bootstrap servers. Gaps (compaction, markers, aborted
+    transactions) are passed over. Lost connections and moved leaders are survived; `timeout_ms` bounds how long there
+    may be no progress. The batches own their memory. Closing the iterator closes the connection.
+
+    Raises `OffsetRangeError` when it comes to offsets that the log does not hold (with all records before given out),
+    `KafkaTimeoutError`, CorruptRecordError and its like for damaged records, or what the cluster refused.
+    """
+    if isinstance(config, Mapping):
+        config = ClientConfig(**config)
+    elif not isinstance(config, ClientConfig):
+        config = ClientConfig(bootstrap_servers=config)
+    if isolation_level not in ("read_uncommitted", "read_committed"):
+        raise ValueError(f"isolation_level must be read_uncommitted or read_committed; it is {isolation_level!r}")
+    reader = _RangeReader(config, TopicPartition(topic, partition), start, end)
+    reader.read_committed = isolation_level == "read_committed"
+    reader.check_crcs = check_crcs
+    reader.timeout_ms = timeout_ms
+    reader.request = FetchRequest(
+        max_wait_ms=fetch_max_wait_ms,
+        min_bytes=fetch_min_bytes,
+        max_bytes=fetch_max_bytes,
+        isolation_level=int(reader.read_committed),
+        topics=[
+            FetchRequest.FetchTopic(
+                topic=topic,
+                partitions=[
+                    FetchRequest.FetchPartition(partition=partition, partition_max_bytes=max_partition_fetch_bytes)
+                ],
+            )
+        ],
+    )
+    return reader.batches(include_headers, timestamp_unit)
+
+
+class _RangeReader:
+    """The way through one range.
+
+    Invariant: everything before `position` was given out or is hidden. `connection` leads to the partition's leader and
+    has a fetch from `position` under way; None: there is none.
+    """
+
+    request: FetchRequest
+    read_committed = False
+    check_crcs = True
+    timeout_ms = 120_000.0
+
+    def __init__(self, config: ClientConfig, partition: TopicPartition, start: int, end: int) -> None:
+        self.config = config
+        self.partition = partition
+        self.position = start
+        self.end = end
+        self.connection: RangeConnection | None = None
+        self._patience = 0.0
+        self._failures = 0
+
+    def batches(self, include_headers: bool, timestamp_unit: str) -> Iterator[pa.RecordBatch]:
+        if self.position >= self.end:
+            return
+        from kafkapy.consumer.arrow import ArrowBuilder
+
+        if self.end - self.position >= _MANY_RECORDS:
+            load_kernels()
+        builder = ArrowBuilder(self.partition.topic, self.partition.partition, include_headers, timestamp_unit)
+        self._progress()
+        try:
+            while self.position < self.end:
+                try:
+                    data = self._receive()
+                except KafkaError as error:
+                    self._recover(as_client_error(error))
+                    continue
+                yield from self._take(data, builder)
+        finally:
+            self._disconnect()
+
+    def _take(self, data: FetchResponse.PartitionData, builder: ArrowBuilder) -> Iterator[pa.RecordBatch]:
+        records = data.records
+        if not records:
+            self._check_patience(
+                KafkaTimeoutError(
+                    f"{self.partition} has no records at offset {self.position} (to {self.end} were asked for) after "
+                    f"{self.timeout_ms:g} ms"
+                )
+            )
+            self._ask()
+            return
+        start = self.position
+        following = offset_after(records, start)
+        if following == start:
+            raise KafkaError(
+                Errors.CORRUPT_MESSAGE,
+                f"Failed to make progress reading {self.partition} at {start}: the response has no complete batch",
+            )
+        if following < self.end:
+            self._ask(following)  # the broker works on it while we decode
+        aborted = AbortedTransactions(data.aborted_transactions or ()) if self.read_committed else None
+        found = PartitionRecords(records, start, end_offset=self.end, aborted=aborted, check_crcs=self.check_crcs)
+        try:
+            for columns in found:
+                self.position = columns.next_offset
+                if len(columns):
+                    yield builder.build(columns)
+        except KafkaError as error:
+            raise error_for(
+                error.error,
+                f"Record batch of {self.partition} at offset {found.next_offset} is invalid: {error.message}",
+            ) from error
+        self.position = max(self.position, following)
+        self._progress()
+
+    # --- the connection
+
+    def _receive(self) -> FetchResponse.PartitionData:
+        """The partition's part of the response under way. Raises what it says is wrong."""
+        if self.connection is None:
+            self._connect()
+        assert self.connection is not None
+        response: FetchResponse = self.connection.receive()
+        if response.error_code:
+            raise error_for(response.error_code)
+        data = response.responses[0].partitions[0] if response.responses else None
+        if data is None:
+            raise KafkaError(Errors.UNKNOWN_SERVER_ERROR, f"A response without {self.partition}")
+        if data.error_code == Errors.OFFSET_OUT_OF_RANGE.code:
+            raise OffsetRangeError(self.partition, self.position, *self._log_bounds())
+        if data.error_code:
+            raise error_for(data.error_code, f"{self.partition}: {Errors.for_code(data.error_code).message}")
+        return data
+
+    def _ask(self, offset: int | None = None) -> None:
+        """A failure to ask shows when the answer is to be received."""
+        assert self.connection is not None
+        self.request.topics[0].partitions[0].fetch_offset = self.position if offset is None else offset
+        try:
+            self.connection.send(self.request, _LAST_VERSION_BY_NAME)
+        except KafkaError:
+            self._disconnect()
+
+    def _connect(self) -> None:
+        """To the leader; and ask it."""
+        connection, epoch = self._connection_to_leader()
+        self.connection = connection
+        self.request.topics[0].partitions[0].current_leader_epoch = epoch
+        self._ask()
+        if self.connection is None:
+            raise KafkaConnectionError(f"The connection to {connection.address} ended")
+
+    def _connection_to_leader(self) -> tuple[RangeConnection, int]:
+        """(a connection to the leader, its epoch): found by the first bootstrap server that answers."""
+        failure: KafkaError | None = None
+        for address in self.config.bootstrap:
+            try:
+                connection = RangeConnection(address, self.config)
+            except KafkaError as error:
+                failure = error
+                continue
+            try:
+                response = connection.call(MetadataRequestBuilder([self.partition.topic], False))
+                cluster = ClusterMetadata.of(response)
+                leader = cluster.leader_of(self.partition)
+                found = cluster.partition(self.partition)
+                epoch = found.leader_epoch if found is not None else -1
+                if (leader.host, leader.port) == address:
+                    return connection, epoch
+            except BaseException:
+                connection.close()
+                raise
+            connection.close()
+            return RangeConnection(Address(leader.host, leader.port), self.config), epoch
+        assert failure is not None  # there is at least one bootstrap server
+        raise failure
+
+    def _log_bounds(self) -> tuple[int, int]:
+        """(first offset, offset after the last) that the leader has; nothing is under way."""
+        assert self.connection is not None
+        bounds = []
+        for timestamp in (EARLIEST, LATEST):
+            wanted = ListOffsetsRequest.ListOffsetsPartition(
+                partition_index=self.partition.partition, timestamp=timestamp
+            )
+            request = ListOffsetsRequest(
+                replica_id=-1,
+                isolation_level=int(self.read_committed),
+                topics=[ListOffsetsRequest.ListOffsetsTopic(name=self.partition.topic, partitions=[wanted])],
+            )
+            answer = self.connection.call(request).topics[0].partitions[0]
+            if answer.error_code:
+                raise error_for(answer.error_code)
+            bounds.append(answer.offset)
+        return bounds[0], bounds[1]
+
+    def _disconnect(self) -> None:
+        if self.connection is not None:
+            self.connection.close()
+            self.connection = None
+
+    # --- patience
+
+    def _progress(self) -> None:
+        self._failures = 0
+        self._patience = time.monotonic() + self.timeout_ms / 1000
+
+    def _recover(self, error: KafkaError) -> None:
+        """After a failure: raise it, or wait a little and go on without a connection."""
+        self._disconnect()
+        if not getattr(error, "retriable", False) or isinstance(error, OffsetRangeError):
+            raise error
+        self._check_patience(error)
+        backoff = min(self.config.retry_backoff_max_ms, self.config.retry_backoff_ms * 2**self._failures)
+        self._failures = min(self._failures + 1, 20)
+        time.sleep(backoff / 1000)
+
+    def _check_patience(self, error: KafkaError) -> None:
+        if time.monotonic() < self._patience:
+            return
+        if isinstance(error, KafkaTimeoutError):
+            raise error
+        raise KafkaTimeoutError(
+            f"No progress in reading {self.partition} at offset {self.position} for {self.timeout_ms:g} ms. "
+            f"The last failure: {error}"
+        ) from error
