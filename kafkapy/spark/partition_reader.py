@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import InputPartition
 
-from kafkapy.protocol.errors import Errors, KafkaError
-from kafkapy.spark.errors import DataLossError
-from kafkapy.spark.kafka_params import with_group
+from kafkapy.spark.errors import DATA_LOSS_WARNING, DataLossError
+from kafkapy.spark.kafka_params import COMMON, with_group
 from kafkapy.spark.offset_ranges import OffsetRange
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from kafkapy.consumer.range_reader import OffsetRangeError
     from kafkapy.spark.options import SourceOptions
 
 _log = logging.getLogger("kafkapy.spark")
@@ -38,21 +38,56 @@ class PartitionReader:
         self._poll_timeout_ms = options.poll_timeout_ms
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Batches in `source_arrow_schema`. An empty plan comes as one partition of None.
+        """Batches in the schema of the source. An empty plan comes as one partition of None.
 
         Raises `DataLossError` if offsets of the range are gone, unless they may be passed over.
         """
+        from kafkapy.consumer.range_reader import OffsetRangeError
+
         if partition.value is None:
             return
         wanted: OffsetRange = partition.value
-        start = wanted.start
-        while start < wanted.until:
+        while wanted.size > 0:
             try:
-                for batch in self._batches(OffsetRange(wanted.partition, start, wanted.until)):
-                    yield batch
-                    start = batch.column("offset")[-1].as_py() + 1
+                yield from self._batches(wanted)
                 return
-            except KafkaError as error:
-                if error.error is not Errors.OFFSET_OUT_OF_RANGE:
-                    raise
-                start = self._after_loss(OffsetRange(wanted.partition, start, wanted.until), error)
+            except OffsetRangeError as error:
+                wanted = self._after_loss(wanted, error)
+
+    def _batches(self, wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
+        from kafkapy.consumer.range_reader import read_range
+
+        params = self._params
+        return read_range(
+            {name.replace(".", "_"): params[name] for name in COMMON},
+            wanted.partition.topic,
+            wanted.partition.partition,
+            wanted.start,
+            wanted.until,
+            isolation_level=params["isolation.level"],
+            include_headers=self._include_headers,
+            timestamp_unit="us",
+            check_crcs=params["check.crcs"],
+            fetch_max_bytes=params["fetch.max.bytes"],
+            max_partition_fetch_bytes=params["max.partition.fetch.bytes"],
+            fetch_min_bytes=params["fetch.min.bytes"],
+            fetch_max_wait_ms=params["fetch.max.wait.ms"],
+            timeout_ms=self._poll_timeout_ms,
+        )
+
+    def _after_loss(self, wanted: OffsetRange, error: OffsetRangeError) -> OffsetRange:
+        """What can still be read, after Spark's `getEarliestAvailableOffsetBetween`."""
+        if self._fail_on_data_loss:
+            raise DataLossError(
+                f"Could not read records in offset [{error.offset}, {wanted.until}) for topic partition "
+                f"{wanted.partition} with consumer group {self._params['group.id']}."
+            ) from error
+        start, until = error.offset, wanted.until
+        if start >= error.log_end_offset or error.log_start_offset >= until:
+            start = until
+        else:  # a topic that was made anew may have reached the offset meanwhile: then it is tried again
+            start = max(start, error.log_start_offset)
+        _log.warning(
+            "%s. Records in [%d, %d) will be skipped. %s", error.message, error.offset, start, DATA_LOSS_WARNING
+        )
+        return OffsetRange(wanted.partition, start, until)

@@ -18,7 +18,7 @@ from pyspark.sql.streaming.datasource import (
 from kafkapy.common.time import SystemTime, Time
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.errors import KafkaError
-from kafkapy.spark.errors import DataLossError, OffsetError
+from kafkapy.spark.errors import DATA_LOSS_WARNING, DataLossError, OffsetError
 from kafkapy.spark.offset_limits import PartitionOffsets, names, offsets_from_json, offsets_to_json
 from kafkapy.spark.offset_ranges import divide, limit_offsets, new_offsets, ranges_of_micro_batch
 from kafkapy.spark.offset_reader import OffsetReader
@@ -174,9 +174,4 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             )
 
 
-DATA_LOSS_WARNING = (
-    "Some data may have been lost because they are not available in Kafka any more; either the data was aged out by "
-    "Kafka or the topic may have been deleted before all the data in the topic was processed. If you want your "
-    'streaming query to fail on such cases, set the source option "failOnDataLoss" to "true".'
-)
 _TRANSIENT = "The error could be transient - restart your query, and report if you still see the same issue."
