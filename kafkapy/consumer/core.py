@@ -1,0 +1,437 @@
+"""A consumer without a facade: everything runs on the driver's thread, and the user's code never does.
+
+The facades differ in how they wait for `poll` and in where they call the user's listeners and callbacks.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from kafkapy.clients.client_metadata import MetadataRequestBuilder
+from kafkapy.clients.completion import Completion, spawn, wait_for
+from kafkapy.clients.driver import Driver
+from kafkapy.clients.network_client import NetworkClient
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.consumer.config import ConsumerConfig
+from kafkapy.consumer.coordinator import ConsumerCoordinator
+from kafkapy.consumer.fetcher import Fetcher
+from kafkapy.consumer.health import ConsumerHealth, health_of
+from kafkapy.consumer.pending_records import PendingRecords
+from kafkapy.consumer.subscription_state import FetchPosition, FetchState, OffsetResetStrategy, SubscriptionState
+from kafkapy.errors import IllegalStateError, KafkaTimeoutError
+from kafkapy.protocol.errors import KafkaError
+from kafkapy.structs import ConsumerGroupMetadata, MemberState, OffsetAndMetadata
+
+_log = logging.getLogger("kafkapy.consumer")
+_CHUNK_RECORDS = 10_000
+"""Records that are handed over at once: enough that the hand-over costs nothing, few enough to stay in the cache."""
+
+
+class UserCall(NamedTuple):
+    """Something to be called where the user polls; its outcome goes to `completion`, on the driver's thread."""
+
+    f: Callable[..., Any]
+    args: tuple[Any, ...]
+    completion: Completion[Any]
+
+
+class ConsumerCore:
+    """Subscriptions, group, fetcher and the records in between.
+
+    Invariant: assignment and positions change only inside `poll`, or inside a call of the user's. `calls` is served by
+    the facade before `poll` is called again.
+    """
+
+    def __init__(self, driver: Driver, config: ConsumerConfig) -> None:
+        self.driver = driver
+        self.config = config
+        self.client = NetworkClient(driver, config)
+        self.subscriptions = SubscriptionState(config.reset_strategy)
+        self.fetcher = Fetcher(self.client, self.subscriptions, config)
+        self.pending = PendingRecords()
+        self.calls: deque[UserCall] = deque()
+        self.coordinator: ConsumerCoordinator | None = None
+        if config.group_id is not None:
+            self.coordinator = ConsumerCoordinator(self.client, config, self.subscriptions, self)
+        self.closed = False
+        self._polled_ms: float = driver.time.monotonic_ms()
+        self._inside = 0
+        self._gate: Completion[None] = Completion()
+        self._wake: Completion[None] = Completion()
+        self._initializing: Completion[None] | None = None
+        self._error: KafkaError | None = None
+        self.client.metadata.listeners.append(lambda cluster: self.wake())
+
+    # -- poll
+
+    @property
+    def last_poll_ms(self) -> float:
+        """When the user last polled (monotonic): now, while a poll waits."""
+        return self.driver.time.monotonic_ms() if self._inside else self._polled_ms
+
+    @last_poll_ms.setter
+    def last_poll_ms(self, now_ms: float) -> None:
+        self._polled_ms = now_ms
+
+    @property
+    def needs_poll(self) -> bool:
+        """Must `poll` run, though there are records pending? Any thread may ask."""
+        if self.calls or self._error is not None:
+            return True
+        coordinator = self.coordinator
+        return coordinator is not None and (coordinator.needs_poll or coordinator.commits.auto_commit_due)
+
+    async def poll(self, timeout_ms: float) -> None:
+        """Until records are pending, the user must be called, or the time is over. Raises what the user must know."""
+        self._enter()
+        try:
+            deadline = self.driver.time.monotonic_ms() + timeout_ms
+            while not self.closed:
+                self._renew_wake()  # first: what happens from here on is not slept over
+                if self.calls or self._step() or self.calls:
+                    return
+                remaining = deadline - self.driver.time.monotonic_ms()
+                if remaining <= 0:
+                    return
+                await self._wait(min(remaining, self._patience_ms()))
+        finally:
+            self._leave()
+
+    def _step(self) -> bool:
+        """One round of work; True if there are records."""
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+        if self.coordinator is not None:
+            self.coordinator.poll()
+        self._initialize_positions()
+        self.fetcher.reset_offsets_if_needed()
+        if self.pending.available(self.held):
+            return True
+        starts = self.subscriptions.all_positions()
+        records = self.fetcher.collect(max(_CHUNK_RECORDS, self.config.max_poll_records))
+        if records:
+            self.pending.add(records, starts)
+        self.fetcher.send_fetches()
+        return bool(records)
+
+    async def _wait(self, timeout_ms: float) -> None:
+        """Until there is something new to look at."""
+        wake = self._wake
+        records = self.fetcher.wait_for_records(timeout_ms)
+        records.add_callback(lambda done: (done.exception(), wake.set_result(None)))
+        timer = self.driver.call_later(timeout_ms, lambda: wake.set_result(None))
+        try:
+            await wake
+        finally:
+            timer.cancel()
+
+    def _patience_ms(self) -> float:
+        """How long a poll may sleep before it looks after commits and positions."""
+        if not self.subscriptions.has_all_fetch_positions():
+            return self.config.retry_backoff_ms
+        patience = float(max(1, self.config.fetch_max_wait_ms))
+        if self.coordinator is not None and self.config.enable_auto_commit:
+            due = self.coordinator.commits.next_auto_commit_ms - self.driver.time.monotonic_ms()
+            patience = min(patience, max(1.0, due))
+        return patience
+
+    def wake(self) -> None:
+        """Let a waiting poll look again."""
+        self._wake.set_result(None)
+
+    def _renew_wake(self) -> Completion[None]:
+        if self._wake.done:
+            self._wake = Completion()
+        return self._wake
+
+    def held(self, partition: TopicPartition) -> bool:
+        """Are its records kept from the user?"""
+        state = self.subscriptions.assignment.get(partition)
+        return state is None or state.paused or state.pending_revocation
+
+    # -- the user's code
+
+    def gate(self) -> Completion[None]:
+        """Done while the user polls: the moment to change the assignment."""
+        if self._inside:
+            return Completion.of(None)
+        if self._gate.done:
+            self._gate = Completion()
+        return self._gate
+
+    def call_user(self, f: Callable[..., Any], *args: Any) -> Completion[Any]:
+        """Call this where the user polls."""
+        completion: Completion[Any] = Completion()
+        self.calls.append(UserCall(f, args, completion))
+        self.wake()
+        return completion
+
+    async def next_calls(self, task: Completion[Any]) -> list[UserCall]:
+        """The next calls to serve while `task` runs; none when it has ended."""
+        self._enter()
+        try:
+            task.add_callback(lambda _: self.wake())
+            while not task.done and not self.calls:
+                await self._renew_wake()
+        finally:
+            self._leave()
+        return self.take_calls()
+
+    def take_calls(self) -> list[UserCall]:
+        calls = list(self.calls)
+        self.calls.clear()
+        return calls
+
+    def _enter(self) -> None:
+        self._inside += 1
+        self._gate.set_result(None)
+
+    def _leave(self) -> None:
+        self._inside -= 1
+        self._polled_ms = self.driver.time.monotonic_ms()
+
+    # -- what to read
+
+    def subscribe(self, topics: Sequence[str], pattern: str | None, listener: Any) -> None:
+        if self.coordinator is None:
+            raise IllegalStateError("To use the group management or offset commit APIs, set a valid group_id")
+        before = self.subscriptions.subscription
+        self.subscriptions.subscribe(topics, pattern, listener)
+        if pattern is not None:
+            self.client.metadata.set_all_topics()
+        else:
+            self.client.metadata.set_topics(self.subscriptions.subscription)
+        gone = [p for p in self.subscriptions.assignment if p.topic in before - self.subscriptions.subscription]
+        if pattern is None and gone:
+            self.drop(gone)
+        self.wake()
+
+    def assign(self, partitions: Iterable[TopicPartition]) -> None:
+        wanted = list(partitions)
+        self._auto_commit_now()
+        before = self.subscriptions.assigned_partitions()
+        self.subscriptions.assign_from_user(wanted)
+        self.drop(before.difference(wanted))
+        self.client.metadata.set_topics({partition.topic for partition in wanted})
+        self.wake()
+
+    async def unsubscribe(self) -> None:
+        self._auto_commit_now()
+        try:
+            if self.coordinator is not None and self.subscriptions.auto_assigned:
+                await self.coordinator.leave("the consumer unsubscribed from all topics")
+        finally:
+            self.drop(self.subscriptions.assigned_partitions())
+            self.subscriptions.unsubscribe()
+            self.client.metadata.set_topics(())
+
+    def drop(self, partitions: Collection[TopicPartition]) -> None:
+        """Forget the records of partitions that go away or whose position jumps."""
+        if partitions:
+            self.pending.drop(partitions)
+            self.fetcher.drop(partitions)
+
+    def pause(self, partitions: Iterable[TopicPartition]) -> None:
+        for partition in partitions:
+            self.subscriptions.state(partition).paused = True
+            self.pending.hold(partition)
+
+    def resume(self, partitions: Iterable[TopicPartition]) -> None:
+        for partition in partitions:
+            self.subscriptions.state(partition).paused = False
+        self.wake()
+
+    # -- positions
+
+    def seek(self, partition: TopicPartition, offset: int, leader_epoch: int = -1) -> None:
+        self.subscriptions.state(partition)
+        self.drop((partition,))
+        self.subscriptions.seek(partition, offset, leader_epoch)
+        self.wake()
+
+    def seek_to(self, strategy: OffsetResetStrategy, partitions: Collection[TopicPartition]) -> None:
+        self.drop(partitions)
+        for partition in partitions:
+            self.subscriptions.request_offset_reset(partition, strategy)
+        self.fetcher.reset_offsets_if_needed()
+        self.wake()
+
+    async def position(self, partition: TopicPartition, timeout_ms: float | None) -> int | None:
+        """The offset of the next record the user gets; None if none is known in time."""
+        state = self.subscriptions.state(partition)
+        deadline = None if timeout_ms is None else self.driver.time.monotonic_ms() + timeout_ms
+        while state.position is None or state.fetch_state is FetchState.AWAIT_VALIDATION:
+            self._initialize_positions()
+            self.fetcher.reset_offsets_if_needed()
+            error, self._error = self._error, None
+            if error is not None:
+                raise error
+            pause = self.config.retry_backoff_ms
+            remaining = pause if deadline is None else min(pause, deadline - self.driver.time.monotonic_ms())
+            if state.position is None and remaining <= 0:
+                return None
+            await self._wait_for_position(remaining)
+            state = self.subscriptions.state(partition)
+            if deadline is not None and self.driver.time.monotonic_ms() >= deadline:
+                break
+        position = self.pending.positions().get(partition, state.position)
+        return None if position is None else position.offset
+
+    async def _wait_for_position(self, timeout_ms: float) -> None:
+        try:
+            await wait_for(self.driver, self._renew_wake(), min(timeout_ms, 10))
+        except KafkaTimeoutError:
+            pass
+
+    def positions(self) -> dict[TopicPartition, FetchPosition]:
+        """Where the user is, in every partition that has a valid position."""
+        positions = self.subscriptions.all_positions()
+        return positions | {p: at for p, at in self.pending.positions().items() if p in positions}
+
+    def consumed(self) -> dict[TopicPartition, OffsetAndMetadata]:
+        """The same as offsets to commit."""
+        return {p: OffsetAndMetadata(at.offset, "", at.offset_epoch) for p, at in self.positions().items()}
+
+    def _initialize_positions(self) -> None:
+        """From committed offsets, else by the reset policy. Raises NoOffsetForPartitionError without either."""
+        missing = self.subscriptions.initializing_partitions()
+        if not missing:
+            return
+        if self.coordinator is None:
+            self.subscriptions.reset_initializing_positions()
+        elif self._initializing is None:
+            task = self._initializing = spawn(self._fetch_committed(missing))
+            task.add_callback(self._initialized)
+
+    async def _fetch_committed(self, partitions: set[TopicPartition]) -> None:
+        assert self.coordinator is not None
+        assignment = {p: self.subscriptions.assignment[p] for p in partitions}
+        offsets = await self.coordinator.commits.committed(partitions)
+        for partition, state in assignment.items():
+            now = self.subscriptions.assignment.get(partition)
+            if now is not state or state.fetch_state is not FetchState.INITIALIZING:
+                continue
+            found = offsets.get(partition)
+            if found is not None:
+                epoch = -1 if found.leader_epoch is None else found.leader_epoch
+                state.seek(FetchPosition(found.offset, epoch))
+            elif self.config.reset_strategy is not OffsetResetStrategy.NONE:
+                state.await_reset(self.config.reset_strategy)
+        if not self.subscriptions.initializing_partitions().isdisjoint(partitions):
+            self.subscriptions.reset_initializing_positions()  # which raises: there is no policy
+
+    def _initialized(self, task: Completion[None]) -> None:
+        self._initializing = None
+        error = task.exception()
+        if isinstance(error, KafkaError):
+            self._error = error
+        self.wake()
+
+    # -- commits
+
+    async def commit(
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata] | None, timeout_ms: float | None
+    ) -> None:
+        """Commit and wait; None: what the user has consumed. Raises what `OffsetCommits.commit` raises."""
+        await self._group().commits.commit(self.consumed() if offsets is None else offsets, timeout_ms)
+
+    def commit_async(
+        self,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata] | None,
+        callback: Callable[[Any, Any], Any] | None,
+    ) -> Completion[Any]:
+        """Commit in the background; `callback(offsets, response or error)` is called where the user polls."""
+        committed = dict(self.consumed() if offsets is None else offsets)
+        commit = self._group().commits.commit_async(committed)
+        told = callback or self.config.default_offset_commit_callback
+
+        def finished(done: Completion[Any]) -> None:
+            error = done.exception()
+            if isinstance(error, Exception) and callback is None:
+                _log.warning("A commit of group %s failed: %s", self.config.group_id, error)
+            outcome = error if error is not None else done.result()
+            self.call_user(told, committed, outcome).add_callback(_log_failure)
+
+        commit.add_callback(finished)
+        return commit
+
+    async def committed(self, partitions: Iterable[TopicPartition], timeout_ms: float | None) -> dict[Any, Any]:
+        return await self._group().commits.committed(partitions, timeout_ms)
+
+    def _auto_commit_now(self) -> None:
+        if self.coordinator is not None and self.config.enable_auto_commit and self.subscriptions.assignment:
+            self.coordinator.commits.auto_commit(self.consumed())
+
+    def _group(self) -> ConsumerCoordinator:
+        if self.coordinator is None:
+            raise IllegalStateError("Requires group_id")
+        return self.coordinator
+
+    # -- what is known
+
+    def group_metadata(self) -> ConsumerGroupMetadata:
+        if self.coordinator is None:
+            return ConsumerGroupMetadata()
+        membership = self.coordinator.membership
+        states = {"stable": MemberState.STABLE, "joining": MemberState.REBALANCING, "syncing": MemberState.REBALANCING}
+        state = states.get(membership.state.value, MemberState.UNJOINED)
+        if state == MemberState.STABLE and self.coordinator.rebalancing:
+            state = MemberState.REBALANCING
+        generation = membership.generation
+        return ConsumerGroupMetadata(
+            self.config.group_id, generation.id, generation.member_id, self.config.group_instance_id, state
+        )
+
+    def health(self) -> ConsumerHealth:
+        return health_of(self)
+
+    async def topics(self, timeout_ms: float) -> dict[str, set[int]]:
+        """All topics with their partitions, fresh from the cluster."""
+        response = await self.client.any_broker(MetadataRequestBuilder(None, False), timeout_ms=timeout_ms)
+        return {t.name: {p.partition_index for p in t.partitions} for t in response.topics if not t.error_code}
+
+    # -- the end
+
+    async def close(self, auto_commit: bool, timeout_ms: float) -> None:
+        """Commit, leave, and let go of everything; what does not come off in time is given up."""
+        if self.closed:
+            return
+        deadline = self.driver.time.monotonic_ms() + timeout_ms
+        try:
+            if self.coordinator is not None:
+                await self._close_group(self.coordinator, auto_commit, deadline)
+        finally:
+            self.closed = True
+            self.pending.drop()
+            if self._initializing is not None:
+                self._initializing.cancel()
+            self.fetcher.close()
+            self.client.close()
+            self.wake()
+
+    async def _close_group(self, coordinator: ConsumerCoordinator, auto_commit: bool, deadline: float) -> None:
+        def remaining() -> float:
+            return max(0.0, deadline - self.driver.time.monotonic_ms())
+
+        commits = coordinator.commits
+        try:
+            offsets = self.consumed()
+            if auto_commit and self.config.enable_auto_commit and offsets:
+                await commits.commit(offsets, remaining())
+            await wait_for(self.driver, spawn(commits.settle()), remaining())
+        except KafkaError as error:
+            _log.warning("The last commit of group %s failed: %s", self.config.group_id, error)
+        try:
+            await coordinator.close(remaining())
+        except KafkaTimeoutError as error:
+            _log.warning("Group %s was not left in time: %s", self.config.group_id, error)
+
+
+def _log_failure(done: Completion[Any]) -> None:
+    error = done.exception()
+    if isinstance(error, Exception):
+        _log.error("A callback of the user failed", exc_info=error)

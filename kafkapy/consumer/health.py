@@ -1,0 +1,68 @@
+"""How a consumer is doing: what a readiness probe or a dashboard asks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from kafkapy.common.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from kafkapy.consumer.core import ConsumerCore
+
+
+class PartitionLag(NamedTuple):
+    """How far behind the end of a partition. `records` None: the end is not known yet. `seconds`: how old the last
+    record is that the user got, 0 if there is nothing left to read, None if the user got none yet."""
+
+    position: int | None
+    end: int | None
+    records: int | None
+    seconds: float | None
+
+
+class ConsumerHealth(NamedTuple):
+    """`assigned`: are there partitions? `lag` is the sum, `lag_seconds` the worst, over those that are known.
+    `last_poll_seconds`: since the last poll. `group_state`: unjoined, joining, syncing, stable, leaving; None without a
+    group. `coordinator`: its broker id. `last_heartbeat_seconds`: since the coordinator last answered one."""
+
+    assigned: bool
+    lag: int | None
+    lag_seconds: float | None
+    last_poll_seconds: float
+    group_state: str | None
+    coordinator: int | None
+    last_heartbeat_seconds: float | None
+    partitions: dict[TopicPartition, PartitionLag]
+
+
+def health_of(core: ConsumerCore) -> ConsumerHealth:
+    now = core.driver.time.monotonic_ms()
+    lags = {partition: _lag_of(core, partition) for partition in core.subscriptions.assignment}
+    records = [lag.records for lag in lags.values() if lag.records is not None]
+    seconds = [lag.seconds for lag in lags.values() if lag.seconds is not None]
+    coordinator = core.coordinator
+    beat = None if coordinator is None else coordinator.last_heartbeat_ms
+    return ConsumerHealth(
+        assigned=bool(lags),
+        lag=sum(records) if records else None,
+        lag_seconds=max(seconds) if seconds else None,
+        last_poll_seconds=(now - core.last_poll_ms) / 1000,
+        group_state=None if coordinator is None else coordinator.membership.state.value,
+        coordinator=None if coordinator is None else coordinator.lookup.node_id,
+        last_heartbeat_seconds=None if beat is None else (now - beat) / 1000,
+        partitions=lags,
+    )
+
+
+def _lag_of(core: ConsumerCore, partition: TopicPartition) -> PartitionLag:
+    state = core.subscriptions.state(partition)
+    position = core.pending.positions().get(partition, state.position)
+    end = state.last_stable_offset if core.config.read_committed else state.high_watermark
+    if position is None or end is None:
+        return PartitionLag(None if position is None else position.offset, end, None, None)
+    records = max(0, end - position.offset)
+    timestamp = core.pending.last_timestamps.get(partition)
+    seconds: float | None = 0.0
+    if records:
+        seconds = None if timestamp is None else max(0.0, (core.driver.time.milliseconds() - timestamp) / 1000)
+    return PartitionLag(position.offset, end, records, seconds)
