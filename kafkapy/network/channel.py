@@ -58,6 +58,8 @@ class KafkaChannel(Protocol):
         self._max_request_size = server.max_request_size
         self._enabled = server.enabled_apis
         self.context = context
+        self.peer = ""
+        """The client's address, by which connections are counted."""
         self._pending: bytearray | None = None
         self._filled = 0
         self._spare: bytearray | None = None

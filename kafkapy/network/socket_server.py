@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import logging
 import socket
 import time
@@ -23,6 +24,31 @@ from kafkapy.protocol.api_keys import ApiKey
 log = logging.getLogger("kafkapy.network.SocketServer")
 
 IDLE_SCAN_SECONDS = 1.0
+
+_IPV4_MAPPED = "::ffff:"
+"""How an IPv4 client's address begins on a socket that serves both families."""
+
+
+def _all_addresses() -> str:
+    """The interface for "every address of this machine", as Java has it: IPv6 and IPv4 alike, where there is IPv6."""
+    try:
+        with socket.socket(socket.AF_INET6, socket.SOCK_STREAM) as probe:
+            probe.bind(("::", 0))
+    except OSError:
+        return ""
+    return "::"
+
+
+_ALL_ADDRESSES = _all_addresses()
+
+
+def _as_java(ip: str) -> str:
+    """An address as Java prints it: of IPv6 all eight groups, without leading zeros."""
+    if ":" not in ip:
+        return ip
+    address, _, scope = ip.partition("%")
+    groups = ipaddress.IPv6Address(address).exploded.split(":")
+    return ":".join(f"{int(group, 16):x}" for group in groups) + (f"%{scope}" if scope else "")
 
 
 @dataclass
@@ -102,7 +128,8 @@ class SocketServer:
     def listen(self, endpoint: EndPoint, backlog: int = 50) -> int:
         """Bind one listener, its door shut; the port it got. `ListenError` if the address is taken or unknown."""
         factory: Any = _ChannelFactory(self, endpoint)
-        port = PlaintextPort(endpoint.port, factory, backlog, endpoint.host or "", self.reactor)
+        interface = _ALL_ADDRESSES if endpoint.host in ("", None, "0.0.0.0") else endpoint.host
+        port = PlaintextPort(endpoint.port, factory, backlog, interface, self.reactor)
         try:
             port.startListening()
         except error.CannotListenError as problem:
@@ -149,31 +176,33 @@ class SocketServer:
 
     def accept(self, endpoint: EndPoint, address: IPv4Address | IPv6Address) -> KafkaChannel | None:
         """A channel for a new connection, or None if its address has too many."""
-        ip = address.host
+        ip = address.host.removeprefix(_IPV4_MAPPED)
         if self._per_ip.get(ip, 0) >= self.limits.allowed_from(ip):
             log.info("Rejected connection from /%s: max.connections.per.ip is %d", ip, self.limits.allowed_from(ip))
             return None
         self._sequence += 1
         context = RequestContext(
-            f"{endpoint.host}:{endpoint.port}-{ip}:{address.port}-{self._sequence}",
-            f"/{ip}",
+            f"{endpoint.host}:{endpoint.port}-{_as_java(ip)}:{address.port}-{self._sequence}",
+            f"/{_as_java(ip)}",
             endpoint.listener_name,
             endpoint.security_protocol,
         )
         assert self._handler is not None
-        return KafkaChannel(self, context, self._handler)
+        channel = KafkaChannel(self, context, self._handler)
+        channel.peer = ip
+        return channel
 
     def channel_opened(self, channel: KafkaChannel) -> None:
         self._channels.add(channel)
-        ip = channel.context.client_host
-        self._per_ip[ip[1:]] = self._per_ip.get(ip[1:], 0) + 1
+        ip = channel.peer
+        self._per_ip[ip] = self._per_ip.get(ip, 0) + 1
         self.check_accepting()
 
     def channel_closed(self, channel: KafkaChannel) -> None:
         if channel not in self._channels:
             return
         self._channels.discard(channel)
-        ip = channel.context.client_host[1:]
+        ip = channel.peer
         left = self._per_ip.get(ip, 1) - 1
         if left:
             self._per_ip[ip] = left

@@ -233,6 +233,13 @@ class PlaintextPort(tcp.Port):
 
     transport = PlaintextTransport  # type: ignore[assignment]
 
+    def createInternetSocket(self) -> socket.socket:
+        """A socket bound to `::` serves IPv4 too, whatever the system's default is."""
+        made: socket.socket = super().createInternetSocket()
+        if self.addressFamily == socket.AF_INET6 and self.interface == "::":
+            made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        return made
+
     def doRead(self) -> None:
         """Take one connection, where Twisted takes as many as there are: the next one may be too many."""
         self.numberAccepts = 1

@@ -46,8 +46,8 @@ class Loopback:
         self.requests: list[Request] = []
         self.clients: list[LoopbackClient] = []
 
-    def listen(self, name: str = "PLAINTEXT", accept: bool = True) -> int:
-        port = self.server.listen(EndPoint("127.0.0.1", 0, name, "PLAINTEXT"))
+    def listen(self, name: str = "PLAINTEXT", accept: bool = True, host: str = "127.0.0.1") -> int:
+        port = self.server.listen(EndPoint(host, 0, name, "PLAINTEXT"))
         if accept:
             self.server.start_accepting(self.handle)
         return port
@@ -65,8 +65,8 @@ class Loopback:
         topic = FetchResponse.FetchableTopicResponse(topic="t", partitions=[data])
         request.respond(FetchResponse(responses=[topic]))
 
-    def connect(self, port: int, receive_buffer: int | None = None) -> LoopbackClient:
-        self.clients.append(LoopbackClient(self, port, receive_buffer))
+    def connect(self, port: int, receive_buffer: int | None = None, host: str = "127.0.0.1") -> LoopbackClient:
+        self.clients.append(LoopbackClient(self, port, receive_buffer, host))
         return self.clients[-1]
 
     def until(self, condition: Callable[[], bool]) -> None:
@@ -96,12 +96,12 @@ class Loopback:
 class LoopbackClient:
     """One connection; nothing is read from it but by `response` and `drain`."""
 
-    def __init__(self, loop: Loopback, port: int, receive_buffer: int | None) -> None:
+    def __init__(self, loop: Loopback, port: int, receive_buffer: int | None, host: str) -> None:
         self.loop = loop
-        self.socket = socket.socket()
+        self.socket = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
         if receive_buffer is not None:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-        self.socket.connect(("127.0.0.1", port))
+        self.socket.connect((host, port))
         self.socket.setblocking(False)
         self.received = bytearray()
         self.eof = False

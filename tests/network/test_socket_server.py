@@ -14,7 +14,7 @@ from twisted.internet.defer import Deferred
 
 from kafkapy.common.broker import EndPoint
 from kafkapy.network import socket_server
-from kafkapy.network.socket_server import ConnectionLimits, ListenError
+from kafkapy.network.socket_server import _ALL_ADDRESSES, ConnectionLimits, ListenError
 from kafkapy.record.file_records import FileRecords
 
 MakeLoopback = Callable[..., Loopback]
@@ -52,6 +52,18 @@ def test_the_requests_context(make_loopback: MakeLoopback) -> None:
     context = loop.requests[0].context
     assert (context.client_host, context.listener_name, context.client_id) == ("/127.0.0.1", "INTERNAL", "client")
     assert str(client.socket.getsockname()[1]) in context.connection_id
+
+
+@pytest.mark.skipif(not _ALL_ADDRESSES, reason="no IPv6 on this machine")
+@pytest.mark.parametrize("wildcard", ["", "0.0.0.0"])
+def test_a_wildcard_listener_serves_both_families(make_loopback: MakeLoopback, wildcard: str) -> None:
+    loop = make_loopback()
+    port = loop.listen(host=wildcard)
+    for host in ("127.0.0.1", "::1"):
+        client = loop.connect(port, host=host)
+        client.heartbeat()
+        client.response()
+    assert [request.context.client_host for request in loop.requests] == ["/127.0.0.1", "/0:0:0:0:0:0:0:1"]
 
 
 def test_after_stop_listening_nobody_comes_in_and_who_is_in_stays(make_loopback: MakeLoopback) -> None:
