@@ -13,7 +13,6 @@ from typing import Any, Protocol
 from kafkapy.clients.completion import CancelledError, Completion, spawn, wait_for
 from kafkapy.clients.metadata import ClusterMetadata
 from kafkapy.clients.network_client import NetworkClient
-from kafkapy.common.topic_names import INTERNAL_TOPICS
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.consumer.assignors.abstract import GroupMember, RebalanceProtocol
 from kafkapy.consumer.commits import OffsetCommits, Offsets
@@ -523,10 +522,7 @@ class ConsumerCoordinator:
     def _metadata_changed(self, cluster: ClusterMetadata) -> None:
         subscriptions = self._subscriptions
         if subscriptions.pattern is not None and self._client.metadata.all_topics:
-            found = {topic for topic in cluster.topics if subscriptions.matches(topic)}
-            if self._config.exclude_internal_topics:
-                found -= INTERNAL_TOPICS
-            subscriptions.change_subscription(found)
+            subscriptions.match(cluster.topics, self._config.exclude_internal_topics)
         snapshot = self._take_snapshot(cluster)
         if snapshot != self._snapshot:
             self._snapshot = snapshot

@@ -86,36 +86,54 @@ class ConsumerCore:
 
     async def poll(self, timeout_ms: float) -> None:
         """Until records are pending, the user must be called, or the time is over. Raises what the user must know."""
+        await self._poll(timeout_ms, self._collect)
+
+    async def poll_arrow(self, timeout_ms: float, max_records: int | None) -> Any:
+        """The same for records as columns: a table; None if there is none, or the user must be called."""
+        for partition, at in self.pending.positions().items():  # from a mix with `poll`: they come as columns then
+            self.seek(partition, at.offset, at.offset_epoch)
+        return await self._poll(timeout_ms, lambda: self.fetcher.collect_arrow(max_records))
+
+    async def _poll(self, timeout_ms: float, collect: Callable[[], Any]) -> Any:
         self._enter()
         try:
             deadline = self.driver.time.monotonic_ms() + timeout_ms
             while not self.closed:
                 self._renew_wake()  # first: what happens from here on is not slept over
-                if self.calls or self._step() or self.calls:
-                    return
+                if self.calls:
+                    return None
+                self._prepare_fetch()
+                found = collect()
+                self.fetcher.send_fetches()
+                if found or self.calls:
+                    return found
                 remaining = deadline - self.driver.time.monotonic_ms()
                 if remaining <= 0:
-                    return
+                    return None
                 await self._wait(min(remaining, self._patience_ms()))
         finally:
             self._leave()
 
-    def _step(self) -> bool:
-        """One round of work; True if there are records."""
+    def _prepare_fetch(self) -> None:
+        """One round of work for group and positions."""
         error, self._error = self._error, None
         if error is not None:
             raise error
         if self.coordinator is not None:
             self.coordinator.poll()
+        else:
+            self._assign_all()
         self._initialize_positions()
         self.fetcher.reset_offsets_if_needed()
+
+    def _collect(self) -> bool:
+        """True if records are pending."""
         if self.pending.available(self.held):
             return True
         starts = self.subscriptions.all_positions()
         records = self.fetcher.collect(max(_CHUNK_RECORDS, self.config.max_poll_records))
         if records:
             self.pending.add(records, starts)
-        self.fetcher.send_fetches()
         return bool(records)
 
     async def _wait(self, timeout_ms: float) -> None:
@@ -197,8 +215,6 @@ class ConsumerCore:
     # -- what to read
 
     def subscribe(self, topics: Sequence[str], pattern: str | None, listener: Any) -> None:
-        if self.coordinator is None:
-            raise IllegalStateError("To use the group management or offset commit APIs, set a valid group_id")
         before = self.subscriptions.subscription
         self.subscriptions.subscribe(topics, pattern, listener)
         if pattern is not None:
@@ -209,6 +225,25 @@ class ConsumerCore:
         if pattern is None and gone:
             self.drop(gone)
         self.wake()
+
+    def _assign_all(self) -> None:
+        """Without a group, a subscription means all partitions of its topics (as in kafka-python)."""
+        subscriptions = self.subscriptions
+        if not subscriptions.auto_assigned:
+            return
+        topics = self.client.metadata.cluster.topics
+        if subscriptions.pattern is not None:
+            subscriptions.match(topics, self.config.exclude_internal_topics)
+        wanted = {
+            TopicPartition(topic, p.partition)
+            for topic in subscriptions.subscription
+            if topic in topics
+            for p in topics[topic].partitions
+        }
+        owned = subscriptions.assigned_partitions()
+        if wanted != owned:
+            self.drop(owned - wanted)
+            subscriptions.assign_from_subscribed(wanted)
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
         wanted = list(partitions)
@@ -389,6 +424,24 @@ class ConsumerCore:
     def health(self) -> ConsumerHealth:
         return health_of(self)
 
+    def metrics(self) -> dict[str, dict[str, float]]:
+        """Figures by group and name, named as the Java client's."""
+        health = self.health()
+        fetch: dict[str, float] = {} if health.lag is None else {"records-lag-max": max(_lags(health))}
+        figures = {
+            "consumer-fetch-manager-metrics": fetch,
+            "consumer-metrics": {"last-poll-seconds-ago": health.last_poll_seconds},
+        }
+        if self.coordinator is not None:
+            figures["consumer-coordinator-metrics"] = {
+                "assigned-partitions": len(health.partitions),
+                "rebalance-total": self.coordinator.rebalances,
+                "last-heartbeat-seconds-ago": -1.0
+                if health.last_heartbeat_seconds is None
+                else health.last_heartbeat_seconds,
+            }
+        return figures
+
     async def topics(self, timeout_ms: float) -> dict[str, set[int]]:
         """All topics with their partitions, fresh from the cluster."""
         response = await self.client.any_broker(MetadataRequestBuilder(None, False), timeout_ms=timeout_ms)
@@ -435,3 +488,7 @@ def _log_failure(done: Completion[Any]) -> None:
     error = done.exception()
     if isinstance(error, Exception):
         _log.error("A callback of the user failed", exc_info=error)
+
+
+def _lags(health: ConsumerHealth) -> list[int]:
+    return [lag.records for lag in health.partitions.values() if lag.records is not None]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from enum import Enum, IntEnum
 from typing import Any, NamedTuple
 
-from kafkapy.common.topic_names import reason_invalid
+from kafkapy.common.topic_names import INTERNAL_TOPICS, reason_invalid
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.errors import IllegalStateError, NoOffsetForPartitionError
 
@@ -236,6 +236,11 @@ class SubscriptionState:
 
     def matches(self, topic: str) -> bool:
         return self.pattern is not None and self.pattern.match(topic) is not None
+
+    def match(self, topics: Iterable[str], exclude_internal: bool) -> bool:
+        """Subscribe to what the pattern matches now; True if that is a change."""
+        found = {topic for topic in topics if self.matches(topic)}
+        return self.change_subscription(found - INTERNAL_TOPICS if exclude_internal else found)
 
     def assign_from_user(self, partitions: Iterable[TopicPartition]) -> bool:
         """Take exactly these; True if that changed anything. Raises `IllegalStateError` when subscribed."""

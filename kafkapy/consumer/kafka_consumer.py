@@ -1,0 +1,382 @@
+"""`KafkaConsumer`: kafka-python's consumer, over a core that runs on a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import Any, ClassVar, Self
+
+from kafkapy.clients.completion import Completion, spawn
+from kafkapy.clients.thread_driver import ThreadDriver
+from kafkapy.common.topic_names import INTERNAL_TOPICS
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.consumer import arguments
+from kafkapy.consumer.commit_future import CommitFuture
+from kafkapy.consumer.core import ConsumerCore, UserCall
+from kafkapy.consumer.health import ConsumerHealth
+from kafkapy.consumer.options import config_of, default_options
+from kafkapy.consumer.records import ConsumerRecord
+from kafkapy.consumer.subscription_state import OffsetResetStrategy
+from kafkapy.errors import Cancelled, IllegalStateError
+from kafkapy.structs import ConsumerGroupMetadata, OffsetAndMetadata, OffsetAndTimestamp
+
+Offsets = Mapping[TopicPartition, OffsetAndMetadata]
+
+
+class KafkaConsumer:
+    """Reads topics, alone or as a member of a group that shares them.
+
+    One thread uses it at a time; `health`, `assignment` and the like may be asked from others. Heartbeats, fetches and
+    metadata go on in the background, so a record may take its time, up to max_poll_interval_ms; listeners and commit
+    callbacks are called inside `poll` (or `next`), on the thread that polls. Iterate over it, or `poll`: each goes on
+    where the other stopped. Positions follow each record that an iterator gives out.
+
+    `topics`: subscribe to these. Options are keyword arguments with kafka-python's names and defaults
+    (`DEFAULT_CONFIG`). Raises KafkaConfigurationError, and KafkaTimeoutError if no broker answers in
+    bootstrap_timeout_ms.
+    """
+
+    DEFAULT_CONFIG: ClassVar[dict[str, Any]] = default_options()
+
+    def __init__(self, *topics: str, **configs: Any) -> None:
+        self.config: dict[str, Any] = {**self.DEFAULT_CONFIG, **configs}
+        config = config_of(configs)
+        self._driver = ThreadDriver(f"kafkapy-consumer-{config.client_id}")
+        self._closed = False
+        self._iterator: Iterator[ConsumerRecord] | None = None
+        self._driver.start()
+        try:
+            self._core: ConsumerCore = self._driver.call(ConsumerCore, self._driver, config)
+            if topics:
+                self._driver.call(self._core.subscribe, topics, None, None)
+            if config.pinned_versions is None:
+                self._driver.call(self._core.client.bootstrap, config.bootstrap_timeout_ms)
+        except BaseException:
+            self._closed = True
+            self._driver.stop()
+            raise
+
+    # -- records
+
+    def poll(self, timeout_ms: float = 0, max_records: int | None = None) -> dict[TopicPartition, list[ConsumerRecord]]:
+        """Records by partition, at most `max_records` (default max_poll_records); waits up to `timeout_ms` for some.
+
+        Raises ValueError, TypeError (arguments), IllegalStateError (closed), and what a program must know: errors of a
+        listener, NoOffsetForPartitionError, OffsetOutOfRangeError, authorization errors, FencedInstanceIdError.
+        """
+        count = arguments.max_records(max_records, self._core.config.max_poll_records)
+        deadline = time.monotonic() + arguments.timeout(timeout_ms) / 1000
+        while True:
+            records = self._ready(lambda core: core.pending.take(count, core.held), deadline)
+            if records is not None:
+                return records
+            if time.monotonic() >= deadline:
+                return {}
+
+    def poll_arrow(self, timeout_ms: float = 0, max_records: int | None = None) -> Any:
+        """The same as a `pyarrow.Table` (None: nothing came), without a Python object for any record. Keys and values
+        are bytes: deserializers are not called."""
+        deadline = time.monotonic() + arguments.timeout(timeout_ms) / 1000
+        while True:
+            self._check_open()
+            table = self._call(self._core.poll_arrow, _remaining_ms(deadline), max_records)
+            if table is not None:
+                return table
+            served = self._serve(self._core.take_calls())
+            if not served and time.monotonic() >= deadline:
+                return None
+
+    def __iter__(self) -> Iterator[ConsumerRecord]:
+        """Records one by one; ends when none came for consumer_timeout_ms, or the consumer is closed."""
+        return self._records()
+
+    def __next__(self) -> ConsumerRecord:
+        if self._iterator is None:
+            self._iterator = self._records()
+        try:
+            return next(self._iterator)
+        except BaseException:
+            self._iterator = None
+            raise
+
+    def _records(self) -> Iterator[ConsumerRecord]:
+        count = self._core.config.max_poll_records
+        timeout = self._core.config.consumer_timeout_ms / 1000
+        while not self._closed:
+            deadline = time.monotonic() + timeout if timeout >= 0 else float("inf")
+            batch = None
+            while batch is None:
+                if self._closed or time.monotonic() >= deadline:
+                    return
+                batch = self._ready(lambda core: core.pending.walk(count, core.held), deadline)
+            yield from batch
+
+    def _ready(self, take: Callable[[ConsumerCore], Any], deadline: float) -> Any:
+        """What `take` finds, after one poll of the core if need be; None if it finds nothing."""
+        self._check_open()
+        core = self._core
+        core.last_poll_ms = core.driver.time.monotonic_ms()
+        if not core.needs_poll:
+            found = take(core)
+            if found:
+                return found
+        self._call(core.poll, _remaining_ms(deadline))
+        self._serve(core.take_calls())
+        return take(core) or None
+
+    def _serve(self, calls: list[UserCall]) -> bool:
+        """Call listeners and callbacks of the user's, on this thread."""
+        for call in calls:
+            completion: Completion[Any] = call.completion
+            try:
+                result = call.f(*call.args)
+                if inspect.isawaitable(result):
+                    result = asyncio.run(_awaited(result))
+            except BaseException as error:
+                outcome = error if isinstance(error, Exception) else Cancelled(repr(error))
+                self._call(completion.set_exception, outcome)
+                if not isinstance(error, Exception):
+                    raise
+            else:
+                self._call(completion.set_result, result)
+        return bool(calls)
+
+    # -- what to read
+
+    def subscribe(self, topics: Sequence[str] = (), pattern: str | None = None, listener: Any = None) -> None:
+        """Read these topics, or all that match; replaces the subscription before.
+
+        Raises IllegalStateError (partitions were assigned by hand; topics and a pattern), ValueError, TypeError.
+        """
+        self._check_open()
+        arguments.check_listener(listener)
+        self._call(self._core.subscribe, topics, pattern, listener)
+
+    def subscription(self) -> set[str] | None:
+        """The topics; None without a subscription."""
+        subscriptions = self._core.subscriptions
+        return set(subscriptions.subscription) if subscriptions.auto_assigned else None
+
+    def unsubscribe(self) -> None:
+        """Stop reading, and leave the group."""
+        self._check_open()
+        self._run(self._core.unsubscribe)
+
+    def assign(self, partitions: Collection[TopicPartition]) -> None:
+        """Read exactly these partitions, without a group's help. Raises IllegalStateError when subscribed."""
+        if not partitions:
+            self.unsubscribe()
+            return
+        self._check_open()
+        self._call(self._core.assign, arguments.partitions(partitions))
+
+    def assignment(self) -> set[TopicPartition]:
+        return self._core.subscriptions.assigned_partitions()
+
+    def pause(self, *partitions: TopicPartition) -> None:
+        """No records of these until `resume`; the group does not mind."""
+        self._call(self._core.pause, arguments.partitions(partitions))
+
+    def paused(self) -> set[TopicPartition]:
+        return self._core.subscriptions.paused_partitions()
+
+    def resume(self, *partitions: TopicPartition) -> None:
+        self._call(self._core.resume, arguments.partitions(partitions))
+
+    # -- positions
+
+    def position(self, partition: TopicPartition, timeout_ms: float | None = None) -> int | None:
+        """The offset of the record that comes next; None if it is not known in time (None: as long as it takes)."""
+        arguments.partition(partition)
+        self._check_assigned(partition)
+        position: int | None = self._call(self._core.position, partition, timeout_ms)
+        return position
+
+    def seek(self, partition: TopicPartition, offset: int) -> None:
+        """Go on reading at `offset`. Raises TypeError, ValueError."""
+        arguments.partition(partition)
+        if not isinstance(offset, int) or offset < 0:
+            raise ValueError("Offset must be int >= 0")
+        self._check_all_assigned((partition,))
+        self._call(self._core.seek, partition, offset)
+
+    def seek_to_beginning(self, *partitions: TopicPartition) -> None:
+        """Go on at the first offset there is; without arguments, in all partitions. Raises TypeError, ValueError."""
+        self._call(self._core.seek_to, OffsetResetStrategy.EARLIEST, self._check_all_assigned(partitions))
+
+    def seek_to_end(self, *partitions: TopicPartition) -> None:
+        """Go on behind the last offset; without arguments, in all partitions. Raises TypeError, ValueError."""
+        self._call(self._core.seek_to, OffsetResetStrategy.LATEST, self._check_all_assigned(partitions))
+
+    def highwater(self, partition: TopicPartition) -> int | None:
+        """The offset after the last one that can be read, as the last fetch told it."""
+        arguments.partition(partition)
+        self._check_assigned(partition)
+        return self._core.subscriptions.state(partition).high_watermark
+
+    def beginning_offsets(
+        self, partitions: Collection[TopicPartition], timeout_ms: float | None = None
+    ) -> dict[TopicPartition, int]:
+        """The first offset of each. Raises KafkaTimeoutError."""
+        return self._call(self._core.fetcher.beginning_offsets, list(partitions), self._timeout(timeout_ms))  # type: ignore[no-any-return]
+
+    def end_offsets(
+        self, partitions: Collection[TopicPartition], timeout_ms: float | None = None
+    ) -> dict[TopicPartition, int]:
+        """The offset after the last one of each, in the consumer's isolation level. Raises KafkaTimeoutError."""
+        return self._call(self._core.fetcher.end_offsets, list(partitions), self._timeout(timeout_ms))  # type: ignore[no-any-return]
+
+    def offsets_for_times(
+        self, timestamps: Mapping[TopicPartition, int], timeout_ms: float | None = None
+    ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
+        """The first record at or after a time (ms since the epoch); None where there is none. Raises ValueError,
+        KafkaTimeoutError."""
+        times = arguments.timestamps(timestamps)
+        return self._call(self._core.fetcher.offsets_for_times, times, self._timeout(timeout_ms))  # type: ignore[no-any-return]
+
+    # -- commits
+
+    def commit(self, offsets: Offsets | None = None, timeout_ms: float | None = None) -> None:
+        """Commit (default: all that was consumed) and wait for it, repeating what may be repeated.
+
+        Raises IllegalStateError (no group_id), CommitFailedError (other members have the partitions now),
+        RebalanceInProgressError (poll first), KafkaTimeoutError.
+        """
+        self._require_group()
+        self._check_open()
+        arguments.offsets(offsets)
+        self._call(self._core.commit, offsets, self._timeout(timeout_ms))
+        self._serve(self._core.take_calls())
+
+    def commit_async(
+        self, offsets: Offsets | None = None, callback: Callable[[Any, Any], Any] | None = None
+    ) -> CommitFuture:
+        """Commit without waiting, once; `callback(offsets, response or error)` is called in a later `poll`."""
+        self._require_group()
+        self._check_open()
+        arguments.offsets(offsets)
+        future = CommitFuture()
+        self._call(lambda: future.follow(self._core.commit_async(offsets, callback)))
+        return future
+
+    def committed(self, partition: TopicPartition, metadata: bool = False, timeout_ms: float | None = None) -> Any:
+        """The group's offset (or, with `metadata`, the `OffsetAndMetadata`); None if there is none."""
+        self._require_group()
+        arguments.partition(partition)
+        found = self._call(self._core.committed, [partition], timeout_ms).get(partition)
+        return found if found is None or metadata else found.offset
+
+    # -- what is known
+
+    def topics(self) -> set[str]:
+        """All topics that this client may see, but for the cluster's own; asks the cluster."""
+        topics: dict[str, set[int]] = self._call(self._core.topics, self._timeout(None))
+        return topics.keys() - INTERNAL_TOPICS
+
+    def partitions_for_topic(self, topic: str) -> set[int]:
+        """Numbers of the partitions; empty if there is no such topic."""
+        known = self._core.client.metadata.partitions_of(topic)
+        if known:
+            return {partition.partition for partition in known}
+        found: dict[str, set[int]] = self._call(self._core.topics, self._timeout(None))
+        return found.get(topic, set())
+
+    def group_metadata(self) -> ConsumerGroupMetadata:
+        """For `KafkaProducer.send_offsets_to_transaction`; also tells whether the group is settled."""
+        return self._core.group_metadata()
+
+    def health(self) -> ConsumerHealth:
+        """Is it assigned, how far is it behind, when did it last poll, how is its group? From any thread, at once."""
+        return self._core.health()
+
+    def metrics(self, raw: bool = False) -> dict[str, Any] | None:
+        """Figures by group and name; None if metrics_enabled is off."""
+        return self._core.metrics() if self.config["metrics_enabled"] else None
+
+    def bootstrap_connected(self) -> bool:
+        return not self._closed and bool(self._call(self._core.client.bootstrap_connected))
+
+    def bootstrap(self, timeout_ms: float | None = None, refresh: bool = False) -> None:
+        """Wait until the cluster is known (`refresh`: again). Raises KafkaTimeoutError."""
+        if refresh or not self._core.client.metadata.version:
+            self._call(self._core.client.bootstrap, timeout_ms)
+
+    # -- the end
+
+    def close(self, autocommit: bool = True, timeout_ms: float | None = None) -> None:
+        """Commit (if that is automatic and wanted), leave the group, close connections; within `timeout_ms`
+        (default request_timeout_ms)."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            if self._driver.running:
+                self._run(self._core.close, autocommit, self._timeout(timeout_ms))
+        finally:
+            self._driver.stop()
+            for deserializer in (self._core.config.key_deserializer, self._core.config.value_deserializer):
+                close = getattr(deserializer, "close", None)
+                if close is not None:
+                    close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """After a failure nothing is committed: the record at hand may not have been dealt with."""
+        self.close(autocommit=kind is None)
+
+    # -- inside
+
+    def _call(self, f: Callable[..., Any], *args: Any) -> Any:
+        return self._driver.call(f, *args)
+
+    def _run(self, f: Callable[..., Any], *args: Any) -> Any:
+        """A coroutine of the core in which the user may be called."""
+        tasks: list[Completion[Any]] = self._call(lambda: [spawn(f(*args))])
+        try:
+            while self._serve(self._call(self._core.next_calls, tasks[0])):
+                pass
+        except BaseException:
+            self._driver.call_soon_threadsafe(tasks[0].cancel)
+            raise
+        return tasks[0].result()
+
+    def _timeout(self, timeout_ms: float | None) -> float:
+        return self._core.config.request_timeout_ms if timeout_ms is None else timeout_ms
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise IllegalStateError("KafkaConsumer is closed")
+
+    def _require_group(self) -> None:
+        if self._core.coordinator is None:
+            raise IllegalStateError("Requires group_id")
+
+    def _check_assigned(self, partition: TopicPartition) -> None:
+        if partition not in self._core.subscriptions.assignment:
+            raise IllegalStateError("Partition is not assigned")
+
+    def _check_all_assigned(self, partitions: Collection[TopicPartition]) -> list[TopicPartition]:
+        """These, or all that are assigned if there are none."""
+        assigned = self._core.subscriptions.assignment
+        wanted = arguments.partitions(partitions) or list(assigned)
+        if not wanted:
+            raise ValueError("No partitions are currently assigned")
+        for partition in wanted:
+            if partition not in assigned:
+                raise ValueError(f"Unassigned partition: {partition}")
+        return wanted
+
+
+def _remaining_ms(deadline: float) -> float:
+    return max(0.0, min((deadline - time.monotonic()) * 1000, 1e9))
+
+
+async def _awaited(awaitable: Any) -> Any:
+    return await awaitable
