@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from kafkapy.clients.client_apis import Api
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.message import Message
@@ -20,11 +21,11 @@ class NodeApiVersions:
     def of(cls, response: ApiVersionsResponse) -> NodeApiVersions:
         return cls({entry.api_key: (entry.min_version, entry.max_version) for entry in response.api_keys})
 
-    def supports(self, api_key: ApiKey) -> bool:
+    def supports(self, api_key: Api) -> bool:
         """Is there a version that both sides know?"""
         return self._common(api_key, 0, 32767) is not None
 
-    def latest_usable(self, api_key: ApiKey, lowest: int = 0, highest: int = 32767) -> int:
+    def latest_usable(self, api_key: Api, lowest: int = 0, highest: int = 32767) -> int:
         """The highest version that broker, this client and the caller's bounds have in common.
 
         Raises `KafkaError(UNSUPPORTED_VERSION)` if there is none.
@@ -42,7 +43,7 @@ class NodeApiVersions:
             f"The supported range is [{served[0]},{served[1]}].",
         )
 
-    def _common(self, api_key: ApiKey, lowest: int, highest: int) -> int | None:
+    def _common(self, api_key: Api, lowest: int, highest: int) -> int | None:
         served = self.ranges.get(api_key)
         if served is None:
             return None

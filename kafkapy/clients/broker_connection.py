@@ -7,6 +7,8 @@ from collections import deque
 from enum import Enum
 from typing import Any, NamedTuple, Protocol
 
+from kafkapy.clients.api_versions import NodeApiVersions
+from kafkapy.clients.client_apis import Api
 from kafkapy.clients.completion import CancelledError, Completion, spawn
 from kafkapy.clients.config import ClientConfig
 from kafkapy.clients.connection import Connection
@@ -59,7 +61,7 @@ class Waiting(NamedTuple):
     """A request that has not been sent yet."""
 
     message: Any
-    api_key: ApiKey
+    api_key: Api
     min_version: int
     max_version: int
     timeout_ms: float
@@ -101,6 +103,8 @@ class BrokerConnection:
         self._timer_due_ms = 0.0
         self._later: list[Timer] = []
         self._authentication_error: KafkaError | None = None
+        self.established: Completion[NodeApiVersions] = Completion()
+        """What the broker serves, once the handshake is done."""
 
     @property
     def address(self) -> str:
@@ -152,6 +156,8 @@ class BrokerConnection:
             return
         self.state = State.READY
         self.owner.connection_ready(self)
+        assert self.connection.versions is not None
+        self.established.set_result(self.connection.versions)
         self._pump()
 
     def _handshake_failed(self, error: KafkaError) -> None:
@@ -213,7 +219,7 @@ class BrokerConnection:
         self.state = State.READY
         self._pump()
 
-    def _exchange(self, message: Any, api_key: ApiKey) -> Completion[Any]:
+    def _exchange(self, message: Any, api_key: Api) -> Completion[Any]:
         """A request of the handshake, past those that wait."""
         versions = self.connection.versions
         assert versions is not None
@@ -226,7 +232,7 @@ class BrokerConnection:
     # --- sending
 
     def send(
-        self, message: Any, api_key: ApiKey, min_version: int, max_version: int, timeout_ms: float
+        self, message: Any, api_key: Api, min_version: int, max_version: int, timeout_ms: float
     ) -> Completion[Any]:
         completion: Completion[Any] = Completion()
         if self.can_send and not self._waiting:
@@ -242,7 +248,7 @@ class BrokerConnection:
     def _transmit(
         self,
         message: Any,
-        api_key: ApiKey,
+        api_key: Api,
         min_version: int,
         max_version: int,
         timeout_ms: float,
@@ -389,6 +395,7 @@ class BrokerConnection:
             completion.set_exception(self._authentication_error or DisconnectError(sentence))
         for completion in unsent:
             completion.set_exception(self._authentication_error or KafkaConnectionError(sentence))
+        self.established.set_exception(self._authentication_error or KafkaConnectionError(sentence))
 
     @property
     def authentication_error(self) -> KafkaError | None:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from kafkapy.clients import software
 from kafkapy.clients.api_versions import NodeApiVersions, api_key_of
+from kafkapy.clients.client_apis import Api
 from kafkapy.clients.frames import DEFAULT_MAX_FRAME_BYTES, FrameReader
 from kafkapy.common.time import SystemTime, Time
 from kafkapy.protocol import wire
@@ -32,7 +33,7 @@ class InFlightRequest(NamedTuple):
     """A request whose answer has not come yet. Times in ms of the monotonic clock."""
 
     correlation_id: int
-    api_key: ApiKey
+    api_key: Api
     version: int
     sent_ms: int
     deadline_ms: float
@@ -63,7 +64,7 @@ class Connection:
         self._time: Time = time or SystemTime()
         self._frames = FrameReader(max_response_bytes)
         self._next_correlation_id = 0
-        self._headers: dict[tuple[ApiKey, int], bytes] = {}
+        self._headers: dict[tuple[Api, int], bytes] = {}
 
     def negotiate(self, answer: ApiVersionsResponse | None = None, context: Any = None) -> tuple[int, bytes] | None:
         """Ask which versions the broker serves; `versions` is set when this returns None.
@@ -102,9 +103,7 @@ class Connection:
         )
         return correlation_id, b"".join(parts)
 
-    def send_parts(
-        self, message: Any, api_key: ApiKey, version: int, timeout_ms: float, context: Any = None
-    ) -> list[Any]:
+    def send_parts(self, message: Any, api_key: Api, version: int, timeout_ms: float, context: Any = None) -> list[Any]:
         """Frame a request in pieces, records uncopied. `in_flight` keeps it with `context` unless it gets no answer."""
         parts: list[Any] = message.encode_parts(version)
         correlation_id = self._next_correlation_id
@@ -118,11 +117,11 @@ class Connection:
             self.in_flight.append(request)
         return parts
 
-    def _header(self, api_key: ApiKey, version: int) -> bytes:
+    def _header(self, api_key: Api, version: int) -> bytes:
         """The request header without its correlation id: the same for all requests of this API and version."""
         header = self._headers.get((api_key, version))
         if header is None:
-            whole = RequestHeader(api_key, version, 0, self.client_id).encode()
+            whole = RequestHeader(api_key, version, 0, self.client_id).encode()  # type: ignore[arg-type]
             header = self._headers[api_key, version] = whole[:4] + whole[8:]
         return header
 

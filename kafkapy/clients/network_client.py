@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from kafkapy.clients.api_versions import NodeApiVersions
 from kafkapy.clients.broker_connection import ANY_VERSION, BrokerConnection, State
+from kafkapy.clients.client_apis import api_of
 from kafkapy.clients.client_metadata import COORDINATOR_IDS, ClientMetadata, MetadataRequestBuilder
 from kafkapy.clients.completion import CancelledError, Completion, spawn, wait_for
 from kafkapy.clients.config import ClientConfig
@@ -25,7 +26,6 @@ from kafkapy.errors import (
     as_client_error,
     error_for,
 )
-from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import Errors, KafkaError
 
 T = TypeVar("T")
@@ -34,7 +34,6 @@ _log = logging.getLogger("kafkapy.clients")
 
 _SCRATCH_BYTES = 1 << 18
 _JITTER = 0.2
-_API_KEYS = {int(api_key): api_key for api_key in ApiKey}
 _MAX_IDLE_CHECK_MS = 60_000
 
 
@@ -102,7 +101,7 @@ class NetworkClient:
             except KafkaError as error:
                 return Completion.failed(error)
         timeout = self.config.request_timeout_ms if timeout_ms is None else timeout_ms
-        return connection.send(request, _API_KEYS[request.API_KEY], min_version, max_version, timeout)
+        return connection.send(request, api_of(request.API_KEY), min_version, max_version, timeout)
 
     def is_ready(self, node_id: int) -> bool:
         """Would a request go out at once? False also while too many are in flight or the broker throttles."""
@@ -132,6 +131,16 @@ class NetworkClient:
         """What the broker serves; None before its handshake."""
         connection = self._connections.get(node_id)
         return None if connection is None else connection.connection.versions
+
+    def connect(self, node_id: int) -> Completion[NodeApiVersions]:
+        """What the broker serves; connects first if need be. Fails as `send`."""
+        connection = self._connections.get(node_id)
+        if connection is None:
+            try:
+                connection = self._open(node_id)
+            except KafkaError as error:
+                return Completion.failed(error)
+        return connection.established
 
     def authentication_error(self, node_id: int) -> KafkaError | None:
         """What the last connection's handshake was refused with."""
@@ -459,4 +468,4 @@ def _true_id(node_id: int) -> int:
 
 
 def _name(request: Any) -> str:
-    return _API_KEYS[request.API_KEY].title
+    return api_of(request.API_KEY).title

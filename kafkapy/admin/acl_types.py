@@ -1,0 +1,167 @@
+"""What access control lists are made of (kafka-python's names, Kafka's codes)."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any
+
+from kafkapy.errors import IllegalArgumentError
+
+
+class ResourceType(IntEnum):
+    """What an ACL is about. ANY is for filters only."""
+
+    UNKNOWN = 0
+    ANY = 1
+    TOPIC = 2
+    GROUP = 3
+    CLUSTER = 4
+    TRANSACTIONAL_ID = 5
+    DELEGATION_TOKEN = 6
+    USER = 7
+
+
+class ACLOperation(IntEnum):
+    """What may be done. ANY is for filters only."""
+
+    UNKNOWN = 0
+    ANY = 1
+    ALL = 2
+    READ = 3
+    WRITE = 4
+    CREATE = 5
+    DELETE = 6
+    ALTER = 7
+    DESCRIBE = 8
+    CLUSTER_ACTION = 9
+    DESCRIBE_CONFIGS = 10
+    ALTER_CONFIGS = 11
+    IDEMPOTENT_WRITE = 12
+    CREATE_TOKENS = 13
+    DESCRIBE_TOKENS = 14
+
+
+class ACLPermissionType(IntEnum):
+    """ANY is for filters only."""
+
+    UNKNOWN = 0
+    ANY = 1
+    DENY = 2
+    ALLOW = 3
+
+
+class ACLResourcePatternType(IntEnum):
+    """How a resource's name is compared (KIP-290). ANY and MATCH are for filters only."""
+
+    UNKNOWN = 0
+    ANY = 1
+    MATCH = 2
+    LITERAL = 3
+    PREFIXED = 4
+
+
+class _Comparable:
+    """Equal if all slots are; raises IllegalArgumentError when made from what makes no sense."""
+
+    __slots__: tuple[str, ...] = ()
+
+    def _key(self) -> tuple[Any, ...]:
+        raise NotImplementedError
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Comparable) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+
+class ResourcePatternFilter(_Comparable):
+    """Which resources are looked for; a name of None stands for all."""
+
+    def __init__(
+        self, resource_type: ResourceType, resource_name: str | None, pattern_type: ACLResourcePatternType
+    ) -> None:
+        self.resource_type = resource_type
+        self.resource_name = resource_name
+        self.pattern_type = pattern_type
+        self.validate()
+
+    def validate(self) -> None:
+        if not isinstance(self.resource_type, ResourceType):
+            raise IllegalArgumentError("resource_type must be a ResourceType")
+        if not isinstance(self.pattern_type, ACLResourcePatternType):
+            raise IllegalArgumentError("pattern_type must be an ACLResourcePatternType")
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.resource_type, self.resource_name, self.pattern_type
+
+    def __repr__(self) -> str:
+        return f"<ResourcePattern type={self.resource_type.name}, name={self.resource_name}, pattern={self.pattern_type.name}>"
+
+
+class ResourcePattern(ResourcePatternFilter):
+    """The resources of one ACL."""
+
+    def __init__(
+        self,
+        resource_type: ResourceType,
+        resource_name: str,
+        pattern_type: ACLResourcePatternType = ACLResourcePatternType.LITERAL,
+    ) -> None:
+        super().__init__(resource_type, resource_name, pattern_type)
+
+    def validate(self) -> None:
+        super().validate()
+        if self.resource_type is ResourceType.ANY:
+            raise IllegalArgumentError("resource_type cannot be ANY")
+        if self.pattern_type in (ACLResourcePatternType.ANY, ACLResourcePatternType.MATCH):
+            raise IllegalArgumentError(f"pattern_type cannot be {self.pattern_type.name} on a concrete ResourcePattern")
+
+
+class ACLFilter(_Comparable):
+    """Which ACLs are looked for; None stands for any principal or host."""
+
+    def __init__(
+        self,
+        principal: str | None,
+        host: str | None,
+        operation: ACLOperation,
+        permission_type: ACLPermissionType,
+        resource_pattern: ResourcePatternFilter,
+    ) -> None:
+        self.principal = principal
+        self.host = host
+        self.operation = operation
+        self.permission_type = permission_type
+        self.resource_pattern = resource_pattern
+        self.validate()
+
+    def validate(self) -> None:
+        if not isinstance(self.operation, ACLOperation):
+            raise IllegalArgumentError("operation must be an ACLOperation")
+        if not isinstance(self.permission_type, ACLPermissionType):
+            raise IllegalArgumentError("permission_type must be an ACLPermissionType")
+        if not isinstance(self.resource_pattern, ResourcePatternFilter):
+            raise IllegalArgumentError("resource_pattern must be a ResourcePatternFilter")
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.principal, self.host, self.operation, self.permission_type, self.resource_pattern
+
+    def __repr__(self) -> str:
+        return (
+            f"<ACL principal={self.principal}, resource={self.resource_pattern}, operation={self.operation.name}, "
+            f"type={self.permission_type.name}, host={self.host}>"
+        )
+
+
+class ACL(ACLFilter):
+    """One rule."""
+
+    def validate(self) -> None:
+        super().validate()
+        if self.operation is ACLOperation.ANY:
+            raise IllegalArgumentError("operation cannot be ANY")
+        if self.permission_type is ACLPermissionType.ANY:
+            raise IllegalArgumentError("permission_type cannot be ANY")
+        if not isinstance(self.resource_pattern, ResourcePattern):
+            raise IllegalArgumentError("resource_pattern must be a ResourcePattern")

@@ -1,0 +1,76 @@
+"""Messages as plain dictionaries, the form in which kafka-python's admin client gives answers."""
+
+from __future__ import annotations
+
+import uuid
+from enum import Enum
+from typing import Any, Self
+
+from kafkapy.protocol.schema import Struct
+
+_NO_OPERATIONS = -(1 << 31)
+
+
+class EnumHelper:
+    """Enums that can be named by a member, its value or its name in any case, with dashes or underscores."""
+
+    @classmethod
+    def build_from(cls, value: Any) -> Self:
+        """Raises ValueError."""
+        enum: Any = cls
+        if isinstance(value, cls):
+            return value
+        try:
+            found: Self = enum(value)
+            return found
+        except ValueError:
+            pass
+        try:
+            found = enum[str(value).strip().upper().replace("-", "_")]
+        except KeyError:
+            raise ValueError(f"Unrecognized {cls.__name__}: {value}") from None
+        return found
+
+    @classmethod
+    def value_for(cls, value: Any) -> Any:
+        """The value of what `build_from` gives."""
+        found: Any = cls.build_from(value)
+        assert isinstance(found, Enum)
+        return found.value
+
+
+def as_dict(struct: Struct, version: int) -> dict[str, Any]:
+    """The fields that the struct has in this version; uuids as text (None for zero), bytes as text."""
+    return {
+        field.name: _plain(getattr(struct, field.name), field.type, version)
+        for field in type(struct).FIELDS
+        if field.versions.includes(version)
+    }
+
+
+def _plain(value: Any, kind: str, version: int) -> Any:
+    if isinstance(value, Struct):
+        return as_dict(value, version)
+    if isinstance(value, list):
+        return [_plain(item, kind[2:], version) for item in value]
+    if kind == "uuid" and value is not None:
+        return str(uuid.UUID(bytes=bytes(value))) if any(value) else None
+    if isinstance(value, bytes | memoryview):
+        return bytes(value).decode(errors="backslashreplace")
+    return value
+
+
+def operations_of(bits: int) -> list[str] | None:
+    """Names of the operations that a client is authorized for; None if the broker was not asked or doesn't say."""
+    from kafkapy.admin.acl_types import ACLOperation
+
+    if bits == _NO_OPERATIONS:
+        return None
+    return [operation.name for operation in ACLOperation if operation > ACLOperation.ALL and bits >> operation & 1]
+
+
+def with_operations(plain: dict[str, Any], field: str = "authorized_operations") -> dict[str, Any]:
+    """Replace the bits of `field` by names, as `authorized_operations`."""
+    if field in plain:
+        plain["authorized_operations"] = operations_of(plain.pop(field))
+    return plain

@@ -1,0 +1,256 @@
+"""Enums and small values of the admin client (kafka-python's names, Kafka's codes)."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Mapping
+from enum import IntEnum, StrEnum
+from typing import Any, NamedTuple
+
+from kafkapy.admin.core.structs import EnumHelper
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.errors import IllegalArgumentError
+
+# --- configs
+
+
+class AlterConfigOp(EnumHelper, IntEnum):
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+class ConfigResourceType(EnumHelper, IntEnum):
+    UNKNOWN = 0
+    TOPIC = 2
+    BROKER = 4
+    BROKER_LOGGER = 8
+    CLIENT_METRICS = 16
+    GROUP = 32
+
+
+class ConfigResource:
+    """A resource and its configs: keys to ask for or reset, or a dict of values to set."""
+
+    def __init__(
+        self,
+        resource_type: ConfigResourceType | str,
+        name: str,
+        configs: Mapping[str, Any] | Iterable[str] | None = None,
+    ) -> None:
+        if not isinstance(resource_type, ConfigResourceType):
+            resource_type = ConfigResourceType[str(resource_type).upper()]
+        self.resource_type = resource_type
+        self.name = name
+        self.configs = configs
+
+    def __str__(self) -> str:
+        return f"ConfigResource {self.name}={self.resource_type}"
+
+    def __repr__(self) -> str:
+        return f"ConfigResource({self.resource_type}, {self.name}, {self.configs})"
+
+
+class ConfigType(EnumHelper, IntEnum):
+    UNKNOWN = 0
+    BOOLEAN = 1
+    STRING = 2
+    INT = 3
+    SHORT = 4
+    LONG = 5
+    DOUBLE = 6
+    LIST = 7
+    CLASS = 8
+    PASSWORD = 9
+
+
+class ConfigSourceType(EnumHelper, IntEnum):
+    UNKNOWN = 0
+    DYNAMIC_TOPIC_CONFIG = 1
+    DYNAMIC_BROKER_CONFIG = 2
+    DYNAMIC_DEFAULT_BROKER_CONFIG = 3
+    STATIC_BROKER_CONFIG = 4
+    DEFAULT_CONFIG = 5
+    DYNAMIC_BROKER_LOGGER_CONFIG = 6
+    DYNAMIC_CLIENT_METRICS_CONFIG = 7
+    DYNAMIC_GROUP_CONFIG = 8
+
+    def is_modified(self) -> bool:
+        """Set for this very resource?"""
+        return self not in (
+            ConfigSourceType.DYNAMIC_DEFAULT_BROKER_CONFIG,
+            ConfigSourceType.STATIC_BROKER_CONFIG,
+            ConfigSourceType.DEFAULT_CONFIG,
+        )
+
+
+class ConfigFilterType(EnumHelper, IntEnum):
+    """Which configs `describe_configs` shows."""
+
+    ALL = 0
+    DYNAMIC = 1
+    MODIFIED = 2
+    DEFAULT = 3
+    STATIC = 4
+
+    def should_skip(self, source: ConfigSourceType) -> bool:
+        if self is ConfigFilterType.MODIFIED:
+            return not source.is_modified()
+        if self is ConfigFilterType.DEFAULT:
+            return source.is_modified()
+        return self is ConfigFilterType.STATIC and source is not ConfigSourceType.STATIC_BROKER_CONFIG
+
+
+# --- groups
+
+
+class GroupState(EnumHelper, StrEnum):
+    UNKNOWN = "Unknown"
+    PREPARING_REBALANCE = "PreparingRebalance"
+    COMPLETING_REBALANCE = "CompletingRebalance"
+    STABLE = "Stable"
+    DEAD = "Dead"
+    EMPTY = "Empty"
+    ASSIGNING = "Assigning"
+    RECONCILING = "Reconciling"
+
+
+class GroupType(EnumHelper, StrEnum):
+    UNKNOWN = "Unknown"
+    CLASSIC = "classic"
+    CONSUMER = "consumer"
+    SHARE = "share"
+
+
+class MemberToRemove(NamedTuple):
+    """A member named by its id (dynamic) or its instance id (static)."""
+
+    member_id: str | None = None
+    group_instance_id: str | None = None
+    reason: str | None = None
+
+
+# --- cluster
+
+
+class UpdateFeatureType(EnumHelper, IntEnum):
+    UNKNOWN = 0
+    UPGRADE = 1
+    SAFE_DOWNGRADE = 2
+    UNSAFE_DOWNGRADE = 3
+
+
+class ElectionType(IntEnum):
+    PREFERRED = 0
+    UNCLEAN = 1
+
+
+# --- transactions (KIP-664)
+
+
+class TransactionState(EnumHelper, StrEnum):
+    EMPTY = "Empty"
+    ONGOING = "Ongoing"
+    PREPARE_COMMIT = "PrepareCommit"
+    PREPARE_ABORT = "PrepareAbort"
+    COMPLETE_COMMIT = "CompleteCommit"
+    COMPLETE_ABORT = "CompleteAbort"
+    DEAD = "Dead"
+    PREPARE_EPOCH_FENCE = "PrepareEpochFence"
+    UNKNOWN = "Unknown"
+
+
+class TransactionListing(NamedTuple):
+    transactional_id: str
+    producer_id: int
+    state: TransactionState
+
+
+class TransactionDescription(NamedTuple):
+    coordinator_id: int
+    state: TransactionState
+    producer_id: int
+    producer_epoch: int
+    transaction_timeout_ms: int
+    transaction_start_time_ms: int
+    topic_partitions: set[TopicPartition]
+
+
+class ProducerState(NamedTuple):
+    producer_id: int
+    producer_epoch: int
+    last_sequence: int
+    last_timestamp: int
+    coordinator_epoch: int
+    current_transaction_start_offset: int
+
+
+class PartitionProducerState(NamedTuple):
+    active_producers: list[ProducerState]
+
+
+class AbortTransactionSpec(NamedTuple):
+    """`coordinator_epoch` -1: whichever the partition has seen."""
+
+    topic_partition: TopicPartition
+    producer_id: int
+    producer_epoch: int
+    coordinator_epoch: int = -1
+
+
+# --- SCRAM users (KIP-554)
+
+
+class ScramMechanism(IntEnum):
+    UNKNOWN = 0
+    SCRAM_SHA_256 = 1
+    SCRAM_SHA_512 = 2
+
+    @property
+    def hash_name(self) -> str:
+        return {ScramMechanism.SCRAM_SHA_256: "sha256", ScramMechanism.SCRAM_SHA_512: "sha512"}[self]
+
+    @classmethod
+    def of(cls, value: ScramMechanism | int | str) -> ScramMechanism:
+        if isinstance(value, str):
+            return cls[value.upper().replace("-", "_")]
+        return cls(value)
+
+
+class UserScramCredentialDeletion:
+    """A user's credential to delete."""
+
+    def __init__(self, user: str, mechanism: ScramMechanism | int | str) -> None:
+        self.user = user
+        self.mechanism = ScramMechanism.of(mechanism)
+
+    def __repr__(self) -> str:
+        return f"UserScramCredentialDeletion({self.user}, {self.mechanism.name})"
+
+
+class UserScramCredentialUpsertion:
+    """A user's credential to set. The password is salted and hashed here: the broker never sees it."""
+
+    DEFAULT_ITERATIONS = 4096
+
+    def __init__(
+        self,
+        user: str,
+        mechanism: ScramMechanism | int | str,
+        password: str | bytes,
+        iterations: int | None = None,
+        salt: bytes | None = None,
+    ) -> None:
+        self.user = user
+        self.mechanism = ScramMechanism.of(mechanism)
+        if self.mechanism is ScramMechanism.UNKNOWN:
+            raise IllegalArgumentError("SCRAM mechanism must not be UNKNOWN")
+        self.iterations = self.DEFAULT_ITERATIONS if iterations is None else iterations
+        self.salt = os.urandom(24) if salt is None else salt
+        secret = password.encode() if isinstance(password, str) else password
+        self.salted_password = hashlib.pbkdf2_hmac(self.mechanism.hash_name, secret, self.salt, self.iterations)
+
+    def __repr__(self) -> str:
+        return f"UserScramCredentialUpsertion({self.user}, {self.mechanism.name}, iterations={self.iterations})"

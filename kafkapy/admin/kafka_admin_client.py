@@ -1,0 +1,71 @@
+"""The synchronous admin client with kafka-python's interface."""
+
+from __future__ import annotations
+
+import functools
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from kafkapy.admin.core import AdminCore
+from kafkapy.clients import software
+from kafkapy.clients.config import ClientConfig
+from kafkapy.clients.facade import client_defaults, delegates_to, merge_options
+from kafkapy.clients.network_client import NetworkClient
+from kafkapy.clients.thread_driver import ThreadDriver
+
+ADMIN_DEFAULTS: dict[str, Any] = {
+    **client_defaults(),
+    "client_id": f"{software.NAME}-{software.VERSION}",
+    "metrics_num_samples": 2,
+    "metrics_sample_window_ms": 30_000,
+}
+
+
+@delegates_to(AdminCore)
+class KafkaAdminClient:
+    """Administers a cluster. Thread-safe; a context manager.
+
+    Options are keywords, with kafka-python's names and defaults (`DEFAULT_CONFIG`). The constructor connects: it raises
+    KafkaTimeoutError if no broker answers within `bootstrap_timeout_ms`, KafkaConfigurationError for options that
+    make no sense. The methods are those of `AdminCore`; they block and raise `kafkapy.errors`.
+    """
+
+    DEFAULT_CONFIG = ADMIN_DEFAULTS
+
+    def __init__(self, **configs: Any) -> None:
+        self.config = merge_options(self.DEFAULT_CONFIG, configs)
+        config = ClientConfig.from_options(self.config)
+        self._closed = False
+        self._driver = ThreadDriver("kafkapy-admin")
+        self._driver.start()
+        try:
+            self._client: NetworkClient = self._driver.call(NetworkClient, self._driver, config)
+            self._core = AdminCore(self._client)
+            self._driver.call(self._client.bootstrap)
+        except BaseException:
+            self.close()
+            raise
+
+    def _run(self, name: str, *args: Any, **kwargs: Any) -> Any:
+        return self._driver.call(functools.partial(getattr(self._core, name), *args, **kwargs))
+
+    def close(self) -> None:
+        """Close the connections. Harmless if they are closed."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._driver.running and hasattr(self, "_client"):
+            self._driver.call_soon_threadsafe(self._client.close)
+        self._driver.stop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...

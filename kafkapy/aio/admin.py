@@ -1,0 +1,51 @@
+"""The admin client for asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from kafkapy.admin.core import AdminCore
+from kafkapy.admin.kafka_admin_client import ADMIN_DEFAULTS
+from kafkapy.aio.base import AsyncClient, run
+from kafkapy.clients.config import ClientConfig
+from kafkapy.clients.facade import delegates_to, merge_options
+from kafkapy.clients.network_client import NetworkClient
+
+
+@delegates_to(AdminCore)
+class KafkaAdminClient(AsyncClient):
+    """Administers a cluster: `async with KafkaAdminClient(bootstrap_servers=...) as admin: await admin.list_topics()`.
+
+    Options and methods are those of `kafkapy.KafkaAdminClient`; the methods give awaitables. `start` connects and raises
+    KafkaTimeoutError if no broker answers within `bootstrap_timeout_ms`.
+    """
+
+    DEFAULT_CONFIG = ADMIN_DEFAULTS
+
+    def __init__(self, **configs: Any) -> None:
+        self.config = merge_options(self.DEFAULT_CONFIG, configs)
+        super().__init__()
+        self._client = NetworkClient(self._driver, ClientConfig.from_options(self.config))
+        self._core = AdminCore(self._client)
+
+    async def start(self) -> None:
+        try:
+            await run(self._client.bootstrap())
+        except BaseException:
+            self._client.close()
+            raise
+
+    async def stop(self) -> None:
+        self._client.close()
+
+    async def close(self) -> None:
+        """As `stop`."""
+        await self.stop()
+
+    def _run(self, name: str, *args: Any, **kwargs: Any) -> asyncio.Future[Any]:
+        return run(getattr(self._core, name)(*args, **kwargs))
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...

@@ -1,0 +1,68 @@
+"""What the faces of a client have in common: options, and methods that a core has the work of."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from kafkapy.clients.config import ClientConfig, option_names
+from kafkapy.errors import KafkaConfigurationError
+
+C = TypeVar("C", bound=type)
+
+NOT_SUPPORTED: dict[str, Any] = {
+    "sasl_kerberos_name": None,
+    "sasl_kerberos_service_name": "kafka",
+    "sasl_kerberos_domain_name": None,
+    "proxy_url": None,
+    "socks5_proxy": None,
+    "selector": None,
+    "kafka_client": None,
+    "metric_reporters": [],
+}
+"""kafka-python's options that these clients have no use for, with the values that say nothing."""
+
+
+def client_defaults() -> dict[str, Any]:
+    """The options that all clients share, with their defaults."""
+    return {name: getattr(ClientConfig, name) for name in option_names()}
+
+
+def merge_options(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The defaults with what a user gave. Raises KafkaConfigurationError for options that are unknown, or known from
+    kafka-python and not supported."""
+    unknown = sorted(set(given) - set(defaults) - set(NOT_SUPPORTED))
+    if unknown:
+        raise KafkaConfigurationError(f"Unrecognized configs: {', '.join(unknown)}")
+    for name in NOT_SUPPORTED.keys() & given.keys():
+        if given[name] != NOT_SUPPORTED[name] and not (name == "metric_reporters" and not given[name]):
+            raise KafkaConfigurationError(f"The option {name} is not supported")
+    return {**defaults, **{name: value for name, value in given.items() if name not in NOT_SUPPORTED}}
+
+
+def delegates_to(core: type) -> Callable[[C], C]:
+    """Class decorator: gives a face each public coroutine method of `core`, name, signature and documentation alike.
+
+    The face's `_run(name, *args, **kwargs)` starts the core's method and gives what its users get. What the face
+    defines by itself stays.
+    """
+
+    def decorate(face: C) -> C:
+        for name, method in inspect.getmembers(core, inspect.iscoroutinefunction):
+            if not name.startswith("_") and name not in vars(face):
+                setattr(face, name, _delegate(name, method))
+        return face
+
+    return decorate
+
+
+def _delegate(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    def delegate(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return self._run(name, *args, **kwargs)
+
+    functools.update_wrapper(delegate, method)
+    delegate.__signature__ = inspect.signature(method)  # type: ignore[attr-defined]
+    del delegate.__wrapped__  # type: ignore[attr-defined]  # it is no coroutine function: `inspect` must not take it for one
+    return delegate

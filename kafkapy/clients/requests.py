@@ -1,0 +1,18 @@
+"""Requests whose content depends on the version that the broker knows (Kafka's `AbstractRequest.Builder`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from kafkapy.protocol.message import Message
+
+
+class VersionedRequest:
+    """`build` is called with the version that was chosen."""
+
+    __slots__ = ("API_KEY", "build")
+
+    def __init__(self, request: type[Message], build: Callable[[int], Any]) -> None:
+        self.API_KEY = request.API_KEY
+        self.build = build

@@ -1,0 +1,60 @@
+"""The admin client for Twisted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from twisted.internet.defer import Deferred, succeed
+
+from kafkapy.admin.core import AdminCore
+from kafkapy.admin.kafka_admin_client import ADMIN_DEFAULTS
+from kafkapy.clients.config import ClientConfig
+from kafkapy.clients.facade import delegates_to, merge_options
+from kafkapy.clients.network_client import NetworkClient
+from kafkapy.clients.twisted_driver import TwistedDriver
+from kafkapy.tx.base import run
+
+
+@delegates_to(AdminCore)
+class KafkaAdminClient:
+    """Administers a cluster; `reactor` None: the global one.
+
+    Options and methods are those of `kafkapy.KafkaAdminClient`; the methods give Deferreds. `start` connects and fails
+    with KafkaTimeoutError if no broker answers within `bootstrap_timeout_ms`.
+    """
+
+    DEFAULT_CONFIG = ADMIN_DEFAULTS
+
+    def __init__(self, reactor: Any = None, **configs: Any) -> None:
+        self.config = merge_options(self.DEFAULT_CONFIG, configs)
+        self._client = NetworkClient(TwistedDriver(reactor), ClientConfig.from_options(self.config))
+        self._core = AdminCore(self._client)
+
+    def start(self) -> Deferred[KafkaAdminClient]:
+        """Connect; gives this client."""
+
+        async def bootstrap() -> KafkaAdminClient:
+            try:
+                await self._client.bootstrap()
+            except BaseException:
+                self._client.close()
+                raise
+            return self
+
+        return run(bootstrap())
+
+    def stop(self) -> Deferred[None]:
+        """Close the connections."""
+        self._client.close()
+        return succeed(None)
+
+    def close(self) -> Deferred[None]:
+        """As `stop`."""
+        return self.stop()
+
+    def _run(self, name: str, *args: Any, **kwargs: Any) -> Deferred[Any]:
+        return run(getattr(self._core, name)(*args, **kwargs))
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
