@@ -81,12 +81,12 @@ class ArrowBuilder:
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def _timestamp_types(self, columns: RecordColumns, first: int, last: int) -> pa.Array:
-        uniform = columns.uniform(_TIMESTAMP_TYPE)
-        if uniform is None:
-            return pa.array(columns.spread(_TIMESTAMP_TYPE)[first:last].copy())
-        if uniform not in self._constants:
-            self._constants[uniform] = _Constant(pa.scalar(uniform, pa.int32()))
-        return self._constants[uniform].repeated(last - first)
+        found = columns.per_record(_TIMESTAMP_TYPE)
+        if not isinstance(found, int):
+            return pa.array(found[first:last].copy())
+        if found not in self._constants:
+            self._constants[found] = _Constant(pa.scalar(found, pa.int32()))
+        return self._constants[found].repeated(last - first)
 
 
 class _Constant:

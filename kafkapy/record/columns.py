@@ -107,7 +107,7 @@ class RecordColumns:
     reading goes on behind them. `error` says what is wrong with the batch that would have come next, if something is.
     """
 
-    __slots__ = ("_content", "data", "error", "next_offset", "rows", "segments")
+    __slots__ = ("_content", "_of_segments", "data", "error", "next_offset", "rows", "segments")
 
     def __init__(
         self,
@@ -123,6 +123,7 @@ class RecordColumns:
         self.next_offset = next_offset
         self.error = error
         self._content = data if isinstance(data, bytes) else None
+        self._of_segments: dict[int, Any] = {}
 
     @classmethod
     def empty(cls, next_offset: int, leader_epoch: int) -> RecordColumns:
@@ -166,16 +167,19 @@ class RecordColumns:
         _kernels.decode_headers(_as_array(self.data), self.rows[HEADER_START, first:last], counts, rows)
         return rows
 
-    def uniform(self, field: int) -> int | None:
-        """The value that this field of `Segment` (1: leader epoch, 2: timestamp type) has in all records, if it is
-        one."""
-        first = self.segments[0][field]
-        return first if all(segment[field] == first for segment in self.segments) else None
-
-    def spread(self, field: int) -> Any:
-        """That field's value for each record, int32."""
-        ends = [0, *(segment.end for segment in self.segments)]
-        return np.repeat(np.array([segment[field] for segment in self.segments], np.int32), np.diff(ends))
+    def per_record(self, field: int) -> Any:
+        """This field of `Segment` (1: leader epoch, 2: timestamp type): an int if all records have the same, else an
+        int32 for each record."""
+        found = self._of_segments.get(field)
+        if found is None:
+            values = [segment[field] for segment in self.segments]
+            if values.count(values[0]) == len(values):
+                found = values[0]
+            else:
+                ends = [0, *(segment.end for segment in self.segments)]
+                found = np.repeat(np.array(values, np.int32), np.diff(ends))
+            self._of_segments[field] = found
+        return found
 
     def _pieces(self, starts: Any, lengths: Any) -> list[bytes | None]:
         count = len(lengths)

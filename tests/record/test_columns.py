@@ -94,8 +94,8 @@ class TestDecoding:
                 assert as_tuples(found) == expected(batch)
             assert found.error is None
             assert found.next_offset == batch.next_offset
-            assert found.uniform(1) == 3
-            assert found.uniform(2) == int(append_time)
+            assert found.per_record(1) == 3
+            assert found.per_record(2) == int(append_time)
 
     def test_many_records_of_one_size_and_of_many_sizes(self, kernels: ModuleType) -> None:
         equal = build([(1, 5, b"k%05d" % i, b"v" * 90, []) for i in range(9000)])
@@ -115,9 +115,8 @@ class TestDecoding:
         rows = [(1, 0, None, b"x", [])] * 2
         data = build(rows, partition_leader_epoch=1) + build(rows, partition_leader_epoch=2)
         found = columns.decode_batches([b for b in batches(data) if isinstance(b, RecordBatch)])
-        assert found.uniform(1) is None
-        assert found.spread(1).tolist() == [1, 1, 2, 2]
-        assert found.uniform(2) == 0
+        assert found.per_record(1).tolist() == [1, 1, 2, 2]
+        assert found.per_record(2) == 0
 
     def test_a_batch_that_was_emptied_by_the_cleaner(self, kernels: ModuleType) -> None:
         header = bytearray(build([(1, 0, None, b"x", [])])[:RECORD_BATCH_OVERHEAD])
@@ -217,7 +216,7 @@ class TestOldFormats:
         assert found.keys(0, 2) == [None, b""]
         assert found.values(0, 2) == [b"", None]
         assert found.timestamps.tolist() == ([2, 3] if magic else [-1, -1])
-        assert found.uniform(2) == (0 if magic else -1)
+        assert found.per_record(2) == (0 if magic else -1)
         assert found.headers(0, 2) == [[], []]
         assert found.next_offset == 13
 

@@ -1,0 +1,136 @@
+"""One partition's part of a Fetch response on its way to the user (Kafka's `CompletedFetch`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.consumer.partition_records import AbortedTransactions, PartitionRecords, offset_after
+from kafkapy.consumer.records import ConsumerRecord, DeserializerFailure, RecordFactory
+from kafkapy.consumer.subscription_state import NO_EPOCH, PartitionState
+from kafkapy.errors import error_for
+from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.protocol.messages.fetch import FetchResponse
+from kafkapy.record.columns import RecordColumns
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kafkapy.consumer.arrow import ArrowBuilder
+
+_LEADER_EPOCH = 1  # the field of `Segment`
+
+
+class CompletedFetch:
+    """Records that were fetched and not yet given out.
+
+    Invariant: all before `next_offset` was given out or is not to be seen; `end_offset` is where the next fetch begins.
+    They are good as long as `state` is the partition's state and has the version it had (`is_current`).
+    """
+
+    def __init__(
+        self,
+        partition: TopicPartition,
+        state: PartitionState,
+        fetch_offset: int,
+        data: FetchResponse.PartitionData,
+        *,
+        read_committed: bool,
+        check_crcs: bool,
+    ) -> None:
+        """Raises CorruptRecordError if the sizes of the batches make no sense, UnknownError if there is no batch."""
+        records = data.records
+        assert records is not None
+        self.partition = partition
+        self.state = state
+        self.version = state.version
+        self.size = len(records)
+        self.next_offset = fetch_offset
+        self.leader_epoch = NO_EPOCH
+        self.done = False
+        self.end_offset = offset_after(records, fetch_offset)
+        if self.end_offset == fetch_offset:
+            raise error_for(
+                Errors.UNKNOWN_SERVER_ERROR,
+                f"Failed to make progress reading messages at {partition}={fetch_offset}. Received a non-empty fetch "
+                "response from the server, but no complete records were found.",
+            )
+        aborted = AbortedTransactions(data.aborted_transactions or ()) if read_committed else None
+        self._source = PartitionRecords(records, fetch_offset, aborted=aborted, check_crcs=check_crcs)
+        self._portions = iter(self._source)
+        self._columns: RecordColumns | None = None
+        self._at = 0
+        self._error: Exception | None = None
+
+    @property
+    def is_current(self) -> bool:
+        """Do these records follow on the position that the partition has now?"""
+        position = self.state.position
+        return self.state.version == self.version and position is not None and position.offset == self.next_offset
+
+    def take(self, count: int, factory: RecordFactory) -> list[ConsumerRecord]:
+        """Up to `count` records; fewer or none at the end of a portion.
+
+        Raises what is wrong with the next record, after all before it have been taken: CorruptRecordError and its like,
+        or what the deserializer raised.
+        """
+        columns = self._portion()
+        if columns is None:
+            return []
+        first, last = self._at, min(self._at + count, len(columns))
+        try:
+            records = factory.make(*self.partition, columns, first, last)
+        except DeserializerFailure as failure:
+            records = failure.records
+            if not records:
+                assert failure.__cause__ is not None
+                raise failure.__cause__ from None
+            last = first + len(records)
+        self._taken(columns, last)
+        return records
+
+    def take_arrow(self, count: int, builder: ArrowBuilder) -> pa.RecordBatch | None:
+        """The same as a record batch; None for no records."""
+        columns = self._portion()
+        if columns is None or self._at == len(columns):
+            if columns is not None:
+                self._taken(columns, self._at)
+            return None
+        first, last = self._at, min(self._at + count, len(columns))
+        batch = builder.build(columns, first, last)
+        self._taken(columns, last)
+        return batch
+
+    def _portion(self) -> RecordColumns | None:
+        """The columns that are under way, or the next ones; None at the end."""
+        if self._error is not None:
+            raise self._error
+        if self._columns is None:
+            try:
+                self._columns = next(self._portions, None)
+            except KafkaError as error:
+                offset = self._source.next_offset
+                sentence = f"Record batch for partition {self.partition} at offset {offset} is invalid, cause: {error}"
+                self._error = error_for(error.error, sentence)
+                raise self._error from error
+            self._at = 0
+            if self._columns is None:
+                self.done = True
+        return self._columns
+
+    def _taken(self, columns: RecordColumns, last: int) -> None:
+        self._at = last
+        if last < len(columns):
+            self.next_offset = int(columns.offsets[last - 1]) + 1
+        else:
+            self.next_offset = columns.next_offset
+            self._columns = None
+        self.leader_epoch = _epoch_at(columns, last)
+
+
+def _epoch_at(columns: RecordColumns, last: int) -> int:
+    """The leader epoch of the batch with the record before `last`."""
+    epochs = columns.per_record(_LEADER_EPOCH)
+    if isinstance(epochs, int):
+        return epochs
+    return columns.segments[-1].leader_epoch if last == len(columns) else int(epochs[last - 1])

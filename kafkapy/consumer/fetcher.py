@@ -1,0 +1,581 @@
+"""Getting records from the brokers before they are asked for (Kafka's `Fetcher`).
+
+To each broker at most one fetch is under way. It asks for all partitions of that broker; what comes is kept until the
+user takes it, and while he does the next is fetched: a partition has at most about two responses' worth of records here,
+all of them together `fetch_max_bytes`.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections import deque
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from kafkapy.clients.completion import Completion, spawn
+from kafkapy.clients.metadata import Node
+from kafkapy.clients.network_client import NetworkClient
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.common.uuid import ZERO_UUID
+from kafkapy.consumer.completed_fetch import CompletedFetch
+from kafkapy.consumer.config import ConsumerConfig
+from kafkapy.consumer.fetch_session import FetchSessionHandler, PartitionWish
+from kafkapy.consumer.offsets import EARLIEST, LATEST, OffsetFetcher
+from kafkapy.consumer.records import ConsumerRecord, RecordFactory
+from kafkapy.consumer.subscription_state import (
+    FetchPosition,
+    FetchState,
+    OffsetResetStrategy,
+    PartitionState,
+    SubscriptionState,
+)
+from kafkapy.errors import (
+    CorruptRecordError,
+    OffsetOutOfRangeError,
+    TopicAuthorizationFailedError,
+    as_client_error,
+    error_for,
+)
+from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.protocol.messages.fetch import FetchResponse
+from kafkapy.record.columns import kernels_settled, load_kernels
+from kafkapy.structs import OffsetAndTimestamp
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kafkapy.consumer.arrow import ArrowBuilder
+
+_log = logging.getLogger("kafkapy.consumer")
+
+_FIRST_VERSION = 4
+"""Of Fetch: with isolation levels and batches of format v2 (Kafka 0.11)."""
+_LAST_VERSION_BY_NAME = 12
+_BULK_BYTES = 1 << 18
+"""A response of so many bytes pays for loading the compiled kernels."""
+
+_STALE_LEADER = (
+    Errors.NOT_LEADER_OR_FOLLOWER,
+    Errors.REPLICA_NOT_AVAILABLE,
+    Errors.KAFKA_STORAGE_ERROR,
+    Errors.FENCED_LEADER_EPOCH,
+    Errors.OFFSET_NOT_AVAILABLE,
+    Errors.UNKNOWN_TOPIC_OR_PARTITION,
+    Errors.UNKNOWN_TOPIC_ID,
+    Errors.INCONSISTENT_TOPIC_ID,
+)
+
+
+class FetchStatistics:
+    """Counters since the beginning; `latency_ms` is the sum over `responses`."""
+
+    def __init__(self) -> None:
+        self.responses = 0
+        self.bytes = 0
+        self.records = 0
+        self.latency_ms = 0.0
+
+
+class Fetcher:
+    """Fetches the assigned partitions of one consumer. Everything here runs on the driver's thread.
+
+    Invariant: `_buffered` holds the fetches of a partition in the order of their offsets, each beginning where the one
+    before ends and the first of them at the partition's position; those for which that is not so any more (`is_current`)
+    are dropped when they are met. `_in_flight` are the brokers that have yet to answer, with what they were asked.
+    """
+
+    def __init__(self, client: NetworkClient, subscriptions: SubscriptionState, config: ConsumerConfig) -> None:
+        self.statistics = FetchStatistics()
+        self._client = client
+        self._time = client.driver.time
+        self._subscriptions = subscriptions
+        self._config = config
+        self._offsets = OffsetFetcher(client, subscriptions, config, self._progress, self._fail)
+        self._records = RecordFactory(config.key_deserializer, config.value_deserializer)
+        self._arrow_builders: dict[TopicPartition, ArrowBuilder] = {}
+        self._buffered: deque[CompletedFetch] = deque()
+        self._sessions: dict[int, FetchSessionHandler] = {}
+        self._in_flight: dict[int, dict[TopicPartition, tuple[PartitionState, int, int]]] = {}
+        self._resting: dict[TopicPartition, float] = {}
+        """Partitions whose last fetch failed, and until when they are left alone (ms)."""
+        self._errors: deque[KafkaError] = deque()
+        self._waiters: list[Completion[bool]] = []
+        self._loading: Completion[bool] | None = None
+        client.metadata.listeners.append(self._metadata_changed)
+
+    # --- giving out
+
+    def collect(self, max_records: int) -> dict[TopicPartition, list[ConsumerRecord]]:
+        """Up to `max_records` records that are here already, and positions moved behind them.
+
+        Raises what the next record, partition or position is in trouble with, if nothing can be given out before:
+        CorruptRecordError (and its like), OffsetOutOfRangeError, LogTruncationError, TopicAuthorizationFailedError, or
+        what a deserializer raised.
+        """
+        found: dict[TopicPartition, list[ConsumerRecord]] = {}
+        left = max_records
+        while left > 0 and (fetch := self._next_buffered()) is not None:
+            try:
+                records = fetch.take(left, self._records)
+            except Exception:
+                if found:
+                    break  # it comes again with the next call
+                self._set_position(fetch)
+                raise
+            if records:
+                left -= len(records)
+                if fetch.partition in found:
+                    found[fetch.partition] += records
+                else:
+                    found[fetch.partition] = records
+            self._set_position(fetch)
+        self._after_collecting(bool(found), max_records - left)
+        return found
+
+    def collect_arrow(self, max_records: int | None = None) -> pa.Table | None:
+        """The same as a table in `arrow.record_schema()`; None if there are no records. Deserializers have no part.
+
+        `max_records` None: all that is here.
+        """
+        batches: list[pa.RecordBatch] = []
+        left = limit = sys.maxsize if max_records is None else max_records
+        while left > 0 and (fetch := self._next_buffered()) is not None:
+            try:
+                batch = fetch.take_arrow(left, self._arrow_builder(fetch.partition))
+            except KafkaError:
+                if batches:
+                    break
+                self._set_position(fetch)
+                raise
+            if batch is not None:
+                left -= batch.num_rows
+                batches.append(batch)
+            self._set_position(fetch)
+        self._after_collecting(bool(batches), limit - left)
+        if not batches:
+            return None
+        import pyarrow as pa
+
+        return pa.Table.from_batches(batches)
+
+    def _arrow_builder(self, partition: TopicPartition) -> ArrowBuilder:
+        builder = self._arrow_builders.get(partition)
+        if builder is None:
+            from kafkapy.consumer.arrow import ArrowBuilder
+
+            builder = self._arrow_builders[partition] = ArrowBuilder(*partition)
+        return builder
+
+    def has_records(self) -> bool:
+        """Would `collect` give or raise something?"""
+        return bool(self._errors) or (self._loading is None and self._next_buffered() is not None)
+
+    def wait_for_records(self, timeout_ms: float) -> Completion[bool]:
+        """Done as soon as `has_records`, or (False) when the time is over. Fetches go on meanwhile."""
+        waiter: Completion[bool] = Completion()
+        if self.has_records():
+            waiter.set_result(True)
+            return waiter
+        self._waiters.append(waiter)
+        timer = self._client.driver.call_later(timeout_ms, lambda: waiter.set_result(False))
+        waiter.add_callback(lambda _: timer.cancel())
+        waiter.add_callback(lambda _: self._forget_waiter(waiter))
+        self.send_fetches()
+        return waiter
+
+    def drop(self, partitions: Iterable[TopicPartition]) -> None:
+        """Forget what is here of these partitions (they were taken away, or sought in)."""
+        dropped = set(partitions)
+        self._buffered = deque(fetch for fetch in self._buffered if fetch.partition not in dropped)
+        for partition in dropped:
+            self._resting.pop(partition, None)
+            self._arrow_builders.pop(partition, None)
+
+    def _next_buffered(self) -> CompletedFetch | None:
+        """The first fetch that can be given out from; those that are of no use any more are dropped."""
+        if self._loading is not None:
+            return None
+        position = 0
+        blocked: set[TopicPartition] = set()
+        while position < len(self._buffered):
+            fetch = self._buffered[position]
+            state = self._subscriptions.assignment.get(fetch.partition)
+            if fetch.done or state is not fetch.state or state.version != fetch.version:
+                del self._buffered[position]
+            elif not state.is_fetchable or fetch.partition in blocked:
+                blocked.add(fetch.partition)  # paused, or being validated: it waits
+                position += 1
+            elif not fetch.is_current:
+                del self._buffered[position]
+            else:
+                return fetch
+        return None
+
+    def _set_position(self, fetch: CompletedFetch) -> None:
+        """As far as the fetch was given out; a finished one makes room, and its partition goes to the end."""
+        state = fetch.state
+        position = state.position
+        if position is not None and fetch.next_offset != position.offset:
+            state.advance(FetchPosition(fetch.next_offset, fetch.leader_epoch, position.leader_epoch))
+        if fetch.done:
+            self._buffered.remove(fetch)
+            self._subscriptions.move_to_end(fetch.partition)
+
+    def _after_collecting(self, found: bool, count: int) -> None:
+        self.statistics.records += count
+        if not found and self._errors:
+            raise self._errors.popleft()
+        self.send_fetches()
+
+    # --- asking
+
+    def send_fetches(self) -> None:
+        """Ask every broker that has nothing to answer for the partitions that want records; begin resets and
+        validations that are due. Never raises."""
+        if self._client.closed:
+            return
+        self._notice_new_leaders()
+        self._offsets.reset_if_needed()
+        self._offsets.validate_if_needed()
+        for node_id, wanted in self._wanted_by_node().items():
+            self._send_fetch(node_id, wanted)
+
+    def _notice_new_leaders(self) -> None:
+        """Positions from before the present leader have to be confirmed by it (KIP-320)."""
+        metadata = self._client.metadata
+        for partition, state in self._subscriptions.assignment.items():
+            if state.fetch_state is FetchState.FETCHING and state.position is not None:
+                leader = metadata.leader_of(partition)
+                if leader is not None and leader.epoch > state.position.leader_epoch:
+                    state.await_validation(leader.epoch)
+
+    def _wanted_by_node(self) -> dict[int, dict[TopicPartition, PartitionWish]]:
+        now = self._time.monotonic_ms()
+        ahead = self._buffered_ahead()
+        total = sum(fetch.size for fetch in self._buffered)
+        if total >= self._config.fetch_max_bytes:
+            return {}
+        full: set[int] = set()
+        wanted: dict[int, dict[TopicPartition, PartitionWish]] = {}
+        for partition in self._subscriptions.fetchable_partitions():
+            state = self._subscriptions.assignment[partition]
+            leader = self._client.metadata.leader_of(partition)
+            if leader is None or leader.leader_id < 0:
+                self._client.metadata.request_update()
+                continue
+            node_id = self._node_to_read(state, leader.leader_id, now)
+            if node_id in self._in_flight or node_id in full:
+                continue
+            resting_until = self._resting.get(partition)
+            if resting_until is not None:
+                if now < resting_until:
+                    continue
+                del self._resting[partition]
+            size, offset = ahead.get(partition, (0, None))
+            if size > self._config.max_partition_fetch_bytes:
+                # To leave it out would end its place in the session, and let it wait behind a long poll of the others.
+                full.add(node_id)
+                wanted.pop(node_id, None)
+                continue
+            assert state.position is not None
+            wanted.setdefault(node_id, {})[partition] = PartitionWish(
+                state.position.offset if offset is None else offset,
+                self._config.max_partition_fetch_bytes,
+                leader.epoch,
+                self._client.metadata.topic_id(partition.topic) or ZERO_UUID,
+            )
+        return wanted
+
+    def _buffered_ahead(self) -> dict[TopicPartition, tuple[int, int | None]]:
+        """For each partition (bytes of it that wait, where the next fetch begins)."""
+        ahead: dict[TopicPartition, tuple[int, int | None]] = {}
+        for fetch in self._buffered:
+            state = self._subscriptions.assignment.get(fetch.partition)
+            if state is not fetch.state or state.version != fetch.version or fetch.done:
+                continue
+            size, _ = ahead.get(fetch.partition, (0, None))
+            ahead[fetch.partition] = size + fetch.size, fetch.end_offset
+        return ahead
+
+    def _node_to_read(self, state: PartitionState, leader_id: int, now: float) -> int:
+        """The leader, or the replica that it recommends (KIP-392)."""
+        node_id = state.read_replica(leader_id, now)
+        if node_id != leader_id and self._client.metadata.node(node_id) is None:
+            state.prefer_read_replica(-1, 0)
+            return leader_id
+        return node_id
+
+    def _send_fetch(self, node_id: int, wanted: dict[TopicPartition, PartitionWish]) -> None:
+        delay = self._client.connection_delay_ms(node_id)
+        if delay > 0:
+            self._send_later(delay)
+            return
+        session = self._sessions.get(node_id)
+        if session is None:
+            session = FetchSessionHandler(self._config.enable_incremental_fetch_sessions)
+            self._sessions[node_id] = session
+        request, by_id = session.next_request(wanted)
+        request.max_wait_ms = self._config.fetch_max_wait_ms
+        request.min_bytes = self._config.fetch_min_bytes
+        request.max_bytes = self._config.fetch_max_bytes
+        request.isolation_level = self._config.isolation
+        request.rack_id = self._config.client_rack
+        assignment = self._subscriptions.assignment
+        self._in_flight[node_id] = {
+            partition: (assignment[partition], assignment[partition].version, wish.fetch_offset)
+            for partition, wish in wanted.items()
+        }
+        sent = self._time.monotonic_ms()
+        response: Completion[FetchResponse] = self._client.send(
+            node_id, request, min_version=_FIRST_VERSION, max_version=32767 if by_id else _LAST_VERSION_BY_NAME
+        )
+        response.add_callback(lambda done: self._answered(node_id, session, sent, done))
+
+    def _send_later(self, delay_ms: float) -> None:
+        self._client.driver.call_later(delay_ms + 1, self._progress)
+
+    # --- what comes
+
+    def _answered(
+        self, node_id: int, session: FetchSessionHandler, sent_ms: float, done: Completion[FetchResponse]
+    ) -> None:
+        asked = self._in_flight.pop(node_id, {})
+        if self._client.closed:
+            return
+        failure = done.exception()
+        if failure is not None:
+            self._fetch_failed(session, asked, failure)
+            return
+        response = done.result()
+        answers = self._by_partition(response, session)
+        self.statistics.responses += 1
+        self.statistics.latency_ms += self._time.monotonic_ms() - sent_ms
+        if not session.accept(response, answers):
+            # A refused session is made anew at once; whoever answers nonsense gets a pause.
+            self._send_later(0 if response.error_code else self._config.retry_backoff_ms)
+            return
+        nodes = [Node(n.node_id, n.host, n.port, n.rack) for n in response.node_endpoints or ()]
+        size = 0
+        for partition, data in answers.items():
+            if partition in asked:
+                size += len(data.records or b"")
+                self._take_over(node_id, partition, data, *asked[partition], nodes)
+        self.statistics.bytes += size
+        if size >= _BULK_BYTES and not kernels_settled() and self._loading is None:
+            self._load_kernels()
+        self._progress()
+
+    def _by_partition(
+        self, response: FetchResponse, session: FetchSessionHandler
+    ) -> dict[TopicPartition, FetchResponse.PartitionData]:
+        names = {wish.topic_id: partition.topic for partition, wish in session.partitions.items()}
+        return {
+            TopicPartition(topic.topic or names.get(topic.topic_id, ""), data.partition_index): data
+            for topic in response.responses
+            for data in topic.partitions
+        }
+
+    def _fetch_failed(
+        self,
+        session: FetchSessionHandler,
+        asked: Mapping[TopicPartition, tuple[PartitionState, int, int]],
+        failure: BaseException,
+    ) -> None:
+        session.failed()
+        for state, _, _ in asked.values():
+            state.prefer_read_replica(-1, 0)
+        if not isinstance(failure, KafkaError):
+            _log.error("A fetch failed", exc_info=failure)
+            return
+        error = as_client_error(failure)
+        if error.retriable:
+            _log.debug("A fetch failed: %s", error)
+            self._client.metadata.request_update()
+            self._send_later(self._config.retry_backoff_ms)
+        else:
+            self._rest(asked)
+            self._fail(error)
+
+    def _take_over(
+        self,
+        node_id: int,
+        partition: TopicPartition,
+        data: FetchResponse.PartitionData,
+        state: PartitionState,
+        version: int,
+        fetch_offset: int,
+        nodes: list[Node],
+    ) -> None:
+        if self._subscriptions.assignment.get(partition) is not state or state.version != version:
+            return  # taken away, or sought elsewhere
+        error = Errors.for_code(data.error_code)
+        if error is not Errors.NONE:
+            self._partition_failed(node_id, partition, data, state, fetch_offset, error, nodes)
+            return
+        if data.high_watermark >= 0:
+            state.high_watermark = data.high_watermark
+        if data.last_stable_offset >= 0:
+            state.last_stable_offset = data.last_stable_offset
+        if data.log_start_offset >= 0:
+            state.log_start_offset = data.log_start_offset
+        if data.preferred_read_replica >= 0:
+            expires = self._time.monotonic_ms() + self._config.metadata_max_age_ms
+            state.prefer_read_replica(data.preferred_read_replica, expires)
+        if not data.records:
+            return
+        try:
+            fetch = CompletedFetch(
+                partition,
+                state,
+                fetch_offset,
+                data,
+                read_committed=self._config.read_committed,
+                check_crcs=self._config.check_crcs,
+            )
+        except KafkaError as damage:
+            self._rest((partition,))
+            self._fail(as_client_error(damage))
+        else:
+            self._buffered.append(fetch)
+
+    def _partition_failed(
+        self,
+        node_id: int,
+        partition: TopicPartition,
+        data: FetchResponse.PartitionData,
+        state: PartitionState,
+        fetch_offset: int,
+        error: Errors,
+        nodes: list[Node],
+    ) -> None:
+        """`FetchCollector.handleInitializeErrors`."""
+        _log.debug("Fetching %s at %d failed: %s", partition, fetch_offset, error.name)
+        self._subscriptions.move_to_end(partition)
+        if error is Errors.OFFSET_OUT_OF_RANGE:
+            self._out_of_range(node_id, partition, state, fetch_offset)
+            return
+        self._rest((partition,))
+        if error in _STALE_LEADER:
+            state.prefer_read_replica(-1, 0)
+            leader = data.current_leader
+            named = leader is not None and self._client.metadata.update_leader(
+                partition, leader.leader_id, leader.leader_epoch, nodes
+            )
+            if named:  # KIP-951: no need to ask for metadata
+                self._resting.pop(partition, None)
+            else:
+                self._client.metadata.request_update()
+        elif error is Errors.TOPIC_AUTHORIZATION_FAILED:
+            self._fail(TopicAuthorizationFailedError({partition.topic}))
+        elif error is Errors.CORRUPT_MESSAGE:
+            self._fail(
+                CorruptRecordError(f"Encountered corrupt message when fetching offset {fetch_offset} of {partition}")
+            )
+        elif not error.retriable and error is not Errors.UNKNOWN_SERVER_ERROR:
+            self._fail(error_for(error, f"Unexpected error while fetching {partition} at offset {fetch_offset}"))
+
+    def _out_of_range(self, node_id: int, partition: TopicPartition, state: PartitionState, fetch_offset: int) -> None:
+        leader = self._client.metadata.leader_of(partition)
+        if leader is not None and node_id != leader.leader_id:
+            state.prefer_read_replica(-1, 0)  # a follower that is behind: the leader knows better
+        elif state.position is None or state.position.offset != fetch_offset:
+            self._rest((partition,))  # records before it wait to be taken; then it is asked again
+        elif self._subscriptions.default_reset is OffsetResetStrategy.NONE:
+            self._rest((partition,))
+            self._fail(OffsetOutOfRangeError({partition: fetch_offset}))
+        else:
+            _log.info("Fetch offset %d is out of range for partition %s, resetting offset", fetch_offset, partition)
+            self._subscriptions.request_offset_reset(partition)
+
+    def _rest(self, partitions: Iterable[TopicPartition]) -> None:
+        until = self._time.monotonic_ms() + self._config.retry_backoff_ms
+        self._resting.update(dict.fromkeys(partitions, until))
+        self._send_later(self._config.retry_backoff_ms)
+
+    def _load_kernels(self) -> None:
+        """In a thread: the loop goes on, and the bulk that made it pay waits."""
+        self._loading = self._client.driver.run_in_thread(load_kernels)
+        self._loading.add_callback(self._kernels_loaded)
+
+    def _kernels_loaded(self, done: Completion[bool]) -> None:
+        self._loading = None
+        self._progress()
+
+    # --- who waits
+
+    def _metadata_changed(self, cluster: object) -> None:
+        if self._waiters:
+            self._client.driver.call_soon(self._progress)
+
+    def _fail(self, error: KafkaError) -> None:
+        """For the user, with the next `collect`."""
+        self._errors.append(error)
+        self._progress()
+
+    def _progress(self) -> None:
+        """Something may have changed: wake those who wait if there is something for them, else go on asking."""
+        if not self._waiters or self._client.closed:
+            return
+        if self.has_records():
+            for waiter in list(self._waiters):
+                waiter.set_result(True)
+        else:
+            self.send_fetches()
+
+    def _forget_waiter(self, waiter: Completion[bool]) -> None:
+        if waiter in self._waiters:
+            self._waiters.remove(waiter)
+
+    # --- offsets
+
+    def reset_offsets_if_needed(self) -> None:
+        """Begin the resets that are due. Raises what earlier ones, or fetches, were refused with."""
+        if self._errors:
+            raise self._errors.popleft()
+        self._offsets.reset_if_needed()
+
+    async def offsets_for_times(
+        self, timestamps: Mapping[TopicPartition, int], timeout_ms: float | None = None
+    ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
+        """The first record of each partition with at least this timestamp (ms); None if there is none."""
+        return await self._offsets.list_offsets(timestamps, timeout_ms)
+
+    async def beginning_offsets(
+        self, partitions: Iterable[TopicPartition], timeout_ms: float | None = None
+    ) -> dict[TopicPartition, int]:
+        return await self._ends(partitions, EARLIEST, timeout_ms)
+
+    async def end_offsets(
+        self, partitions: Iterable[TopicPartition], timeout_ms: float | None = None
+    ) -> dict[TopicPartition, int]:
+        """The offset after the last record that can be read (for read_committed: the last stable offset)."""
+        return await self._ends(partitions, LATEST, timeout_ms)
+
+    async def _ends(
+        self, partitions: Iterable[TopicPartition], which: int, timeout_ms: float | None
+    ) -> dict[TopicPartition, int]:
+        found = await self._offsets.list_offsets(dict.fromkeys(partitions, which), timeout_ms)
+        return {partition: answer.offset for partition, answer in found.items() if answer is not None}
+
+    # --- the end
+
+    def close(self) -> None:
+        """Give up what is buffered, and tell the brokers that the sessions end, without waiting for their word."""
+        self._buffered.clear()
+        self._errors.clear()
+        for waiter in list(self._waiters):
+            waiter.set_result(False)
+        if self._metadata_changed in self._client.metadata.listeners:
+            self._client.metadata.listeners.remove(self._metadata_changed)
+        for node_id, session in self._sessions.items():
+            request = session.closing_request()
+            if request is not None and self._client.is_ready(node_id):
+                spawn(self._close_session(node_id, request))
+        self._sessions.clear()
+
+    async def _close_session(self, node_id: int, request: object) -> None:
+        try:
+            await self._client.send(node_id, request, min_version=7)
+        except KafkaError as error:
+            _log.debug("Closing a fetch session failed: %s", error)

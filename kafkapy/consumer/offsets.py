@@ -1,0 +1,336 @@
+"""Looking offsets up: by time, at the ends, for positions that are to be reset, and for positions that a new leader
+has to confirm (Kafka's `OffsetFetcher`)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+
+from kafkapy.clients.completion import CancelledError, spawn
+from kafkapy.clients.network_client import NetworkClient
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.consumer.config import ConsumerConfig
+from kafkapy.consumer.subscription_state import FetchPosition, OffsetResetStrategy, SubscriptionState
+from kafkapy.errors import (
+    LeaderNotAvailableError,
+    LogTruncationError,
+    TopicAuthorizationFailedError,
+    UnknownTopicOrPartitionError,
+    as_client_error,
+    error_for,
+)
+from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+from kafkapy.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
+from kafkapy.structs import OffsetAndMetadata, OffsetAndTimestamp
+
+_log = logging.getLogger("kafkapy.consumer")
+
+LATEST = int(OffsetResetStrategy.LATEST)
+EARLIEST = int(OffsetResetStrategy.EARLIEST)
+_UNKNOWN_OFFSET = -1
+_FIRST_VALIDATING_VERSION = 3
+"""Before it, OffsetForLeaderEpoch asked for the right to manage the cluster."""
+
+
+class OffsetFetcher:
+    """Asks the leaders for offsets. Runs on the driver's thread."""
+
+    def __init__(
+        self,
+        client: NetworkClient,
+        subscriptions: SubscriptionState,
+        config: ConsumerConfig,
+        on_progress: Callable[[], object],
+        on_error: Callable[[KafkaError], object],
+    ) -> None:
+        """`on_progress`: some positions are valid now, or may be tried again. `on_error`: for the user to see."""
+        self._client = client
+        self._subscriptions = subscriptions
+        self._config = config
+        self._on_progress = on_progress
+        self._on_error = on_error
+
+    # --- for the user
+
+    async def list_offsets(
+        self, timestamps: Mapping[TopicPartition, int], timeout_ms: float | None = None
+    ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
+        """Of each partition the first record with at least this timestamp (ms), None if there is none; -1 stands for
+        the end, -2 for the beginning.
+
+        With retries; raises KafkaTimeoutError, TopicAuthorizationFailedError, UnsupportedVersionError.
+        """
+        found: dict[TopicPartition, OffsetAndTimestamp | None] = {}
+
+        async def attempt() -> None:
+            await self._know_topics(timestamps)
+            left = {partition: time for partition, time in timestamps.items() if partition not in found}
+            failure: KafkaError | None = None
+            by_leader: dict[int, dict[TopicPartition, int]] = {}
+            for partition, time in left.items():
+                leader = self._leader(partition)
+                if isinstance(leader, KafkaError):
+                    failure = leader
+                else:
+                    by_leader.setdefault(leader, {})[partition] = time
+            for asked in [spawn(self._ask_leader(node, part)) for node, part in by_leader.items()]:
+                try:
+                    answers, error = await asked
+                except KafkaError as lost:
+                    failure = as_client_error(lost)
+                    if not failure.retriable:
+                        raise failure from None
+                    continue
+                found.update(answers)
+                failure = error or failure
+            if failure is not None:
+                raise failure
+
+        await self._client.retry("Looking up offsets", attempt, timeout_ms)
+        return {partition: found[partition] for partition in timestamps}
+
+    # --- resets
+
+    def reset_if_needed(self) -> None:
+        """Begin to look up the positions that are to be reset; outcomes show in the subscription state."""
+        now = self._client.driver.time.monotonic_ms()
+        by_leader: dict[int, dict[TopicPartition, OffsetResetStrategy]] = {}
+        leaderless: list[TopicPartition] = []
+        for partition, strategy in self._subscriptions.partitions_needing_reset(now).items():
+            leader = self._leader(partition)
+            if isinstance(leader, KafkaError):
+                leaderless.append(partition)
+            else:
+                by_leader.setdefault(leader, {})[partition] = strategy
+        if leaderless:
+            self._try_later(leaderless)
+        for node_id, wanted in by_leader.items():
+            self._subscriptions.retry_later(wanted, now + self._config.request_timeout_ms)
+            spawn(self._reset(node_id, wanted))
+
+    async def _reset(self, node_id: int, wanted: dict[TopicPartition, OffsetResetStrategy]) -> None:
+        try:
+            answers, failure = await self._ask_leader(node_id, {p: int(s) for p, s in wanted.items()})
+        except KafkaError as error:
+            answers, failure = {}, as_client_error(error)
+        except CancelledError:
+            return
+        for partition, answer in answers.items():
+            if answer is None:
+                continue
+            leader = self._client.metadata.leader_of(partition)
+            position = FetchPosition(answer.offset, leader_epoch=-1 if leader is None else leader.epoch)
+            if self._subscriptions.complete_reset(partition, wanted[partition], position):
+                _log.info("Resetting offset for partition %s to offset %d", partition, answer.offset)
+        missing = [partition for partition in wanted if answers.get(partition) is None]
+        if failure is not None and not failure.retriable:
+            self._on_error(failure)
+        if missing:
+            self._try_later(missing)
+        if answers:
+            self._on_progress()
+
+    # --- validation (KIP-320)
+
+    def validate_if_needed(self) -> None:
+        """Begin to check positions against leaders that are newer than they; outcomes show in the state."""
+        now = self._client.driver.time.monotonic_ms()
+        by_leader: dict[int, dict[TopicPartition, FetchPosition]] = {}
+        leaderless: list[TopicPartition] = []
+        for partition in self._subscriptions.partitions_needing_validation(now):
+            state = self._subscriptions.state(partition)
+            leader = self._leader(partition)
+            if isinstance(leader, KafkaError):
+                leaderless.append(partition)
+            elif state.position is not None:
+                by_leader.setdefault(leader, {})[partition] = state.position
+        if leaderless:
+            self._try_later(leaderless)
+        for node_id, positions in by_leader.items():
+            if self._can_validate(node_id):
+                self._subscriptions.retry_later(positions, now + self._config.request_timeout_ms)
+                spawn(self._validate(node_id, positions))
+            else:
+                for partition in positions:
+                    self._subscriptions.state(partition).complete_validation()
+
+    def _can_validate(self, node_id: int) -> bool:
+        versions = self._client.versions_of(node_id)
+        if versions is None:
+            return True  # not connected yet: an old broker's refusal will show it
+        served = versions.ranges.get(ApiKey.OFFSET_FOR_LEADER_EPOCH)
+        return served is not None and served[1] >= _FIRST_VALIDATING_VERSION
+
+    async def _validate(self, node_id: int, positions: dict[TopicPartition, FetchPosition]) -> None:
+        request = _epoch_request(positions)
+        try:
+            response: OffsetForLeaderEpochResponse = await self._client.send(
+                node_id, request, min_version=_FIRST_VALIDATING_VERSION
+            )
+        except KafkaError as failure:
+            if as_client_error(failure).error is Errors.UNSUPPORTED_VERSION:
+                for partition, position in positions.items():
+                    self._confirm(partition, position)
+                self._on_progress()
+            else:
+                self._try_later(positions)
+            return
+        except CancelledError:
+            return
+        truncated: dict[TopicPartition, OffsetAndMetadata | None] = {}
+        left = set(positions)
+        for topic in response.topics:
+            for answer in topic.partitions:
+                partition = TopicPartition(topic.topic, answer.partition)
+                if partition not in left:
+                    continue
+                error = Errors.for_code(answer.error_code)
+                if error is Errors.NONE:
+                    left.discard(partition)
+                    self._compare(partition, positions[partition], answer, truncated)
+                elif error is Errors.TOPIC_AUTHORIZATION_FAILED:
+                    self._on_error(TopicAuthorizationFailedError({partition.topic}))
+                else:
+                    _log.debug("Validating the position of %s failed: %s", partition, error.name)
+        if truncated:
+            self._on_error(LogTruncationError(truncated))
+        if left:
+            self._try_later(left)
+        self._on_progress()
+
+    def _compare(
+        self,
+        partition: TopicPartition,
+        position: FetchPosition,
+        answer: OffsetForLeaderEpochResponse.EpochEndOffset,
+        truncated: dict[TopicPartition, OffsetAndMetadata | None],
+    ) -> None:
+        """`SubscriptionState.maybeCompleteValidation`: does the leader's log reach up to the position?"""
+        state = self._subscriptions.assignment.get(partition)
+        if state is None or state.position != position:
+            return  # sought elsewhere meanwhile
+        has_policy = self._subscriptions.default_reset is not OffsetResetStrategy.NONE
+        if answer.end_offset < 0 or answer.leader_epoch < 0:
+            if has_policy:
+                _log.info("Truncation detected for partition %s at offset %s: resetting it", partition, position)
+                self._subscriptions.request_offset_reset(partition)
+            else:
+                truncated[partition] = None
+                state.complete_validation()
+        elif answer.end_offset < position.offset:
+            if has_policy:
+                _log.info(
+                    "Truncation detected for partition %s at offset %s: going back to %d",
+                    partition,
+                    position,
+                    answer.end_offset,
+                )
+                state.seek(FetchPosition(answer.end_offset, answer.leader_epoch, position.leader_epoch))
+            else:
+                truncated[partition] = OffsetAndMetadata(answer.end_offset, "", answer.leader_epoch)
+                state.complete_validation()
+        else:
+            state.complete_validation()
+
+    def _confirm(self, partition: TopicPartition, position: FetchPosition) -> None:
+        state = self._subscriptions.assignment.get(partition)
+        if state is not None and state.position == position:
+            state.complete_validation()
+
+    # --- inside
+
+    async def _know_topics(self, partitions: Iterable[TopicPartition]) -> None:
+        news = self._client.metadata.add_topics({partition.topic for partition in partitions})
+        if news is not None:
+            await news
+
+    def _leader(self, partition: TopicPartition) -> int | KafkaError:
+        """The leader's id, or why it is not known (an error that says to ask for metadata)."""
+        metadata = self._client.metadata
+        error = metadata.topic_error(partition.topic)
+        if error is not Errors.NONE:
+            return error_for(error, f"Topic {partition.topic}: {error.message}")
+        leader = metadata.leader_of(partition)
+        if leader is None:
+            return UnknownTopicOrPartitionError(f"Partition {partition} is not known to the cluster")
+        if leader.leader_id < 0:
+            return LeaderNotAvailableError(f"Partition {partition} has no leader at present")
+        return leader.leader_id
+
+    async def _ask_leader(
+        self, node_id: int, timestamps: Mapping[TopicPartition, int]
+    ) -> tuple[dict[TopicPartition, OffsetAndTimestamp | None], KafkaError | None]:
+        """(what was found, why some partitions are missing there). Raises what the connection fails with."""
+        topics: dict[str, ListOffsetsRequest.ListOffsetsTopic] = {}
+        for partition, time in timestamps.items():
+            topic = topics.get(partition.topic)
+            if topic is None:
+                topic = ListOffsetsRequest.ListOffsetsTopic(name=partition.topic, partitions=[])
+                topics[partition.topic] = topic
+            leader = self._client.metadata.leader_of(partition)
+            topic.partitions.append(
+                ListOffsetsRequest.ListOffsetsPartition(
+                    partition_index=partition.partition,
+                    current_leader_epoch=-1 if leader is None else leader.epoch,
+                    timestamp=time,
+                )
+            )
+        request = ListOffsetsRequest(
+            replica_id=-1, isolation_level=self._config.isolation, topics=list(topics.values())
+        )
+        response = await self._client.send(node_id, request, min_version=2 if self._config.isolation else 1)
+        return _read_offsets(response)
+
+    def _try_later(self, partitions: Iterable[TopicPartition]) -> None:
+        """After the back-off, with news of the cluster."""
+        driver = self._client.driver
+        backoff = self._config.retry_backoff_ms
+        self._subscriptions.retry_later(partitions, driver.time.monotonic_ms() + backoff)
+        self._client.metadata.request_update()
+        driver.call_later(backoff + 1, self._on_progress)
+
+
+def _read_offsets(
+    response: ListOffsetsResponse,
+) -> tuple[dict[TopicPartition, OffsetAndTimestamp | None], KafkaError | None]:
+    found: dict[TopicPartition, OffsetAndTimestamp | None] = {}
+    failure: KafkaError | None = None
+    unauthorized = set()
+    for topic in response.topics:
+        for answer in topic.partitions:
+            partition = TopicPartition(topic.name, answer.partition_index)
+            error = Errors.for_code(answer.error_code)
+            if error is Errors.NONE:
+                known = answer.offset != _UNKNOWN_OFFSET
+                found[partition] = (
+                    OffsetAndTimestamp(answer.offset, answer.timestamp, answer.leader_epoch) if known else None
+                )
+            elif error is Errors.UNSUPPORTED_FOR_MESSAGE_FORMAT:
+                found[partition] = None  # messages without timestamps: none is as young
+            elif error is Errors.TOPIC_AUTHORIZATION_FAILED:
+                unauthorized.add(topic.name)
+            else:
+                retriable = error if error.retriable else Errors.UNKNOWN_TOPIC_OR_PARTITION
+                failure = error_for(retriable, f"Looking up an offset of {partition} failed: {error.name}")
+    if unauthorized:
+        return found, TopicAuthorizationFailedError(unauthorized)
+    return found, failure
+
+
+def _epoch_request(positions: Mapping[TopicPartition, FetchPosition]) -> OffsetForLeaderEpochRequest:
+    topics: dict[str, OffsetForLeaderEpochRequest.OffsetForLeaderTopic] = {}
+    for partition, position in positions.items():
+        topic = topics.get(partition.topic)
+        if topic is None:
+            topic = OffsetForLeaderEpochRequest.OffsetForLeaderTopic(topic=partition.topic, partitions=[])
+            topics[partition.topic] = topic
+        topic.partitions.append(
+            OffsetForLeaderEpochRequest.OffsetForLeaderPartition(
+                partition=partition.partition,
+                current_leader_epoch=position.leader_epoch,
+                leader_epoch=position.offset_epoch,
+            )
+        )
+    return OffsetForLeaderEpochRequest(replica_id=-1, topics=list(topics.values()))

@@ -1,0 +1,121 @@
+"""`ConsumerRecord`, and how many of them are made at once from columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import repeat
+from typing import Any, NamedTuple
+
+from kafkapy.record.columns import Header, RecordColumns
+from kafkapy.record.columns_python import HEADER_COUNT, KEY_LENGTH, VALUE_LENGTH
+
+_LEADER_EPOCH, _TIMESTAMP_TYPE = 1, 2  # the fields of `Segment`
+_new = tuple.__new__
+
+
+class ConsumerRecord(NamedTuple):
+    """A record as a consumer gives it out; fields and their order are kafka-python's.
+
+    `timestamp`: ms since the epoch, -1 if there is none; `timestamp_type`: 0 CreateTime, 1 LogAppendTime, -1 none.
+    `leader_epoch`: of the record's batch, -1 if unknown. `key` and `value` are what the deserializers made of the
+    bytes, sizes are those of the bytes (-1: null, or no headers). `checksum` is None.
+    """
+
+    topic: str
+    partition: int
+    leader_epoch: int
+    offset: int
+    timestamp: int
+    timestamp_type: int
+    key: Any
+    value: Any
+    headers: list[Header]
+    checksum: None
+    serialized_key_size: int
+    serialized_value_size: int
+    serialized_header_size: int
+
+
+class DeserializerFailure(Exception):
+    """A deserializer raised `__cause__`; `records` come before the record it could not read."""
+
+    def __init__(self, records: list[ConsumerRecord]) -> None:
+        super().__init__(records)
+        self.records = records
+
+
+class RecordFactory:
+    """Makes the records of one consumer. A deserializer is an object with `deserialize(topic, headers, data)`, or a
+    function of the bytes; None leaves the bytes."""
+
+    def __init__(self, key_deserializer: Any = None, value_deserializer: Any = None) -> None:
+        self._key_deserializer = key_deserializer
+        self._value_deserializer = value_deserializer
+
+    def make(self, topic: str, partition: int, columns: RecordColumns, first: int, last: int) -> list[ConsumerRecord]:
+        """Records `first` to `last` (exclusive) of `columns`. Raises `DeserializerFailure`."""
+        rows = columns.rows
+        count = last - first
+        headers = columns.headers(first, last)
+        keys: list[Any] = columns.keys(first, last)
+        values: list[Any] = columns.values(first, last)
+        failure: Exception | None = None
+        if self._key_deserializer is not None:
+            failure = _deserialize(self._key_deserializer, topic, headers, keys)
+        if self._value_deserializer is not None:
+            failure = _deserialize(self._value_deserializer, topic, headers, values) or failure
+        header_sizes: Iterable[int] = repeat(-1)
+        if rows[HEADER_COUNT, first:last].any():
+            header_sizes = map(_size_of_headers, headers)
+        fields = zip(
+            repeat(topic, count),
+            repeat(partition),
+            _each(columns, _LEADER_EPOCH, first, last),
+            columns.offsets[first:last].tolist(),
+            columns.timestamps[first:last].tolist(),
+            _each(columns, _TIMESTAMP_TYPE, first, last),
+            keys,
+            values,
+            headers,
+            repeat(None),
+            rows[KEY_LENGTH, first:last].tolist(),
+            rows[VALUE_LENGTH, first:last].tolist(),
+            header_sizes,
+            strict=False,
+        )
+        # The class is called by nobody in between: a record costs one tuple.
+        records: list[ConsumerRecord] = list(map(_new, repeat(ConsumerRecord), fields))
+        if failure is not None:
+            raise DeserializerFailure(records) from failure
+        return records
+
+
+def _deserialize(deserializer: Any, topic: str, headers: list[list[Header]], data: list[Any]) -> Exception | None:
+    """Replace what is in `data`; where the deserializer raises, `data` is cut off, and that is returned."""
+    deserialize = getattr(deserializer, "deserialize", None)
+    index = -1
+    try:
+        if deserialize is None:
+            for index, content in enumerate(data):
+                data[index] = deserializer(content)
+        else:
+            for index, content in enumerate(data):
+                data[index] = deserialize(topic, headers[index], content)
+    except Exception as error:
+        del data[index:]
+        return error
+    return None
+
+
+def _each(columns: RecordColumns, field: int, first: int, last: int) -> Iterable[int]:
+    found = columns.per_record(field)
+    if isinstance(found, int):
+        return repeat(found)
+    each: list[int] = found[first:last].tolist()
+    return each
+
+
+def _size_of_headers(headers: list[Header]) -> int:
+    if not headers:
+        return -1
+    return sum(len(key.encode()) + (0 if value is None else len(value)) for key, value in headers)
