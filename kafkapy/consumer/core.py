@@ -28,6 +28,7 @@ from kafkapy.structs import ConsumerGroupMetadata, MemberState, OffsetAndMetadat
 _log = logging.getLogger("kafkapy.consumer")
 _CHUNK_RECORDS = 10_000
 """Records that are handed over at once: enough that the hand-over costs nothing, few enough to stay in the cache."""
+_ALL = 1 << 31
 
 
 class UserCall(NamedTuple):
@@ -92,7 +93,7 @@ class ConsumerCore:
         """The same for records as columns: a table; None if there is none, or the user must be called."""
         for partition, at in self.pending.positions().items():  # from a mix with `poll`: they come as columns then
             self.seek(partition, at.offset, at.offset_epoch)
-        return await self._poll(timeout_ms, lambda: self.fetcher.collect_arrow(max_records))
+        return await self._poll(timeout_ms, lambda: self.fetcher.collect_arrow(max_records or _ALL))
 
     async def _poll(self, timeout_ms: float, collect: Callable[[], Any]) -> Any:
         self._enter()
@@ -146,6 +147,7 @@ class ConsumerCore:
             await wake
         finally:
             timer.cancel()
+            records.set_result(False)  # nobody waits for it any more
 
     def _patience_ms(self) -> float:
         """How long a poll may sleep before it looks after commits and positions."""
