@@ -1,0 +1,73 @@
+"""MurmurHash2 with the seed of Kafka's clients (`Utils.murmur2`): keys agree on their partition across languages."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+_SEED = 0x9747B28C
+_M = 0x5BD1E995
+_MASK = 0xFFFFFFFF
+
+
+def murmur2(data: bytes) -> int:
+    """The hash, 0 to 2^32 - 1."""
+    length = len(data)
+    words = length >> 2
+    h = _SEED ^ length
+    for k in struct.unpack_from(f"<{words}I", data):
+        k = k * _M & _MASK
+        k = (k ^ k >> 24) * _M & _MASK
+        h = h * _M & _MASK ^ k
+    if length & 3:
+        h = (h ^ int.from_bytes(data[words << 2 :], "little")) * _M & _MASK
+    h = (h ^ h >> 13) * _M & _MASK
+    return h ^ h >> 15
+
+
+@lru_cache(maxsize=1 << 14)
+def _positive_hash(key: bytes) -> int:
+    return murmur2(key) & 0x7FFFFFFF
+
+
+def partition_of(key: bytes, partitions: int) -> int:
+    """The Java client's partition of a key. Hashes of keys met lately are remembered."""
+    return _positive_hash(key) % partitions if len(key) <= 256 else (murmur2(key) & 0x7FFFFFFF) % partitions
+
+
+def partitions_of(keys: Sequence[bytes], partitions: int) -> Any:
+    """The same for many keys at a time: a numpy array of int64. Keys of equal length are hashed together."""
+    import numpy as np
+
+    lengths = np.fromiter(map(len, keys), dtype=np.int64, count=len(keys))
+    result = np.empty(len(keys), dtype=np.int64)
+    for length in np.unique(lengths):
+        at: Any = np.flatnonzero(lengths == length)
+        if len(at) < 8:
+            result[at] = [murmur2(keys[i]) & 0x7FFFFFFF for i in at]
+        else:
+            data = b"".join([keys[i] for i in at])
+            result[at] = _hash_rows(np, np.frombuffer(data, dtype=np.uint8).reshape(len(at), int(length)))
+    return result % partitions
+
+
+def _hash_rows(np: Any, rows: Any) -> Any:
+    """The positive hashes of the rows of an uint8 matrix."""
+    count, length = rows.shape
+    words = length >> 2
+    m = np.uint32(_M)
+    h = np.full(count, (_SEED ^ length) & _MASK, dtype=np.uint32)
+    columns = np.ascontiguousarray(rows[:, : words << 2]).view("<u4")
+    for i in range(words):
+        k = columns[:, i] * m
+        k = (k ^ k >> np.uint32(24)) * m
+        h = h * m ^ k
+    if length & 3:
+        tail = np.zeros((count, 4), dtype=np.uint8)
+        tail[:, : length & 3] = rows[:, words << 2 :]
+        h = (h ^ tail.view("<u4")[:, 0]) * m
+    h = (h ^ h >> np.uint32(13)) * m
+    h ^= h >> np.uint32(15)
+    return (h & np.uint32(0x7FFFFFFF)).astype(np.int64)

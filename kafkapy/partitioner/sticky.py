@@ -1,0 +1,49 @@
+"""Records without key stay with a partition for a batch (KIP-480)."""
+
+from __future__ import annotations
+
+import random
+import threading
+from typing import Any
+
+from kafkapy.partitioner.abc import Cluster
+from kafkapy.partitioner.default import DefaultPartitioner
+
+
+class StickyPartitioner(DefaultPartitioner):
+    """As `DefaultPartitioner`, but a record without key goes where the one before went, until a batch is full."""
+
+    def __init__(self) -> None:
+        self._sticky: dict[str, int] = {}
+        self._lock = threading.Lock()
+
+    def partition(
+        self,
+        topic: str,
+        key: Any,
+        serialized_key: bytes | None,
+        value: Any,
+        serialized_value: bytes | None,
+        cluster: Cluster,
+    ) -> int:
+        if serialized_key is not None:
+            return super().partition(topic, key, serialized_key, value, serialized_value, cluster)
+        with self._lock:
+            usable = self._usable(topic, cluster)
+            chosen = self._sticky.get(topic)
+            if chosen not in usable:
+                chosen = self._sticky[topic] = random.choice(usable)
+            return chosen
+
+    def on_new_batch(self, topic: str, cluster: Cluster, prev_partition: int) -> None:
+        """Move on, unless another thread has done so."""
+        with self._lock:
+            if self._sticky.get(topic) == prev_partition:
+                usable = self._usable(topic, cluster)
+                self._sticky[topic] = random.choice([p for p in usable if p != prev_partition] or usable)
+
+    def _usable(self, topic: str, cluster: Cluster) -> list[int]:
+        usable = sorted(cluster.available_partitions_for_topic(topic) or cluster.partitions_for_topic(topic) or ())
+        if not usable:
+            raise ValueError(f"Topic {topic} not found in ClusterMetadata")
+        return usable

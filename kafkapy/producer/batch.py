@@ -1,0 +1,388 @@
+"""A batch of records of one partition on its way (Kafka's `ProducerBatch`)."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.errors import InvalidRecordError
+from kafkapy.producer.future import BatchMetadata, RecordMetadata
+from kafkapy.protocol.errors import KafkaError
+from kafkapy.record.batch_encoder import (
+    NO_PRODUCER,
+    Columns,
+    EncodedRecords,
+    Headers,
+    ProducerState,
+    TimeRun,
+    encode_columns,
+    finish_batch,
+    time_runs,
+)
+from kafkapy.record.compression import CompressionType
+from kafkapy.record.records_builder import MemoryRecordsBuilder
+
+_log = logging.getLogger("kafkapy.producer")
+
+RECORD_OVERHEAD = 12
+"""Bytes that a record is counted with besides key, value and headers."""
+
+
+class ProducerBatch:
+    """Columns of records, then their bytes, then what became of them.
+
+    Invariant: records are added while it is the open batch of its queue, under the accumulator's lock, and never
+    afterwards. `room` is what may be added before the accumulator has to be asked again. `done` goes from False to True
+    once; results don't change after that. A batch that was split is done when all its parts are.
+    """
+
+    __slots__ = (
+        "_callbacks",
+        "_event",
+        "_lock",
+        "_parts",
+        "_sizes",
+        "attempts",
+        "base_offset",
+        "counted",
+        "created_ms",
+        "done",
+        "encoded",
+        "error",
+        "has_own_times",
+        "headers",
+        "keys",
+        "last_node",
+        "log_append_time",
+        "producer",
+        "record_errors",
+        "reserved",
+        "retry_at_ms",
+        "room",
+        "runs",
+        "sent",
+        "sequence_was_reset",
+        "times",
+        "topic_partition",
+        "values",
+    )
+
+    def __init__(self, topic_partition: TopicPartition, lock: threading.Lock, created_ms: float, reserved: int) -> None:
+        """`reserved`: bytes of buffer memory that it holds."""
+        self.topic_partition = topic_partition
+        self.created_ms = created_ms
+        self.reserved = reserved
+        self.room = reserved
+        self.counted = 0
+        """Bytes of it that the sticky choice knows of."""
+        self.values: list[bytes | None] = []
+        self.keys: list[bytes | None] | None = None
+        self.headers: list[Headers | None] | None = None
+        self.times: list[float] = []
+        """Seconds by the clock, or ms (int) where the user gave them."""
+        self.has_own_times = False
+        self.runs: Sequence[TimeRun] = ()
+        self.encoded: EncodedRecords | None = None
+        self.producer: ProducerState = NO_PRODUCER
+        self.sequence_was_reset = False
+        self.attempts = 0
+        self.retry_at_ms = 0.0
+        self.last_node = -1
+        self.sent = False
+        """It may have reached a broker."""
+        self.done = False
+        self.base_offset = -1
+        self.log_append_time = -1
+        self.error: BaseException | None = None
+        self.record_errors: dict[int, str | None] | None = None
+        self._lock = lock
+        self._event: threading.Event | None = None
+        self._callbacks: list[Callable[[], object]] | None = None
+        self._parts: list[tuple[int, ProducerBatch]] | None = None
+        self._sizes: tuple[list[int], list[int] | None, list[int] | None] | None = None
+
+    @property
+    def record_count(self) -> int:
+        return len(self.values) if self._sizes is None else len(self._sizes[0])
+
+    @property
+    def has_sequence(self) -> bool:
+        return self.producer.base_sequence >= 0
+
+    def __repr__(self) -> str:
+        return f"<ProducerBatch {self.topic_partition} of {self.record_count}, sequence {self.producer.base_sequence}>"
+
+    # --- adding records: under the accumulator's lock
+
+    def add_column(self, key: bytes | None, headers: Headers | None, timestamp: int | None, now: float) -> None:
+        """The rest of the record whose value was just appended."""
+        before = len(self.values) - 1
+        if key is not None and self.keys is None:
+            self.keys = [None] * before
+        if self.keys is not None:
+            self.keys.append(key)
+        if headers and self.headers is None:
+            self.headers = [None] * before
+        if self.headers is not None:
+            self.headers.append(headers)
+        if timestamp is None:
+            self.times.append(now)
+        else:
+            self.has_own_times = True
+            self.times.append(timestamp)
+
+    # --- its bytes
+
+    def time_columns(self) -> Sequence[TimeRun]:
+        """Timestamps as runs; made once, when the batch has been closed."""
+        if not self.runs:
+            if self.has_own_times:
+                self.runs = time_runs([t if type(t) is int else int(t * 1000) for t in self.times])
+            else:
+                self.runs = _clock_runs(self.times)
+            self.times = []
+        return self.runs
+
+    def records(self, magic: int, codec: CompressionType, level: int | None) -> bytes:
+        """The batch as a broker takes it; records are encoded once, the header each time."""
+        if magic < 2:
+            return self._legacy_records(magic, codec)
+        if self.encoded is None:
+            self.encoded = encode_columns(
+                Columns(self.values, self.keys, self.headers, self.time_columns()), codec, level
+            )
+        return finish_batch(self.encoded, self.producer)
+
+    def _legacy_records(self, magic: int, codec: CompressionType) -> bytes:
+        builder = MemoryRecordsBuilder(magic=magic, compression_type=codec)
+        for i, value in enumerate(self.values):
+            builder.append(self._timestamp(i), self.keys[i] if self.keys is not None else None, value)
+        return builder.build()
+
+    def size_hint(self) -> int:
+        """About how many bytes it takes on the wire."""
+        return len(self.encoded.body) + 61 if self.encoded is not None else max(61, self.reserved - self.room)
+
+    def _timestamp(self, index: int) -> int:
+        runs = self.time_columns()
+        return runs[bisect_right(runs, index, key=lambda run: run[0]) - 1][1]
+
+    # --- the outcome
+
+    def complete(self, base_offset: int, log_append_time: int) -> None:
+        """All records are in the log, from `base_offset` on (-1: not known)."""
+        self.base_offset = base_offset
+        self.log_append_time = log_append_time
+        self._finish()
+
+    def fail(self, error: BaseException, record_errors: dict[int, str | None] | None = None) -> None:
+        """No record is known to be in the log. `record_errors`: those that are to blame, with the broker's sentences."""
+        self.error = error
+        self.record_errors = record_errors
+        self._finish()
+
+    def _finish(self) -> None:
+        runs = self.time_columns()
+        assert runs
+        sizes = _sizes_of(self.values), _key_sizes(self.keys), _header_sizes(self.headers)
+        with self._lock:
+            if self.done:
+                return
+            self._sizes = sizes
+            self.values, self.keys, self.headers, self.encoded = [], None, None, None
+            self._be_done()
+
+    def _be_done(self) -> None:
+        self.done = True
+
+    def announce(self) -> None:
+        """Wake those who wait, call those who asked. After `complete` or `fail`, without the lock."""
+        with self._lock:
+            event, self._event = self._event, None
+            callbacks, self._callbacks = self._callbacks, None
+        if event is not None:
+            event.set()
+        for callback in callbacks or ():
+            try:
+                callback()
+            except Exception:
+                _log.exception("A callback of a producer's record failed")
+
+    def wait(self, timeout: float | None) -> bool:
+        if not self.done:
+            with self._lock:
+                if self.done:
+                    return True
+                if self._event is None:
+                    self._event = threading.Event()
+                event = self._event
+            event.wait(timeout)
+        return self.done
+
+    def when_done(self, callback: Callable[[], object]) -> None:
+        with self._lock:
+            if not self.done:
+                if self._callbacks is None:
+                    self._callbacks = []
+                self._callbacks.append(callback)
+                return
+        try:
+            callback()
+        except Exception:
+            _log.exception("A callback of a producer's record failed")
+
+    def metadata_of(self, index: int) -> RecordMetadata | None:
+        """Of one record; None if it failed or isn't done."""
+        if self._parts is not None:
+            part, start = self._part_of(index)
+            return part.metadata_of(index - start) if self.done else None
+        if not self.done or self.error is not None or self._sizes is None:
+            return None
+        values, keys, headers = self._sizes
+        return RecordMetadata(
+            *self.topic_partition,
+            self.topic_partition,
+            self.base_offset + index if self.base_offset >= 0 else -1,
+            self.log_append_time if self.log_append_time >= 0 else self._timestamp(index),
+            None,
+            keys[index] if keys is not None else -1,
+            values[index],
+            headers[index] if headers is not None else -1,
+        )
+
+    def error_of(self, index: int) -> BaseException | None:
+        if self._parts is not None:
+            part, start = self._part_of(index)
+            return part.error_of(index - start) if self.done else None
+        if self.error is None or not self.record_errors:
+            return self.error
+        if index in self.record_errors:
+            return InvalidRecordError(self.record_errors[index] or str(self.error))
+        return KafkaError(
+            InvalidRecordError.error,
+            "Failed to append record because it was part of a batch which had one or more invalid records",
+        )
+
+    def first_error(self) -> BaseException | None:
+        if self._parts is not None:
+            return next((error for _, part in self._parts if (error := part.first_error()) is not None), None)
+        return self.error
+
+    def batch_metadata(self) -> list[BatchMetadata]:
+        if self._parts is not None:
+            return [metadata for _, part in self._parts for metadata in part.batch_metadata()]
+        if not self.done or self.error is not None:
+            return []
+        timestamp = self.log_append_time if self.log_append_time >= 0 else self._timestamp(0)
+        return [BatchMetadata(*self.topic_partition, self.base_offset, timestamp, self.record_count)]
+
+    # --- splitting (KIP-126)
+
+    def split(self, max_bytes: int) -> list[ProducerBatch]:
+        """Batches of at most about `max_bytes` (but one record at least) with its records; at least two.
+
+        From here on its outcome is theirs. Sequences go on from its own.
+        """
+        sizes = [
+            a + b + RECORD_OVERHEAD
+            for a, b in zip(_plain_sizes(self.values), _plain_sizes(self.keys, self.record_count), strict=True)
+        ]
+        limit = min(max_bytes, max(1, sum(sizes) // 2))
+        parts = []
+        for start, end in cuts(sizes, limit):
+            parts.append((start, self._slice(start, end)))
+        waiting = [part for _, part in parts]
+        with self._lock:
+            self._parts = parts
+            self._sizes = _sizes_of(self.values), None, None
+            self.values, self.keys, self.headers, self.encoded = [], None, None, None
+
+        def part_is_done() -> None:
+            if all(part.done for part in waiting):
+                with self._lock:
+                    self._be_done()
+                self.announce()
+
+        for part in waiting:
+            part.when_done(part_is_done)
+        return waiting
+
+    def _slice(self, start: int, end: int) -> ProducerBatch:
+        part = ProducerBatch(self.topic_partition, self._lock, self.created_ms, 0)
+        part.values = self.values[start:end]
+        part.keys = self.keys[start:end] if self.keys is not None else None
+        part.headers = self.headers[start:end] if self.headers is not None else None
+        part.runs = time_runs([self._timestamp(i) for i in range(start, end)])
+        part.attempts = self.attempts
+        part.reserved, self.reserved = self.reserved, 0  # the first one gives all the memory back
+        if self.has_sequence:
+            sequence = next_sequence(self.producer.base_sequence, start)
+            part.producer = self.producer._replace(base_sequence=sequence)
+        return part
+
+    def _part_of(self, index: int) -> tuple[ProducerBatch, int]:
+        assert self._parts is not None
+        start, part = self._parts[bisect_right(self._parts, index, key=lambda part: part[0]) - 1]
+        return part, start
+
+
+def next_sequence(sequence: int, count: int) -> int:
+    """The sequence `count` records on: 0 follows 2^31 - 1."""
+    return (sequence + count) & 0x7FFFFFFF
+
+
+def precedes(a: ProducerBatch, b: ProducerBatch) -> bool:
+    """Does `a` come before `b` by sequence? Later epochs come later, and sequences wrap."""
+    if a.producer.producer_epoch != b.producer.producer_epoch:
+        return a.producer.producer_epoch < b.producer.producer_epoch
+    return (b.producer.base_sequence - a.producer.base_sequence) & 0x7FFFFFFF < 0x40000000
+
+
+def cuts(sizes: Sequence[int], limit: int) -> list[tuple[int, int]]:
+    """(start, end) of runs of at most `limit` bytes, of one element at least."""
+    ends = list(accumulate(sizes))
+    runs = []
+    start = 0
+    while start < len(ends):
+        before = ends[start - 1] if start else 0
+        end = max(bisect_right(ends, before + limit), start + 1)
+        runs.append((start, end))
+        start = end
+    return runs
+
+
+def _clock_runs(times: Sequence[float]) -> list[TimeRun]:
+    """Readings of a clock, which (nearly) never goes back, as runs of equal ms: a bisection for each ms, not a step for
+    each record."""
+    runs = []
+    start = 0
+    while start < len(times):
+        ms = int(times[start] * 1000)
+        runs.append((start, ms))
+        start = max(start + 1, bisect_left(times, (ms + 1) / 1000, start))
+    return runs
+
+
+def _sizes_of(fields: Sequence[bytes | None]) -> list[int]:
+    try:
+        return list(map(len, fields))  # type: ignore[arg-type]
+    except TypeError:
+        return [-1 if field is None else len(field) for field in fields]
+
+
+def _key_sizes(keys: Sequence[bytes | None] | None) -> list[int] | None:
+    return _sizes_of(keys) if keys is not None else None
+
+
+def _header_sizes(headers: Sequence[Headers | None] | None) -> list[int] | None:
+    if headers is None:
+        return None
+    return [sum(len(name.encode()) + len(content or b"") for name, content in own) if own else -1 for own in headers]
+
+
+def _plain_sizes(fields: Sequence[bytes | None] | None, count: int = 0) -> list[int]:
+    return [len(field or b"") for field in fields] if fields is not None else [0] * count

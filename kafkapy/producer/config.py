@@ -1,0 +1,168 @@
+"""The options of a producer: kafka-python's names and defaults."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import selectors
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Self
+
+from kafkapy.clients.config import ClientConfig
+from kafkapy.errors import KafkaConfigurationError
+from kafkapy.partitioner import DefaultPartitioner
+from kafkapy.producer.sender import SenderConfig
+from kafkapy.record.compression import CompressionType
+
+_log = logging.getLogger("kafkapy.producer")
+
+_GROWN_BATCH = 1 << 18
+"""How large a batch may grow while it waits, where the user didn't choose a batch_size (see `RecordAccumulator`)."""
+_CODECS = ("gzip", "snappy", "lz4", "zstd")
+_numbers = itertools.count(1)
+
+_WITHOUT_EFFECT = {
+    "metrics_enabled": True,
+    "metrics_num_samples": 2,
+    "metrics_sample_window_ms": 30_000,
+    "selector": selectors.DefaultSelector,
+    "sasl_kerberos_service_name": "kafka",
+}
+"""Options of kafka-python that change nothing here: metrics are totals, and the loop picks its selector."""
+_UNSUPPORTED = (
+    "metric_reporters",
+    "sasl_kerberos_name",
+    "sasl_kerberos_domain_name",
+    "proxy_url",
+    "socks5_proxy",
+    "kafka_client",
+)
+
+
+@dataclass
+class ProducerConfig(ClientConfig):
+    """What a producer needs to know. Times in ms, sizes in bytes. Raises KafkaConfigurationError, naming the option."""
+
+    key_serializer: Any = None
+    value_serializer: Any = None
+    enable_idempotence: bool = True
+    transactional_id: str | None = None
+    transaction_timeout_ms: int = 60_000
+    delivery_timeout_ms: float = 120_000
+    acks: int | str = -1
+    compression_type: str | None = None
+    retries: float = float("inf")
+    batch_size: int = 16_384
+    linger_ms: float = 0
+    partitioner: Any = field(default_factory=DefaultPartitioner)
+    buffer_memory: int = 32 << 20
+    max_block_ms: float = 60_000
+    max_request_size: int = 1_048_576
+    reconnect_backoff_max_ms: int = 30_000
+    max_batch_bytes: int = field(init=False)
+    idempotence_was_asked_for: bool = field(init=False, default=False)
+    """The user said so: then a conflict is an error, not a reason to do without."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.acks == "all":
+            self.acks = -1
+        if self.acks not in (-1, 0, 1):
+            raise KafkaConfigurationError(f"acks must be 0, 1 or 'all'; it is {self.acks!r}")
+        if self.compression_type == "none":
+            self.compression_type = None
+        if self.compression_type is not None and self.compression_type not in _CODECS:
+            raise ValueError(f"Not supported codec: {self.compression_type}")
+        for name in (
+            "linger_ms",
+            "delivery_timeout_ms",
+            "max_block_ms",
+            "retries",
+            "batch_size",
+            "transaction_timeout_ms",
+        ):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+                raise KafkaConfigurationError(f"{name} must be a number, at least 0; it is {value!r}")
+        for name in ("buffer_memory", "max_request_size"):
+            if getattr(self, name) < 1:
+                raise KafkaConfigurationError(f"{name} must be at least 1")
+        self.max_batch_bytes = min(max(self.batch_size, 1), self.max_request_size)
+
+    @classmethod
+    def from_options(cls, options: Mapping[str, Any]) -> Self:
+        """From keyword arguments. Raises ValueError for names that nobody knows."""
+        options = dict(options)
+        known = {f.name for f in fields(cls) if f.init}
+        given = {name: options.pop(name) for name in list(options) if name in known}
+        _check_rest(options)
+        if given.get("client_id") is None:
+            given["client_id"] = f"kafkapy-producer-{next(_numbers)}"
+        config = cls(**given)
+        if "batch_size" not in given:
+            config.max_batch_bytes = min(max(_GROWN_BATCH, config.batch_size), config.max_request_size)
+        config._settle_idempotence(given)
+        return config
+
+    def _settle_idempotence(self, given: Mapping[str, Any]) -> None:
+        """KIP-679: on, unless the user asked for something that doesn't go with it."""
+        if self.transactional_id:
+            if not given.get("enable_idempotence", True):
+                raise KafkaConfigurationError("Cannot set transactional_id without enable_idempotence.")
+            self.enable_idempotence = True
+        self.idempotence_was_asked_for = self.enable_idempotence and (
+            "enable_idempotence" in given or bool(self.transactional_id)
+        )
+        if not self.enable_idempotence:
+            return
+        conflicts = [
+            f"{name}={getattr(self, name)!r}"
+            for name, fits in (
+                ("acks", self.acks == -1),
+                ("retries", self.retries > 0),
+                ("max_in_flight_requests_per_connection", self.max_in_flight_requests_per_connection <= 5),
+            )
+            if name in given and not fits
+        ]
+        if self.pinned_versions is not None and 22 not in self.pinned_versions.ranges:
+            conflicts.append(f"api_version={self.api_version!r}")
+        if not conflicts:
+            return
+        sentence = ", ".join(conflicts)
+        if self.idempotence_was_asked_for:
+            raise KafkaConfigurationError(f"enable_idempotence=True is incompatible with user-provided {sentence}")
+        _log.warning("Idempotence is disabled, because it is incompatible with user-provided %s", sentence)
+        self.enable_idempotence = False
+
+    @property
+    def codec(self) -> CompressionType:
+        return CompressionType.for_name(self.compression_type or "none")
+
+    def sender_config(self) -> SenderConfig:
+        return SenderConfig(
+            acks=int(self.acks),
+            codec=self.codec,
+            retries=self.retries,
+            linger_ms=self.linger_ms,
+            delivery_timeout_ms=self.delivery_timeout_ms,
+            request_timeout_ms=self.request_timeout_ms,
+            retry_backoff_ms=self.retry_backoff_ms,
+            retry_backoff_max_ms=self.retry_backoff_max_ms,
+            max_request_size=self.max_request_size,
+            keep_order=self.max_in_flight_requests_per_connection == 1 and not self.enable_idempotence,
+        )
+
+
+def _check_rest(options: Mapping[str, Any]) -> None:
+    """What kafka-python knows and we don't do is refused by name; what nobody knows is kafka-python's ValueError."""
+    unknown = {}
+    for name, value in options.items():
+        if name in _WITHOUT_EFFECT:
+            continue
+        if name not in _UNSUPPORTED:
+            unknown[name] = value
+        elif value:
+            raise KafkaConfigurationError(f"{name} is not supported")
+    if unknown:
+        raise ValueError(f"Unrecognized configs: {unknown}")

@@ -1,0 +1,196 @@
+"""What `send` gives back: handles to results that come later (kafka-python's `producer.future`).
+
+A future is a view, batch and index, and nothing else: hundreds of thousands are made in a second. The batch has the
+result; `result_of` works it out for one record when somebody asks.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
+
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.errors import KafkaTimeoutError
+
+if TYPE_CHECKING:
+    from kafkapy.producer.batch import ProducerBatch
+
+T = TypeVar("T")
+
+
+class RecordMetadata(NamedTuple):
+    """Where a record went. `offset` -1: the broker didn't say (acks=0). Sizes in bytes, -1 for none; `timestamp` in ms,
+    the broker's if the topic has LogAppendTime; `checksum` is always None (message format v2 has none)."""
+
+    topic: str
+    partition: int
+    topic_partition: TopicPartition
+    offset: int
+    timestamp: int
+    checksum: int | None
+    serialized_key_size: int
+    serialized_value_size: int
+    serialized_header_size: int
+
+
+class BatchMetadata(NamedTuple):
+    """Where a run of records of one `send_many` went: `record_count` records at `offset` and after."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    record_count: int
+
+
+class DeliveryFuture(Generic[T]):
+    """kafka-python's `Future`, for any thread. Callbacks run on the client's own thread, or at once if it is done."""
+
+    __slots__ = ()
+
+    @property
+    def is_done(self) -> bool:
+        raise NotImplementedError
+
+    @property
+    def value(self) -> T | None:
+        """The result; None if there is none."""
+        raise NotImplementedError
+
+    @property
+    def exception(self) -> BaseException | None:
+        """What it failed with; None if it didn't."""
+        raise NotImplementedError
+
+    def _wait(self, timeout: float | None) -> bool:
+        raise NotImplementedError
+
+    def _when_done(self, f: Callable[[], object]) -> None:
+        raise NotImplementedError
+
+    def succeeded(self) -> bool:
+        return self.is_done and self.exception is None
+
+    def failed(self) -> bool:
+        return self.is_done and self.exception is not None
+
+    def retriable(self) -> bool:
+        return bool(getattr(self.exception, "retriable", False)) if self.is_done else False
+
+    def get(self, timeout: float | None = None) -> T:
+        """Wait for the result, at most `timeout` seconds. Raises what it failed with, or KafkaTimeoutError."""
+        if not self._wait(timeout):
+            raise KafkaTimeoutError(f"Timeout after waiting for {timeout} secs.")
+        error = self.exception
+        if error is not None:
+            raise error
+        value = self.value
+        assert value is not None
+        return value
+
+    def add_callback(self, f: Callable[..., object], *args: Any, **kwargs: Any) -> Self:
+        """Call `f(*args, result, **kwargs)` when it succeeds."""
+        call = partial(f, *args, **kwargs) if args or kwargs else f
+        self._when_done(lambda: call(self.value) if self.exception is None else None)
+        return self
+
+    def add_errback(self, f: Callable[..., object], *args: Any, **kwargs: Any) -> Self:
+        """Call `f(*args, exception, **kwargs)` when it fails."""
+        call = partial(f, *args, **kwargs) if args or kwargs else f
+        self._when_done(lambda: call(self.exception) if self.exception is not None else None)
+        return self
+
+    def add_both(self, f: Callable[..., object], *args: Any, **kwargs: Any) -> Self:
+        """Call `f` with the result or the exception."""
+        self.add_callback(f, *args, **kwargs)
+        return self.add_errback(f, *args, **kwargs)
+
+
+class FutureRecordMetadata(DeliveryFuture[RecordMetadata]):
+    """The result of one `send`."""
+
+    __slots__ = ("_batch", "_index")
+
+    def __init__(self, batch: ProducerBatch, index: int) -> None:
+        self._batch = batch
+        self._index = index
+
+    @property
+    def is_done(self) -> bool:
+        return self._batch.done
+
+    @property
+    def value(self) -> RecordMetadata | None:
+        return self._batch.metadata_of(self._index)
+
+    @property
+    def exception(self) -> BaseException | None:
+        return self._batch.error_of(self._index)
+
+    def _wait(self, timeout: float | None) -> bool:
+        return self._batch.wait(timeout)
+
+    def _when_done(self, f: Callable[[], object]) -> None:
+        self._batch.when_done(f)
+
+    def __repr__(self) -> str:
+        return f"<FutureRecordMetadata {self._batch.topic_partition} {'done' if self.is_done else 'pending'}>"
+
+
+class FutureBatchMetadata(DeliveryFuture[list[BatchMetadata]]):
+    """The result of one `send_many`: in the order of the records within each partition.
+
+    It fails with the first error of its batches; those that succeeded are in `batches` nevertheless.
+    """
+
+    __slots__ = ("_batches",)
+
+    def __init__(self, batches: Sequence[ProducerBatch]) -> None:
+        self._batches = batches
+
+    @property
+    def is_done(self) -> bool:
+        return all(batch.done for batch in self._batches)
+
+    @property
+    def batches(self) -> list[BatchMetadata]:
+        """What was written by now."""
+        return [part for batch in self._batches if batch.done for part in batch.batch_metadata()]
+
+    @property
+    def value(self) -> list[BatchMetadata] | None:
+        return self.batches if self.is_done and self.exception is None else None
+
+    @property
+    def exception(self) -> BaseException | None:
+        return next((error for batch in self._batches if (error := batch.first_error()) is not None), None)
+
+    def _wait(self, timeout: float | None) -> bool:
+        deadline = None if timeout is None else time.monotonic() + timeout
+        return all(
+            batch.wait(None if deadline is None else max(0.0, deadline - time.monotonic())) for batch in self._batches
+        )
+
+    def _when_done(self, f: Callable[[], object]) -> None:
+        waiting = _Countdown(len(self._batches), f)
+        for batch in self._batches:
+            batch.when_done(waiting)
+        if not self._batches:
+            f()
+
+    def __repr__(self) -> str:
+        return f"<FutureBatchMetadata of {len(self._batches)} batches {'done' if self.is_done else 'pending'}>"
+
+
+class _Countdown:
+    """Calls `f` when it was called as often as said."""
+
+    def __init__(self, count: int, f: Callable[[], object]) -> None:
+        self._calls = [f] * count
+
+    def __call__(self) -> None:
+        f = self._calls.pop()  # atomic: the last one to pop is the one that finds nothing left
+        if not self._calls:
+            f()

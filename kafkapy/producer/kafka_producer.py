@@ -1,0 +1,290 @@
+"""The synchronous producer: kafka-python's `KafkaProducer`."""
+
+from __future__ import annotations
+
+import atexit
+import threading
+import time
+import weakref
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from kafkapy.clients.thread_driver import ThreadDriver
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.errors import (
+    BrokerResponseError,
+    IllegalStateError,
+    KafkaTimeoutError,
+)
+from kafkapy.producer.batch import RECORD_OVERHEAD, ProducerBatch
+from kafkapy.producer.bulk import BulkSend, columns_of_arrow
+from kafkapy.producer.config import ProducerConfig
+from kafkapy.producer.core import ProducerCore, TopicView
+from kafkapy.producer.future import FutureBatchMetadata, FutureRecordMetadata
+from kafkapy.producer.intake import Intake
+from kafkapy.producer.transactions import Transactions
+from kafkapy.structs import ConsumerGroupMetadata, OffsetAndMetadata
+
+_EXIT_TIMEOUT_SECONDS = 1
+
+
+class KafkaProducer:
+    """Publishes records. Thread-safe: one producer shared by threads is faster than one for each.
+
+    `send` appends to a batch in memory and returns; a thread of the producer's own sends batches to the brokers that
+    lead their partitions. It retries what may be retried, in order and without duplicates (`enable_idempotence`, the
+    default), until `delivery_timeout_ms` has passed since the batch was begun. Close it: `with KafkaProducer(...)`.
+
+    Options are keyword arguments with kafka-python's names and defaults; those of all clients are in
+    `clients.config.ClientConfig`, those of producers in `producer.config.ProducerConfig`, besides `buffer_memory` (bytes
+    of records that wait, 32 MiB; `send` blocks for at most `max_block_ms` when they are used up).
+    Two things differ from kafka-python: records without key go to one partition for a batch and not for a record
+    (KIP-480), and where `batch_size` isn't given, batches that wait for a busy broker grow up to 256 KiB.
+    """
+
+    def __init__(self, **configs: Any) -> None:
+        """Connects. Raises KafkaTimeoutError if no broker answers in `bootstrap_timeout_ms`, ValueError and
+        KafkaConfigurationError for options."""
+        self._closed = True
+        self.config = ProducerConfig.from_options(configs)
+        self._driver = ThreadDriver(self.config.client_id)
+        self._driver.start()
+        try:
+            self._core: ProducerCore = self._driver.call(ProducerCore, self._driver, self.config)
+            self._driver.call(self._core.start)
+        except BaseException:
+            self._driver.stop()
+            raise
+        self._intake = Intake(self._core)
+        self._max_block_ms = self.config.max_block_ms
+        self._lock = self._core.accumulator.lock
+        self._short_path: Mapping[str, ProducerBatch] = self._intake.short_path
+        self._clock = self._core.accumulator.clock
+        self._closed = False
+        self._at_exit = _close_at_exit(self)
+        atexit.register(self._at_exit)
+
+    # --- sending
+
+    def send(
+        self,
+        topic: str,
+        value: Any = None,
+        key: Any = None,
+        headers: list[tuple[str, bytes]] | None = None,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+    ) -> FutureRecordMetadata:
+        """Publish a record; returns a future of its `RecordMetadata`.
+
+        `headers`: a list of (str, bytes). `timestamp_ms`: ms since the epoch, None for now. Without `partition` it is
+        chosen by the key's hash, or freely if there is no key.
+
+        Raises KafkaTimeoutError if the topic isn't known or no memory is free after `max_block_ms`;
+        MessageSizeTooLargeError above `max_request_size`; TypeError, ValueError; IllegalStateError if it is closed.
+        """
+        if key is None and headers is None and partition is None and timestamp_ms is None and type(value) is bytes:
+            with self._lock:  # the short path: the topic's open batch has room
+                batch = self._short_path.get(topic)
+                if batch is not None:
+                    room = batch.room - len(value) - RECORD_OVERHEAD
+                    if room >= 0:
+                        batch.room = room
+                        values = batch.values
+                        index = len(values)
+                        values.append(value)
+                        batch.times.append(self._clock())
+                        return FutureRecordMetadata(batch, index)
+        return self._send(topic, value, key, headers, partition, timestamp_ms)
+
+    def _send(
+        self,
+        topic: str,
+        value: Any,
+        key: Any,
+        headers: list[tuple[str, bytes]] | None,
+        partition: int | None,
+        timestamp_ms: int | None,
+    ) -> FutureRecordMetadata:
+        self._check_open()
+        record = self._intake.serialize(topic, value, key, headers)
+        deadline = time.monotonic() + self._max_block_ms / 1000
+        view = self._core.topic_view(topic)
+        if view is None:
+            try:
+                view = self._wait_on_metadata(topic)
+            except BrokerResponseError as error:
+                return self._intake.failed(topic, partition, record[0], error)
+        while True:
+            future = self._intake.append(view, topic, record, partition, timestamp_ms, (value, key))
+            if future is not None:
+                return future
+            self._wait_for_memory(deadline)
+
+    def send_many(
+        self,
+        topic: str,
+        values: Sequence[Any],
+        keys: Sequence[Any] | None = None,
+        partition: int | None = None,
+        headers: Sequence[list[tuple[str, bytes]] | None] | None = None,
+        timestamps: Sequence[int] | None = None,
+    ) -> FutureBatchMetadata:
+        """Publish many records at once, as columns of equal length; returns one future for all, of `BatchMetadata`s.
+
+        The same as `send` for each in turn, but several times faster: records are encoded column by column. It blocks
+        while memory is used up, for at most `max_block_ms` at a time. Raises as `send`.
+        """
+        self._check_open()
+        view = self._core.topic_view(topic) or self._wait_on_metadata(topic)
+        bulk = BulkSend(self._intake, view, topic, values, keys, partition, headers, timestamps)
+        while not bulk.append():
+            self._wait_for_memory(time.monotonic() + self._max_block_ms / 1000)
+        return bulk.future()
+
+    def send_arrow(self, topic: str, table: Any, partition: int | None = None) -> FutureBatchMetadata:
+        """Publish the rows of a `pyarrow` Table or RecordBatch; returns one future for all, of `BatchMetadata`s.
+
+        Columns: `value` and `key` (binary or string), `timestamp` (a timestamp, or an integer of ms), `partition`
+        (integers), `headers` (lists of structs of key and value). All but one of value and key may be missing. Raises as
+        `send_many`, ValueError for other columns.
+        """
+        self._check_open()
+        view = self._core.topic_view(topic) or self._wait_on_metadata(topic)
+        bulks = [BulkSend(self._intake, view, topic, **columns) for columns in columns_of_arrow(table, partition)]
+        for bulk in bulks:
+            while not bulk.append():
+                self._wait_for_memory(time.monotonic() + self._max_block_ms / 1000)
+        return FutureBatchMetadata([batch for bulk in bulks for batch in bulk.batches])
+
+    def flush(self, timeout: float | None = None) -> None:
+        """Send all that waits, and wait until every record sent before is done.
+
+        Raises KafkaTimeoutError if that takes longer than `timeout` seconds.
+        """
+        if self._closed:
+            return
+        self._driver.call(self._core.flush, None if timeout is None else timeout * 1000)
+
+    def partitions_for(self, topic: str) -> set[int]:
+        """The topic's partitions. Raises KafkaTimeoutError after `max_block_ms`."""
+        self._check_open()
+        return set(self._wait_on_metadata(topic).partitions)
+
+    def _wait_on_metadata(self, topic: str) -> TopicView:
+        view: TopicView = self._driver.call(self._core.wait_on_metadata, topic)
+        return view
+
+    def _wait_for_memory(self, deadline: float) -> None:
+        """Until some was given back; whether it is enough is for the caller to find out."""
+        freed = threading.Event()
+        if not self._driver.in_driver_thread():  # a callback would wait for its own thread
+            self._core.accumulator.when_memory(freed.set)
+            if freed.wait(max(0.0, deadline - time.monotonic())):
+                self._check_open()
+                return
+        raise KafkaTimeoutError(
+            f"Failed to allocate memory within the configured max blocking time {self._max_block_ms:g} ms."
+        )
+
+    # --- transactions
+
+    def init_transactions(self) -> None:
+        """Once, before the first transaction. Raises KafkaTimeoutError after `max_block_ms`."""
+        self._driver.call(self._transactions("init_transactions").initialize)
+
+    def begin_transaction(self) -> None:
+        """Records sent from here on are seen together, or not at all, by consumers that read committed records."""
+        self._driver.call(self._transactions("begin_transaction").begin)
+
+    def send_offsets_to_transaction(
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group_metadata: ConsumerGroupMetadata | str
+    ) -> None:
+        """Commit a consumer's offsets with the transaction; `group_metadata` is `KafkaConsumer.group_metadata()`."""
+        transactions = self._transactions("send_offsets_to_transaction")
+        self._driver.call(transactions.send_offsets, offsets, group_metadata)
+
+    def commit_transaction(self) -> None:
+        """Flush and commit. Raises what a record of the transaction has failed with; abort it then."""
+        self._driver.call(self._transactions("commit_transaction").commit)
+
+    def abort_transaction(self) -> None:
+        """Abort; records that wait to be sent fail with TransactionAbortedError."""
+        self._driver.call(self._transactions("abort_transaction").abort)
+
+    def _transactions(self, verb: str) -> Transactions:
+        self._check_open()
+        if self._core.transactions is None:
+            raise IllegalStateError(f"Cannot call {verb} without setting a transactional_id.")
+        return self._core.transactions
+
+    # --- the rest
+
+    def bootstrap_connected(self) -> bool:
+        """Is there a connection to any broker?"""
+        return not self._closed and bool(self._driver.call(self._core.network.bootstrap_connected))
+
+    def metrics(self, raw: bool = False) -> dict[str, Any]:
+        """Figures since the start, under the Java client's names, in the group `producer-metrics` (`raw`: no groups)."""
+        figures = self._core.metrics.snapshot()
+        figures["buffer-available-bytes"] = float(self._core.accumulator.available)
+        figures["connection-count"] = float(self._core.network.connection_count)
+        return dict(figures) if raw else {"producer-metrics": figures}
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise IllegalStateError("KafkaProducer already closed!")
+
+    def close(self, timeout: float | None = None) -> None:
+        """Wait for what was sent, at most `timeout` seconds, and disconnect; then what is left fails."""
+        if timeout is not None and not 0 <= timeout <= threading.TIMEOUT_MAX:
+            raise ValueError(f"Invalid timeout: {timeout}")
+        if self._closed:
+            return
+        self._closed = True
+        self._short_path = {}
+        atexit.unregister(self._at_exit)
+        try:
+            if self._driver.in_driver_thread():
+                self._driver.call_soon(lambda: self._close_from_callback())
+            elif self._driver.running:
+                self._driver.call(self._core.close, None if timeout is None else timeout * 1000)
+        finally:
+            if not self._driver.in_driver_thread():
+                self._driver.stop()
+            self._intake.close()
+
+    def _close_from_callback(self) -> None:
+        """A callback cannot wait for its own thread: what isn't done fails."""
+        from kafkapy.clients.completion import spawn
+
+        spawn(self._core.close(0)).add_callback(lambda _: self._driver.stop())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        try:
+            self.close(timeout=_EXIT_TIMEOUT_SECONDS)
+        except Exception:
+            pass  # half made, or the interpreter is going
+
+    def __repr__(self) -> str:
+        return f"<KafkaProducer client_id={self.config.client_id} transactional_id={self.config.transactional_id}>"
+
+
+def _close_at_exit(producer: KafkaProducer) -> Any:
+    reference = weakref.ref(producer)
+
+    def close() -> None:
+        alive = reference()
+        if alive is not None:
+            alive.close(timeout=_EXIT_TIMEOUT_SECONDS)
+
+    return close

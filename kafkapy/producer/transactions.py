@@ -1,0 +1,414 @@
+"""The transactional half of a producer (KIP-98, KIP-360, KIP-447; Kafka's `TransactionManager`)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from enum import Enum
+from typing import Any, NamedTuple
+
+from kafkapy.clients.completion import Completion, spawn, wait_for
+from kafkapy.clients.network_client import NetworkClient
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.errors import (
+    ClusterAuthorizationFailedError,
+    IllegalStateError,
+    InvalidProducerEpochError,
+    KafkaTimeoutError,
+    ProducerFencedError,
+    TransactionAbortedError,
+    TransactionalIdAuthorizationFailedError,
+    UnsupportedVersionError,
+    as_client_error,
+    error_for,
+)
+from kafkapy.producer.record_accumulator import RecordAccumulator
+from kafkapy.producer.sender import Sender
+from kafkapy.producer.sequences import NO_PRODUCER_ID, ProducerIdAndEpoch, Sequences
+from kafkapy.producer.transaction_requests import (
+    add_offsets_request,
+    add_partitions_errors,
+    add_partitions_request,
+    offset_commit_errors,
+    offset_commit_request,
+)
+from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.protocol.messages.end_txn import EndTxnRequest
+from kafkapy.protocol.messages.find_coordinator import FindCoordinatorRequest
+from kafkapy.protocol.messages.init_producer_id import InitProducerIdRequest
+from kafkapy.structs import ConsumerGroupMetadata, OffsetAndMetadata
+
+_log = logging.getLogger("kafkapy.producer")
+
+
+class State(Enum):
+    UNINITIALIZED = "init_transactions has not been called"
+    INITIALIZING = "it is being initialized"
+    READY = "no transaction is open"
+    IN_TRANSACTION = "a transaction is open"
+    COMMITTING = "a transaction is being committed"
+    ABORTING = "a transaction is being aborted"
+    ABORTABLE_ERROR = "a transaction has failed and has to be aborted"
+    FATAL_ERROR = "it has failed for good"
+
+
+_GROUP, _TRANSACTION = 0, 1
+_FENCED = (Errors.PRODUCER_FENCED, Errors.INVALID_PRODUCER_EPOCH)
+_FIND_AGAIN = (Errors.NOT_COORDINATOR, Errors.COORDINATOR_NOT_AVAILABLE)
+_FATAL = (
+    ProducerFencedError,
+    ClusterAuthorizationFailedError,
+    TransactionalIdAuthorizationFailedError,
+    UnsupportedVersionError,
+)
+_ABORTABLE = (
+    Errors.TOPIC_AUTHORIZATION_FAILED,
+    Errors.GROUP_AUTHORIZATION_FAILED,
+    Errors.FENCED_INSTANCE_ID,
+    Errors.UNKNOWN_MEMBER_ID,
+    Errors.ILLEGAL_GENERATION,
+    Errors.UNKNOWN_PRODUCER_ID,
+    Errors.INVALID_PRODUCER_ID_MAPPING,
+    Errors.OPERATION_NOT_ATTEMPTED,
+    Errors.TRANSACTION_ABORTABLE,
+    Errors.UNSUPPORTED_FOR_MESSAGE_FORMAT,
+)
+_QUICK_RETRY_MS = 20
+"""CONCURRENT_TRANSACTIONS: the last one is about to be completed."""
+_NEW_EPOCH_VERSION = 3
+
+
+class _Step(NamedTuple):
+    """One question to a coordinator: what it is, for whom, and the errors in its answer."""
+
+    request: Any
+    key_type: int
+    key: str
+    errors: Callable[[Any], list[tuple[Errors, str | None]]]
+    max_version: int = 32767
+
+
+class Transactions:
+    """States of a transactional producer, and its requests to the coordinators.
+
+    Invariant: records go out only to partitions in `_added`, which the coordinator has confirmed; `_pending` are those
+    that it has to be told of first. `_error` is set exactly in the two error states.
+    """
+
+    def __init__(
+        self,
+        network: NetworkClient,
+        sequences: Sequences,
+        sender: Sender,
+        accumulator: RecordAccumulator,
+        transactional_id: str,
+        timeout_ms: int,
+        max_block_ms: float,
+    ) -> None:
+        self.transactional_id = transactional_id
+        self.state = State.UNINITIALIZED
+        self._network = network
+        self._driver = network.driver
+        self._sequences = sequences
+        self._sender = sender
+        self._accumulator = accumulator
+        self._timeout_ms = timeout_ms
+        self._max_block_ms = max_block_ms
+        self._error: BaseException | None = None
+        self._added: set[TopicPartition] = set()
+        self._pending: set[TopicPartition] = set()
+        self._has_offsets = False
+        self._adding: Completion[None] | None = None
+        self._initializing: Completion[None] | None = None
+        self._coordinators: dict[tuple[int, str], int] = {}
+        self._bump_wanted = False
+
+    # --- what the sender asks
+
+    @property
+    def is_completing(self) -> bool:
+        return self.state in (State.COMMITTING, State.ABORTING)
+
+    def may_send(self, topic_partition: TopicPartition) -> bool:
+        if topic_partition in self._added:
+            return self.state is not State.FATAL_ERROR
+        if topic_partition in self._pending and self._adding is None:
+            self._adding = spawn(self._add_partitions())
+        return False
+
+    def batch_failed(self, error: BaseException) -> None:
+        """A record of the transaction is lost."""
+        if self.state in (State.FATAL_ERROR, State.UNINITIALIZED, State.READY):
+            return
+        if isinstance(error, _FATAL):
+            self._fail_for_good(error)
+        elif self.state is not State.ABORTING:
+            if isinstance(error, InvalidProducerEpochError) or self._sequences.bump_required:
+                self._bump_wanted = True
+            self._fail_transaction(error)
+
+    def register(self, topic_partition: TopicPartition) -> None:
+        """A record is about to be sent there. From any thread. Raises if there is no transaction to send it in."""
+        if self.state is not State.IN_TRANSACTION:
+            self._raise_error("send")
+        if topic_partition not in self._added:
+            self._pending.add(topic_partition)
+
+    def producer_closes(self) -> None:
+        """An open transaction ends with its time-out, or with the next producer of its id."""
+        if self.state is State.IN_TRANSACTION:
+            self._fail_transaction(TransactionAbortedError("The producer was closed"))
+            self._sender.abort(TransactionAbortedError("The producer was closed"), only_unsent=True)
+
+    # --- the user's verbs
+
+    async def initialize(self) -> None:
+        """init_transactions: end what a predecessor left open, get producer id and epoch.
+
+        Raises KafkaTimeoutError after max_block_ms; calling again goes on waiting then.
+        """
+        if self._initializing is None:
+            if self.state is not State.UNINITIALIZED:
+                self._raise_error("init_transactions")
+            self.state = State.INITIALIZING
+            self._initializing = spawn(self._initialize())
+        try:
+            await wait_for(self._driver, self._initializing, self._max_block_ms)
+        except KafkaTimeoutError:
+            if not self._initializing.done:
+                sentence = f"Timeout expired while initializing transactional state in {self._max_block_ms:g} ms."
+                raise KafkaTimeoutError(sentence) from None
+            raise
+
+    async def _initialize(self) -> None:
+        try:
+            await self._init_producer_id(NO_PRODUCER_ID)
+        except BaseException as error:
+            self._initializing = None
+            if self.state is State.INITIALIZING:
+                self.state = State.UNINITIALIZED
+            if isinstance(error, _FATAL):
+                self._fail_for_good(error)
+            raise
+        self.state = State.READY
+
+    def begin(self) -> None:
+        """begin_transaction."""
+        if self.state is not State.READY:
+            self._raise_error("begin_transaction")
+        self._added = set()
+        self._pending = set()
+        self._has_offsets = False
+        self.state = State.IN_TRANSACTION
+
+    async def send_offsets(
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group: ConsumerGroupMetadata | str
+    ) -> None:
+        """send_offsets_to_transaction."""
+        if self.state is not State.IN_TRANSACTION:
+            self._raise_error("send_offsets_to_transaction")
+        metadata = ConsumerGroupMetadata(group_id=group) if isinstance(group, str) else group
+        if not offsets:
+            return
+        producer, transactional_id = self._sequences.producer, self.transactional_id
+        group_id = metadata.group_id or ""
+        try:
+            await self._ask(
+                _Step(
+                    add_offsets_request(transactional_id, producer, group_id),
+                    _TRANSACTION,
+                    transactional_id,
+                    _top_level,
+                )
+            )
+            self._has_offsets = True
+            request = offset_commit_request(transactional_id, producer, metadata, offsets)
+            await self._ask(_Step(request, _GROUP, group_id, offset_commit_errors))
+        except KafkaError as error:
+            self._failed(error)
+            raise
+
+    async def commit(self) -> None:
+        """commit_transaction: all records first, then the end. Raises what the transaction has failed with."""
+        if self.state is not State.IN_TRANSACTION:
+            self._raise_error("commit_transaction")
+        self.state = State.COMMITTING
+        await self._all_done()
+        if self.state is not State.COMMITTING:
+            self._raise_error("commit_transaction")
+        await self._end(True)
+
+    async def abort(self) -> None:
+        """abort_transaction: records that weren't sent fail with TransactionAbortedError."""
+        if self.state not in (State.IN_TRANSACTION, State.ABORTABLE_ERROR):
+            self._raise_error("abort_transaction")
+        self.state = State.ABORTING
+        self._error = None
+        self._sender.abort(TransactionAbortedError("Failing batch since transaction was aborted"), only_unsent=True)
+        await self._all_done()
+        if self.state is not State.ABORTING:
+            self._raise_error("abort_transaction")
+        await self._end(False)
+
+    async def _all_done(self) -> None:
+        """Wait for every batch."""
+        self._sender.run()
+        while self._accumulator.incomplete:
+            done: Completion[None] = Completion()
+            next(iter(self._accumulator.incomplete)).when_done(lambda done=done: done.set_result(None))  # type: ignore[misc]
+            await done
+        if self._adding is not None:
+            await self._adding
+
+    async def _end(self, committed: bool) -> None:
+        if self._added or self._has_offsets:
+            request = EndTxnRequest(
+                transactional_id=self.transactional_id,
+                producer_id=self._sequences.producer.producer_id,
+                producer_epoch=self._sequences.producer.epoch,
+                committed=committed,
+            )
+            try:
+                await self._ask(_Step(request, _TRANSACTION, self.transactional_id, _top_level, 4))
+            except KafkaError as error:
+                if not (self._bump_wanted and not isinstance(error, _FATAL)):
+                    self._failed(error)
+                    raise
+        if self._bump_wanted or self._sequences.bump_required:
+            await self._bump_epoch()
+        self._added = set()
+        self._pending = set()
+        self.state = State.READY
+
+    async def _bump_epoch(self) -> None:
+        """There may be gaps in the sequences: begin anew under the coordinator's next epoch (KIP-360)."""
+        self._bump_wanted = False
+        try:
+            await self._init_producer_id(self._sequences.producer)
+        except KafkaError as error:
+            self._fail_for_good(error)
+            raise
+
+    # --- requests
+
+    async def _init_producer_id(self, current: ProducerIdAndEpoch) -> None:
+        request = InitProducerIdRequest(
+            transactional_id=self.transactional_id,
+            transaction_timeout_ms=self._timeout_ms,
+            producer_id=current.producer_id,
+            producer_epoch=current.epoch,
+        )
+        answer = await self._ask(_Step(request, _TRANSACTION, self.transactional_id, _top_level))
+        self._sequences.reset(ProducerIdAndEpoch(answer.producer_id, answer.producer_epoch))
+
+    async def _add_partitions(self) -> None:
+        """Tell the coordinator of new partitions until there are none."""
+        try:
+            while self._pending and self.state in (State.IN_TRANSACTION, State.COMMITTING):
+                partitions = frozenset(self._pending)
+                request = add_partitions_request(self.transactional_id, self._sequences.producer, partitions)
+                await self._ask(_Step(request, _TRANSACTION, self.transactional_id, add_partitions_errors, 3))
+                self._added |= partitions
+                self._pending -= partitions
+        except KafkaError as error:
+            self._pending.clear()
+            self._failed(error)
+        finally:
+            self._adding = None
+        self._sender.wakeup()
+
+    async def _ask(self, step: _Step) -> Any:
+        """The answer of a coordinator that says yes. Raises what is not to be retried."""
+        attempts = 0
+        while True:
+            if self._network.closed:
+                raise IllegalStateError("The producer is closed")
+            try:
+                node = await self._coordinator(step.key_type, step.key)
+                answer = await self._network.send(node, step.request, max_version=step.max_version)
+                found = [failure for failure in step.errors(answer) if failure[0] is not Errors.NONE]
+                if not found:
+                    return answer
+                error, message = _worst(found)
+            except KafkaError as failure:
+                client_error = as_client_error(failure)
+                if not client_error.retriable:
+                    raise client_error from None
+                self._coordinators.pop((step.key_type, step.key), None)
+                error, message = Errors.NOT_COORDINATOR, str(client_error)
+            if error in _FENCED:
+                raise ProducerFencedError(message or Errors.PRODUCER_FENCED.message)
+            if not error.retriable:
+                raise error_for(error, message)
+            if error in _FIND_AGAIN:
+                self._coordinators.pop((step.key_type, step.key), None)
+            attempts += 1
+            config = self._network.config
+            backoff = min(config.retry_backoff_ms * 2.0 ** min(attempts - 1, 20), config.retry_backoff_max_ms)
+            await self._driver.sleep(_QUICK_RETRY_MS if error is Errors.CONCURRENT_TRANSACTIONS else backoff)
+
+    async def _coordinator(self, key_type: int, key: str) -> int:
+        """The coordinator's node. Raises what FindCoordinator answers; a broker without transactions says why."""
+        node_id = self._coordinators.get((key_type, key))
+        if node_id is None:
+            request = FindCoordinatorRequest(key=key, key_type=key_type)
+            node = await self._network.least_loaded_node()
+            answer = await self._network.send(node, request, min_version=key_type and 1, max_version=3)
+            if answer.error_code:
+                raise error_for(answer.error_code, answer.error_message)
+            node_id = answer.node_id
+            if self._network.metadata.node(node_id) is None:
+                await self._network.metadata.request_update()
+            self._coordinators[key_type, key] = node_id
+        return node_id
+
+    # --- errors
+
+    def _failed(self, error: KafkaError) -> None:
+        if isinstance(error, _FATAL) or error.error not in _ABORTABLE:
+            self._fail_for_good(error)
+        else:
+            if error.error in (Errors.UNKNOWN_PRODUCER_ID, Errors.INVALID_PRODUCER_ID_MAPPING):
+                self._bump_wanted = True
+            self._fail_transaction(error)
+
+    def _fail_transaction(self, error: BaseException) -> None:
+        self.state = State.ABORTABLE_ERROR
+        self._error = error
+        self._driver.call_soon(self._abort_unsent)
+
+    def _fail_for_good(self, error: BaseException) -> None:
+        self.state = State.FATAL_ERROR
+        self._error = error
+        self._driver.call_soon(self._abort_unsent)
+
+    def _abort_unsent(self) -> None:
+        """Records of a transaction that cannot be committed don't go out any more."""
+        if self.state in (State.ABORTABLE_ERROR, State.FATAL_ERROR) and self._error is not None:
+            error = self._error if isinstance(self._error, KafkaError) else TransactionAbortedError(str(self._error))
+            self._sender.abort(error, only_unsent=True)
+
+    def _raise_error(self, verb: str) -> None:
+        if self.state is State.FATAL_ERROR:
+            error = self._error
+            if isinstance(error, ProducerFencedError | InvalidProducerEpochError):
+                raise error
+            raise KafkaError(
+                Errors.INVALID_TXN_STATE, f"Cannot execute {verb}: the transactional producer has failed: {error}"
+            ) from error
+        if self.state is State.ABORTABLE_ERROR:
+            error = self._error
+            if isinstance(error, KafkaError):
+                raise error
+            raise KafkaError(Errors.INVALID_TXN_STATE, f"Cannot execute {verb}: {error}") from error
+        raise IllegalStateError(f"{verb} is not possible: {self.state.value}")
+
+
+def _top_level(answer: Any) -> list[tuple[Errors, str | None]]:
+    return [(Errors.for_code(answer.error_code), None)]
+
+
+def _worst(found: list[tuple[Errors, str | None]]) -> tuple[Errors, str | None]:
+    """What decides: a final error before one that is worth a retry; OPERATION_NOT_ATTEMPTED only follows from others."""
+    found.sort(key=lambda e: (e[0].retriable, e[0] is Errors.OPERATION_NOT_ATTEMPTED))
+    return found[0]
