@@ -59,6 +59,7 @@ from kafkapy.server.timer import Timer
 from kafkapy.server.zk_admin_manager import ZkAdminManager
 from kafkapy.server.zk_config_change_listener import ZkConfigChangeListener
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
+from kafkapy.zk.session_closer import Session
 from kafkapy.zk.zk_data import BrokerInfo
 
 log = logging.getLogger("kafkapy.server.KafkaServer")
@@ -75,9 +76,13 @@ class KafkaServer:
     coordinator, registration in ZooKeeper, controller, doors open.
     """
 
-    def __init__(self, config: KafkaConfig, reactor: Any) -> None:
+    def __init__(
+        self, config: KafkaConfig, reactor: Any, on_zk_session: Callable[[Session | None], None] | None = None
+    ) -> None:
+        """`on_zk_session` hears of each ZooKeeper session, on kazoo's thread; None: closed (the watchdog wants to know)."""
         self.config = config
         self._reactor = reactor
+        self._on_zk_session = on_zk_session
         self._time = SystemTime()
         self._scheduler = ReactorScheduler(reactor)
         self._undo: list[tuple[str, Callable[[], Any]]] = []
@@ -239,6 +244,7 @@ class KafkaServer:
             config.zookeeper_session_timeout_ms,
             config.zk_connection_timeout_ms,
             config.zookeeper_max_in_flight_requests,
+            on_session=self._on_zk_session,
         )
         zk_client.create_top_level_paths()
         return zk_client

@@ -11,6 +11,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from kafkapy.tools import watchdog
+
 USAGE = "USAGE: kafka-server-start.sh [-daemon] server.properties [--override property=value]*"
 
 log = logging.getLogger("kafkapy.server.KafkaServer")
@@ -32,13 +34,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     try:
         properties = _properties(arguments)
+        with_watchdog = _watchdog_enabled(properties)
         setup_logging()
         config = KafkaConfig.from_properties(properties)
         log_config(config)
     except (ConfigException, OSError, ValueError) as error:
         print(f"{_sentence(error)}", file=sys.stderr)
         return 1
-    return _run(config)
+    return _run(config, _start_watchdog(config) if with_watchdog else None)
 
 
 def _information(option: str) -> int:
@@ -80,6 +83,27 @@ def _properties(arguments: list[str]) -> dict[str, str]:
     return properties
 
 
+def _watchdog_enabled(properties: dict[str, str]) -> bool:
+    """Takes the switch out of the properties: the broker's configs are Kafka's, and this is none of them."""
+    text = properties.pop(watchdog.ENABLE_CONFIG, "true").strip().lower()
+    if text not in ("true", "false"):
+        raise ValueError(
+            f"Invalid value {text} for configuration {watchdog.ENABLE_CONFIG}: Expected value to be either true or false"
+        )
+    return text == "true"
+
+
+def _start_watchdog(config: Any) -> watchdog.Watchdog | None:
+    if config.zookeeper_ssl_client_enable:
+        log.warning("The watchdog is off: it speaks to ZooKeeper without TLS only (zookeeper.ssl.client.enable=true)")
+        return None
+    try:
+        return watchdog.start()
+    except OSError as error:
+        log.warning("The watchdog is off, it can't be started: %s", error)
+        return None
+
+
 def _start_daemon(arguments: list[str]) -> int:
     """Start the broker in a session of its own, its output in the log directory (`kafkaServer.out`)."""
     from kafkapy.common.logging_setup import default_log_dir
@@ -109,7 +133,7 @@ def _raise_open_files_limit() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def _run(config: Any) -> int:
+def _run(config: Any, dog: watchdog.Watchdog | None) -> int:
     from kafkapy.network.reactor import install_reactor
 
     install_reactor()
@@ -125,7 +149,7 @@ def _run(config: Any) -> int:
     reactor: Any = _reactor
     logging.getLogger("kafkapy.twisted").setLevel(logging.WARNING)
     PythonLoggingObserver("kafkapy.twisted").start()
-    server = KafkaServer(config, reactor)
+    server = KafkaServer(config, reactor, dog.tell if dog else None)
     status = 0
 
     async def start() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kafkapy.common import uuid
@@ -24,6 +24,7 @@ from kafkapy.zk.handlers import StateChangeHandler, ZNodeChangeHandler, ZNodeChi
 from kafkapy.zk.request_pipeline import MATCH_ANY_VERSION as MATCH_ANY_VERSION
 from kafkapy.zk.request_pipeline import RequestPipeline
 from kafkapy.zk.requests import Check, Create, Delete, Exists, GetChildren, GetData, Multi, Response, SetData
+from kafkapy.zk.session_closer import Session
 from kafkapy.zk.zk_data import (
     PERSISTENT_PATHS,
     BrokerIdZNode,
@@ -95,8 +96,11 @@ class KafkaZkClient:
         connection_timeout_ms: int = 18000,
         max_in_flight_requests: int = 10,
         time: Time | None = None,
+        on_session: Callable[[Session | None], None] | None = None,
     ) -> KafkaZkClient:
         """Connect to `zookeeper.connect` (`host:port[,host:port]...[/chroot]`), the chroot is created if missing.
+
+        `on_session` hears of each new session and of the end: see `ZooKeeperClient`.
 
         Raises `ZooKeeperClientTimeoutError`, whose text says where and how long, if there is no connection in time.
         """
@@ -108,7 +112,7 @@ class KafkaZkClient:
                 RequestPipeline(root).create_recursive(slash + chroot.rstrip("/"), exist_ok=True)
             finally:
                 root.close()
-        client = ZooKeeperClient(connect.rstrip("/"), session_timeout_ms, max_in_flight_requests)
+        client = ZooKeeperClient(connect.rstrip("/"), session_timeout_ms, max_in_flight_requests, on_session)
         client.start(connection_timeout_ms)
         return cls(client, time)
 

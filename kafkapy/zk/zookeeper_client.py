@@ -39,6 +39,7 @@ from kafkapy.zk.requests import (
     SetData,
     Stat,
 )
+from kafkapy.zk.session_closer import Session
 
 log = logging.getLogger("kafkapy.zk.ZooKeeperClient")
 
@@ -59,10 +60,22 @@ class ZooKeeperClient:
     holds things of the lost session lets go. CLOSED: they fail with `ZooKeeperClientClosedError`.
     """
 
-    def __init__(self, connect: str, session_timeout_ms: int, max_in_flight_requests: int = 10) -> None:
-        """`connect` is `host:port[,host:port]...[/chroot]`; the chroot must exist."""
+    def __init__(
+        self,
+        connect: str,
+        session_timeout_ms: int,
+        max_in_flight_requests: int = 10,
+        on_session: Callable[[Session | None], None] | None = None,
+    ) -> None:
+        """`connect` is `host:port[,host:port]...[/chroot]`; the chroot must exist.
+
+        `on_session` hears of each new session before a request uses it, on kazoo's thread, and of None when `close` has
+        closed it at the server.
+        """
         self.connect = connect
         self.session_timeout_ms = session_timeout_ms
+        self._on_session = on_session
+        self._told_session: int | None = None
         self.past_session_ids: set[int] = set()
         self._state = CONNECTING
         self._state_changed = threading.Condition()
@@ -132,9 +145,12 @@ class ZooKeeperClient:
                 return
             self._state = CLOSED
             self._state_changed.notify_all()
+        linked = self._linked
         self._expirations.put(False)
         self._kazoo.stop()
         self._kazoo.close()
+        if linked and self._on_session:
+            self._on_session(None)
 
     def _check_usable(self) -> None:
         if self._state == CLOSED:
@@ -150,6 +166,7 @@ class ZooKeeperClient:
                 return
             if kazoo_state == KazooState.CONNECTED:
                 log.info("Connected to ZooKeeper at %s, session 0x%x", self.connect, self.session_id or 0)
+                self._tell_session()
                 if self._state == CONNECTING:
                     self._state = CONNECTED
                 self._watches.set_again()
@@ -165,6 +182,12 @@ class ZooKeeperClient:
                 self._pending_expirations += 1
                 self._expirations.put(True)
             self._state_changed.notify_all()
+
+    def _tell_session(self) -> None:
+        session_id = self.session_id
+        if self._on_session and session_id is not None and session_id != self._told_session:
+            self._told_session = session_id
+            self._on_session(Session(session_id, self.session_password, self.session_timeout_ms, self.connect))
 
     # --- a new session --------------------------------------------------------------------------------------------
 
