@@ -223,18 +223,34 @@ class SocketTransport:
     def write(self, parts: Sequence[Buffer]) -> None:
         if self._closed:
             return
-        waiting = bool(self._queue) or not self._open
+        idle = self._open and not self._queue
+        if idle and len(parts) == 1 and not self._options.tls:
+            # The usual case, without a detour through the queue.
+            part = parts[0]
+            try:
+                sent = self._socket.send(part)  # type: ignore[union-attr]
+            except BlockingIOError:
+                sent = 0
+            except OSError as error:
+                self._fail_soon(_reason(error))
+                return
+            if sent == len(part):
+                return
+            parts = (memoryview(part)[sent:],)
         for part in parts:
             if len(part):
                 self._queue.append(memoryview(part))
                 self.queued_bytes += len(part)
-        if not waiting and self._queue:
-            error = self._flush()
-            if error is not None:
-                # The caller is in the midst of something; it hears of it on the next turn.
-                self._loop.call_soon(lambda: self._fail(error))
+        if idle and self._queue:
+            error_text = self._flush()
+            if error_text is not None:
+                self._fail_soon(error_text)
             elif self._queue and self._socket is not None:
                 self._loop.add_writer(self._socket, self._on_writable)
+
+    def _fail_soon(self, reason: str) -> None:
+        """The caller is in the midst of something; the channel hears of it on the next turn."""
+        self._loop.call_soon(lambda: self._fail(reason))
 
     def _on_writable(self) -> None:
         error = self._flush()
