@@ -57,6 +57,14 @@ topic its own config goes first. Where several configs say the same thing in oth
 **For one listener.** `listener.name.<listener in lower case>.<config>` holds for that listener alone and goes
 before the plain form: `max.connections`, `max.connection.creation.rate`, `num.network.threads` and the configs of
 TLS and SASL.
+
+**The watchdog.** `kafka-server-start` leaves a small process (12 MB) beside the broker. When the broker's process has
+ended without closing its ZooKeeper session (`kill -9`, out of memory, a crash), it closes that session: other brokers
+take over at once instead of when the session's time is up, and a restart need not wait either. It never touches the
+session of a process that lives, however long that is stopped. `kafkapy.watchdog.enable=false` in the properties file
+(or by `--override`) switches it off. It is off by itself, and the log says so, where ZooKeeper is reached over TLS and
+where the system has no pidfd (Linux has since 5.3). It can't help if it is killed with the broker: the end of a whole
+container or machine is noticed when the session expires, as with Apache's brokers.
 """
 
 _HEAD = ("name", "type", "default", "allowed", "update", "meaning")

@@ -10,13 +10,15 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
+from broker_process import BrokerProcess
 from kazoo.client import KazooClient
 from zookeeper_server import ZooKeeperServer
 
-from kafkapy.tools import kafka_server_stop, watchdog
+from kafkapy.tools import kafka_server_start, kafka_server_stop, watchdog
 from kafkapy.zk.session_closer import Session
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -274,3 +276,41 @@ def test_a_watchdog_that_is_gone(caplog: pytest.LogCaptureFixture) -> None:
     watchdog.Watchdog(writer, 77).tell(FIRST)
     os.close(writer)
     assert "The watchdog (process 77) is gone" in caplog.text
+
+
+@pytest.mark.integration
+class TestOfABroker:
+    def test_killed_and_started_again(self, zk_connect: str, observer: KazooClient, tmp_path: Path) -> None:
+        broker = BrokerProcess(tmp_path, zk_connect)
+        broker.start()
+        path = f"{zk_connect[zk_connect.index('/') :]}/brokers/ids/0"
+        assert broker.process is not None
+        broker.process.kill()
+        broker.process.wait()
+        assert wait_until(lambda: observer.exists(path) is None) < 1
+        broker.start()
+        assert observer.exists(path)
+        assert broker.stop() == 0
+        assert broker.log().count("watchdog:") == 1
+
+    def test_switched_off(self, zk_connect: str, observer: KazooClient, tmp_path: Path) -> None:
+        broker = BrokerProcess(tmp_path, zk_connect, kafkapy_watchdog_enable="false")
+        broker.start()
+        assert broker.process is not None
+        assert psutil.Process(broker.process.pid).children() == []
+        assert "not used yet" not in broker.log()
+        assert broker.stop() == 0
+
+
+def test_the_switch_is_a_boolean(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "server.properties").write_text("kafkapy.watchdog.enable=maybe\n")
+    assert kafka_server_start.main([str(tmp_path / "server.properties")]) == 1
+    assert capsys.readouterr().err == (
+        "Invalid value maybe for configuration kafkapy.watchdog.enable: Expected value to be either true or false\n"
+    )
+
+
+def test_off_with_tls(caplog: pytest.LogCaptureFixture) -> None:
+    config = SimpleNamespace(zookeeper_ssl_client_enable=True)
+    assert kafka_server_start._start_watchdog(config) is None
+    assert "The watchdog is off: it speaks to ZooKeeper without TLS only" in caplog.text
