@@ -175,7 +175,8 @@ class Connection:
         if correlation_id != request.correlation_id:
             expected = request.correlation_id
             raise SchemaError(f"it has correlation id {correlation_id} where {expected} is expected")
-        self.in_flight.popleft()
         if api_key is ApiKey.API_VERSIONS and frame[position : position + 2] == _UNSUPPORTED_VERSION:
             version = 0  # a version that the broker does not know is answered in version 0 (KIP-511)
-        return request, api_key.response.decode(frame, version, position)
+        response = api_key.response.decode(frame, version, position)
+        self.in_flight.popleft()  # not before: a request whose answer cannot be read must still be failed
+        return request, response
