@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 from collections.abc import Iterator
+from functools import cache
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import InputPartition
@@ -28,6 +30,16 @@ class KafkaInputPartition(InputPartition):
         super().__init__(offsets)
 
 
+@cache
+def _spare_collections(kernels_loaded: bool) -> None:
+    """What this worker process has loaded stays out of garbage collections from now on.
+
+    Spark's daemon runs a full collection after every task; with numba and pyarrow loaded that takes as long as the
+    decoding of half a million records.
+    """
+    gc.freeze()
+
+
 class PartitionReader:
     """Reads ranges under a query's options. Pickled into every task, so it holds nothing but settings."""
 
@@ -43,6 +55,7 @@ class PartitionReader:
         Raises `DataLossError` if offsets of the range are gone, unless they may be passed over.
         """
         from kafkapy.consumer.range_reader import OffsetRangeError
+        from kafkapy.record.columns import kernels_settled
 
         if partition.value is None:
             return
@@ -50,9 +63,10 @@ class PartitionReader:
         while wanted.size > 0:
             try:
                 yield from self._batches(wanted)
-                return
+                break
             except OffsetRangeError as error:
                 wanted = self._after_loss(wanted, error)
+        _spare_collections(kernels_settled())
 
     def _batches(self, wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
         from kafkapy.consumer.range_reader import read_range
