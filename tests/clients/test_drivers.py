@@ -1,0 +1,299 @@
+"""What the drivers promise, on real sockets, and on all three loops alike."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any
+
+import pytest
+from fake_broker import FakeBroker
+from twisted.internet import selectreactor, task
+
+from kafkapy.clients.asyncio_driver import AsyncioDriver
+from kafkapy.clients.completion import Completion
+from kafkapy.clients.config import ClientConfig
+from kafkapy.clients.network_client import NetworkClient
+from kafkapy.clients.thread_driver import ThreadDriver
+from kafkapy.clients.twisted_driver import TwistedDriver
+from kafkapy.errors import IllegalStateError, KafkaConnectionError, KafkaTimeoutError
+from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
+from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+
+Work = Callable[[Any], Coroutine[Any, Any, Any]]
+
+
+def on_thread(work: Work) -> Any:
+    driver = ThreadDriver()
+    driver.start()
+    try:
+        return driver.call(work, driver, timeout_ms=20_000)
+    finally:
+        driver.stop()
+
+
+def on_asyncio(work: Work) -> Any:
+    from kafkapy.aio.base import run
+
+    async def main() -> Any:
+        return await run(work(AsyncioDriver()))
+
+    return asyncio.run(main())
+
+
+def on_twisted(work: Work) -> Any:
+    from kafkapy.tx.base import run
+
+    reactor = selectreactor.SelectReactor()
+    results: list[Any] = []
+
+    def main(reactor: Any) -> Any:
+        return run(work(TwistedDriver(reactor))).addCallback(results.append)
+
+    try:
+        task.react(main, _reactor=reactor)
+    except SystemExit as end:
+        assert end.code == 0
+    return results[0]
+
+
+@pytest.fixture(params=[on_thread, on_asyncio, on_twisted], ids=["thread", "asyncio", "twisted"])
+def run_on(request: pytest.FixtureRequest) -> Any:
+    return request.param
+
+
+@pytest.fixture
+def broker() -> Iterator[FakeBroker]:
+    with FakeBroker({ApiKey.HEARTBEAT: lambda request: HeartbeatResponse(error_code=request.generation_id)}) as broker:
+        yield broker
+
+
+def client_of(driver: Any, broker: FakeBroker, **options: Any) -> NetworkClient:
+    return NetworkClient(driver, ClientConfig(bootstrap_servers=f"localhost:{broker.port}", **options))
+
+
+def test_requests_and_responses(run_on: Any, broker: FakeBroker) -> None:
+    async def work(driver: Any) -> list[int]:
+        client = client_of(driver, broker)
+        await client.bootstrap()
+        sent = [client.send(0, HeartbeatRequest(generation_id=i)) for i in range(50)]
+        codes = [(await answer).error_code for answer in sent]
+        client.close()
+        return codes
+
+    assert run_on(work) == list(range(50))
+
+
+def test_large_responses_are_views_of_memory_of_their_own(run_on: Any, broker: FakeBroker) -> None:
+    def answer(request: Any) -> FetchResponse:
+        records = bytes([request.max_wait_ms]) * request.max_bytes
+        part = FetchResponse.PartitionData(records=records)
+        return FetchResponse(responses=[FetchResponse.FetchableTopicResponse(topic="t", partitions=[part])])
+
+    broker.handlers[ApiKey.FETCH] = answer
+    sizes = [10, 100_000, 3_000_000, 7, 1_200_000]
+
+    async def work(driver: Any) -> list[Any]:
+        client = client_of(driver, broker)
+        await client.bootstrap()
+        requests = [FetchRequest(replica_id=-1, max_wait_ms=i, max_bytes=size) for i, size in enumerate(sizes)]
+        sent = [client.send(0, request, max_version=12) for request in requests]
+        responses = [await answer for answer in sent]
+        client.close()
+        return [response.responses[0].partitions[0].records for response in responses]
+
+    for i, (records, size) in enumerate(zip(run_on(work), sizes, strict=True)):
+        assert isinstance(records, memoryview)
+        assert records == bytes([i]) * size
+
+
+def test_large_requests_go_out_as_the_kernel_takes_them(run_on: Any, broker: FakeBroker) -> None:
+    async def work(driver: Any) -> int:
+        client = client_of(driver, broker)
+        await client.bootstrap()
+        await client.send(0, HeartbeatRequest(member_id="x"))
+        sent = [client.send(0, HeartbeatRequest(member_id="x" * 32_000, generation_id=i)) for i in range(200)]
+        codes = [(await answer).error_code for answer in sent]
+        client.close()
+        return codes == list(range(200))
+
+    assert run_on(work)
+
+
+def test_refused_and_cut(run_on: Any, broker: FakeBroker) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        nobody = probe.getsockname()[1]
+
+    async def work(driver: Any) -> str:
+        client = client_of(driver, broker, reconnect_backoff_ms=10)
+        await client.bootstrap()
+        await client.send(0, HeartbeatRequest())
+        broker.handlers[ApiKey.HEARTBEAT] = lambda request: None
+        with pytest.raises(KafkaConnectionError):
+            await client.send(0, HeartbeatRequest())
+        broker.handlers[ApiKey.HEARTBEAT] = lambda request: HeartbeatResponse()
+        assert (await client.send(0, HeartbeatRequest())).error_code == 0
+        client.close()
+        lonely = NetworkClient(driver, ClientConfig(bootstrap_servers=f"127.0.0.1:{nobody}"))
+        with pytest.raises(KafkaTimeoutError, match="Connection refused"):
+            await lonely.bootstrap(200)
+        lonely.close()
+        return "done"
+
+    assert run_on(work) == "done"
+
+
+def test_unknown_hosts(run_on: Any) -> None:
+    async def work(driver: Any) -> str:
+        client = NetworkClient(driver, ClientConfig(bootstrap_servers="no.such.host.invalid:9092"))
+        with pytest.raises(KafkaTimeoutError, match=r"no\.such\.host\.invalid cannot be resolved"):
+            await client.bootstrap(400)
+        client.close()
+        return "done"
+
+    assert run_on(work) == "done"
+
+
+def test_a_name_with_several_addresses_is_tried_through(
+    run_on: Any, broker: FakeBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", broker.port))
+    nowhere = (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.2", 1))
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *args, **kwargs: [nowhere, here])
+
+    async def work(driver: Any) -> str:
+        client = client_of(driver, broker)
+        await client.bootstrap(5000)
+        client.close()
+        return str(client.metadata.cluster.cluster_id)
+
+    assert run_on(work) == "fake"
+
+
+def test_timers_and_threads(run_on: Any) -> None:
+    async def work(driver: Any) -> list[str]:
+        steps: list[str] = []
+        driver.call_later(40, lambda: steps.append("second"))
+        driver.call_later(20, lambda: steps.append("first"))
+        driver.call_later(30, lambda: steps.append("never")).cancel()
+        driver.call_soon(lambda: steps.append("soon"))
+        threading.Thread(target=lambda: driver.call_soon_threadsafe(lambda: steps.append("thread"))).start()
+        assert await driver.run_in_thread(threading.get_ident) != threading.get_ident()
+        with pytest.raises(ZeroDivisionError):
+            await driver.run_in_thread(lambda: 1 / 0)
+        await driver.sleep(80)
+        return steps
+
+    steps = run_on(work)
+    assert [step for step in steps if step not in ("soon", "thread")] == ["first", "second"]
+    assert {"soon", "thread"} <= set(steps)
+
+
+# --- the driver with a thread
+
+
+@pytest.fixture
+def driver() -> Iterator[ThreadDriver]:
+    driver = ThreadDriver()
+    driver.start()
+    yield driver
+    driver.stop()
+
+
+def test_call_gives_values_errors_and_time_outs(driver: ThreadDriver) -> None:
+    assert driver.call(lambda a, b: a + b, 1, 2) == 3
+    with pytest.raises(ZeroDivisionError):
+        driver.call(lambda: 1 / 0)
+    cancelled = threading.Event()
+
+    async def forever() -> None:
+        try:
+            await Completion[None]()
+        finally:
+            cancelled.set()
+
+    with pytest.raises(KafkaTimeoutError, match="Timed out after 30 ms"):
+        driver.call(forever, timeout_ms=30)
+    assert cancelled.wait(5)
+
+
+def test_a_blocking_call_on_the_drivers_own_thread_is_refused(driver: ThreadDriver) -> None:
+    with pytest.raises(IllegalStateError, match="on the client's own thread"):
+        driver.call(lambda: driver.call(lambda: 1))
+
+
+def test_stop_ends_calls_that_wait(driver: ThreadDriver) -> None:
+    failures: list[BaseException] = []
+
+    def wait() -> None:
+        try:
+            driver.call(Completion)
+        except IllegalStateError as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    while not driver._waiters:
+        time.sleep(0.001)
+    driver.stop()
+    thread.join(5)
+    assert str(failures[0]) == "IllegalStateError: The Kafka client was closed"
+    with pytest.raises(IllegalStateError, match="The Kafka client is closed"):
+        driver.call(lambda: 1)
+
+
+def test_a_child_of_fork_gets_a_clear_error(driver: ThreadDriver) -> None:
+    driver.call(lambda: 1)
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            driver.call(lambda: 1)
+        except IllegalStateError as error:
+            os.write(writer, str(error).encode())
+        driver.stop()
+        os._exit(0)
+    os.waitpid(pid, 0)
+    assert b"made before the process forked" in os.read(reader, 1000)
+    assert driver.call(lambda: 2) == 2
+
+
+PROGRAM = """
+import sys
+from kafkapy.clients.thread_driver import ThreadDriver
+from kafkapy.clients.completion import Completion
+driver = ThreadDriver()
+driver.start()
+print("ready", flush=True)
+try:
+    {body}
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+def test_ctrl_c_works_at_once() -> None:
+    program = PROGRAM.format(body="driver.call(Completion)")
+    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(0.1)
+    begun = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=10)[0] == "interrupted\n"
+    assert process.returncode == 0
+    assert time.monotonic() - begun < 3
+
+
+def test_a_program_that_forgets_to_close_ends() -> None:
+    program = PROGRAM.format(body="driver.call(lambda: driver.connect('127.0.0.1', 1, None) and None)")
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=20)
+    assert (done.returncode, done.stdout) == (0, "ready\n")
