@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from kafkapy.common.topic_partition import TopicPartition
@@ -56,3 +56,14 @@ def timestamps(values: Mapping[TopicPartition, Any]) -> dict[TopicPartition, int
 def check_listener(listener: Any) -> None:
     if listener and not isinstance(listener, ConsumerRebalanceListener | AsyncConsumerRebalanceListener):
         raise TypeError("listener must be a ConsumerRebalanceListener or AsyncConsumerRebalanceListener")
+
+
+def assigned(wanted: Iterable[Any], assignment: Collection[TopicPartition]) -> list[TopicPartition]:
+    """These, or all that are assigned if there are none. Raises ValueError for one that is not assigned."""
+    found = partitions(wanted) or list(assignment)
+    if not found:
+        raise ValueError("No partitions are currently assigned")
+    for value in found:
+        if value not in assignment:
+            raise ValueError(f"Unassigned partition: {value}")
+    return found

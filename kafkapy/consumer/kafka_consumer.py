@@ -200,16 +200,18 @@ class KafkaConsumer:
         arguments.partition(partition)
         if not isinstance(offset, int) or offset < 0:
             raise ValueError("Offset must be int >= 0")
-        self._check_all_assigned((partition,))
+        arguments.assigned((partition,), self.assignment())
         self._call(self._core.seek, partition, offset)
 
     def seek_to_beginning(self, *partitions: TopicPartition) -> None:
         """Go on at the first offset there is; without arguments, in all partitions. Raises TypeError, ValueError."""
-        self._call(self._core.seek_to, OffsetResetStrategy.EARLIEST, self._check_all_assigned(partitions))
+        wanted = arguments.assigned(partitions, self.assignment())
+        self._call(self._core.seek_to, OffsetResetStrategy.EARLIEST, wanted)
 
     def seek_to_end(self, *partitions: TopicPartition) -> None:
         """Go on behind the last offset; without arguments, in all partitions. Raises TypeError, ValueError."""
-        self._call(self._core.seek_to, OffsetResetStrategy.LATEST, self._check_all_assigned(partitions))
+        wanted = arguments.assigned(partitions, self.assignment())
+        self._call(self._core.seek_to, OffsetResetStrategy.LATEST, wanted)
 
     def highwater(self, partition: TopicPartition) -> int | None:
         """The offset after the last one that can be read, as the last fetch told it."""
@@ -361,17 +363,6 @@ class KafkaConsumer:
     def _check_assigned(self, partition: TopicPartition) -> None:
         if partition not in self._core.subscriptions.assignment:
             raise IllegalStateError("Partition is not assigned")
-
-    def _check_all_assigned(self, partitions: Collection[TopicPartition]) -> list[TopicPartition]:
-        """These, or all that are assigned if there are none."""
-        assigned = self._core.subscriptions.assignment
-        wanted = arguments.partitions(partitions) or list(assigned)
-        if not wanted:
-            raise ValueError("No partitions are currently assigned")
-        for partition in wanted:
-            if partition not in assigned:
-                raise ValueError(f"Unassigned partition: {partition}")
-        return wanted
 
 
 def _remaining_ms(deadline: float) -> float:

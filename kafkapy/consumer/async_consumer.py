@@ -1,0 +1,304 @@
+"""What the consumers for asyncio and for Twisted have in common: everything but the kind of promise they hand out."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+from kafkapy.clients.completion import Completion, spawn
+from kafkapy.clients.driver import Driver
+from kafkapy.common.topic_names import INTERNAL_TOPICS
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.consumer import arguments
+from kafkapy.consumer.core import ConsumerCore
+from kafkapy.consumer.health import ConsumerHealth
+from kafkapy.consumer.options import config_of, default_options
+from kafkapy.consumer.records import ConsumerRecord
+from kafkapy.consumer.subscription_state import OffsetResetStrategy
+from kafkapy.errors import Cancelled, IllegalStateError
+from kafkapy.structs import ConsumerGroupMetadata, OffsetAndMetadata
+
+Offsets = Mapping[TopicPartition, OffsetAndMetadata]
+Promise = Awaitable[Any]
+
+
+class AsyncConsumer:
+    """`KafkaConsumer` without waiting: what takes time gives a promise (a future, a Deferred), the rest is as it was.
+
+    Everything runs on the event loop's thread. Listeners and commit callbacks are called while a `poll` is awaited, and
+    are awaited themselves if they give something to wait for.
+    """
+
+    DEFAULT_CONFIG: ClassVar[dict[str, Any]] = default_options()
+
+    def __init__(self, driver: Driver, topics: Sequence[str], configs: dict[str, Any]) -> None:
+        self.config: dict[str, Any] = {**self.DEFAULT_CONFIG, **configs}
+        self._core = ConsumerCore(driver, config_of(configs))
+        self._closed = False
+        if topics:
+            self._core.subscribe(topics, None, None)
+
+    def _promise(self, coroutine: Coroutine[Any, Any, Any]) -> Promise:
+        """Start a coroutine over completions."""
+        raise NotImplementedError
+
+    def _adopt(self, awaitable: Any) -> Completion[Any]:
+        """What a listener of the user gave, as a completion."""
+        raise NotImplementedError
+
+    # -- life
+
+    def start(self) -> Promise:
+        """Wait until a broker has answered. Raises KafkaTimeoutError after bootstrap_timeout_ms."""
+        return self._promise(self._core.client.bootstrap())
+
+    def stop(self, autocommit: bool = True, timeout_ms: float | None = None) -> Promise:
+        """Commit (if that is automatic and wanted), leave the group, close connections."""
+        return self._promise(self._stop(autocommit, self._timeout(timeout_ms)))
+
+    close = stop
+
+    async def _stop(self, autocommit: bool, timeout_ms: float) -> None:
+        if not self._closed:
+            self._closed = True
+            await self._run(self._core.close(autocommit, timeout_ms))
+
+    # -- records
+
+    def poll(self, timeout_ms: float = 0, max_records: int | None = None) -> Promise:
+        """Records by partition, at most `max_records` (default max_poll_records); waits up to `timeout_ms` for some.
+        Cancelling it loses nothing."""
+        count = arguments.max_records(max_records, self._core.config.max_poll_records)
+        return self._promise(self._poll(arguments.timeout(timeout_ms), count))
+
+    getmany = poll
+
+    def getone(self) -> Promise:
+        """The next record, however long it takes."""
+        return self._promise(self._getone())
+
+    def poll_arrow(self, timeout_ms: float = 0, max_records: int | None = None) -> Promise:
+        """The same as a `pyarrow.Table`; None if nothing came."""
+        return self._promise(self._poll_arrow(arguments.timeout(timeout_ms), max_records))
+
+    def __aiter__(self) -> AsyncIterator[ConsumerRecord]:
+        """Records one by one; ends when none came for consumer_timeout_ms, or the consumer is stopped."""
+        return self._records()
+
+    async def _records(self) -> AsyncIterator[ConsumerRecord]:
+        while (batch := await self._promise(self._batch())) is not None:
+            for record in batch:
+                yield record
+
+    async def _batch(self) -> Iterator[ConsumerRecord] | None:
+        timeout = self._core.config.consumer_timeout_ms
+        deadline = self._now() + (timeout if timeout >= 0 else float("inf"))
+        count = self._core.config.max_poll_records
+        while not self._closed and self._now() < deadline:
+            batch = await self._ready(lambda core: core.pending.walk(count, core.held), deadline)
+            if batch is not None:
+                return batch  # type: ignore[no-any-return]
+        return None
+
+    async def _getone(self) -> ConsumerRecord:
+        while True:
+            records = await self._poll(float("inf"), 1)
+            for found in records.values():
+                return found[0]
+
+    async def _poll(self, timeout_ms: float, count: int) -> dict[TopicPartition, list[ConsumerRecord]]:
+        deadline = self._now() + timeout_ms
+        while True:
+            records = await self._ready(lambda core: core.pending.take(count, core.held), deadline)
+            if records is not None:
+                return records  # type: ignore[no-any-return]
+            if self._now() >= deadline:
+                return {}
+
+    async def _poll_arrow(self, timeout_ms: float, max_records: int | None) -> Any:
+        deadline = self._now() + timeout_ms
+        while True:
+            self._check_open()
+            table = await self._core.poll_arrow(self._remaining(deadline), max_records)
+            if table is not None:
+                return table
+            if not await self._serve() and self._now() >= deadline:
+                return None
+
+    async def _ready(self, take: Callable[[ConsumerCore], Any], deadline: float) -> Any:
+        """What `take` finds, after one poll of the core if need be; None if it finds nothing."""
+        self._check_open()
+        core = self._core
+        core.last_poll_ms = self._now()
+        if not core.needs_poll:
+            found = take(core)
+            if found:
+                return found
+        await core.poll(self._remaining(deadline))
+        await self._serve()
+        return take(core) or None
+
+    async def _serve(self) -> bool:
+        """Call listeners and callbacks of the user's."""
+        calls = self._core.take_calls()
+        for call in calls:
+            try:
+                result = call.f(*call.args)
+                if inspect.isawaitable(result):
+                    result = await self._adopt(result)
+            except Exception as error:
+                call.completion.set_exception(error)
+            except BaseException as error:
+                call.completion.set_exception(Cancelled(repr(error)))
+                raise
+            else:
+                call.completion.set_result(result)
+        return bool(calls)
+
+    async def _run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        """A coroutine of the core in which the user may be called."""
+        task = spawn(coroutine)
+        while not task.done:
+            self._core.calls.extend(await self._core.next_calls(task))
+            await self._serve()
+        await self._serve()
+        return task.result()
+
+    # -- what to read
+
+    def subscribe(self, topics: Sequence[str] = (), pattern: str | None = None, listener: Any = None) -> None:
+        """Read these topics, or all that match; replaces the subscription before."""
+        self._check_open()
+        arguments.check_listener(listener)
+        self._core.subscribe(topics, pattern, listener)
+
+    def subscription(self) -> set[str] | None:
+        subscriptions = self._core.subscriptions
+        return set(subscriptions.subscription) if subscriptions.auto_assigned else None
+
+    def unsubscribe(self) -> Promise:
+        """Stop reading, and leave the group."""
+        self._check_open()
+        return self._promise(self._run(self._core.unsubscribe()))
+
+    def assign(self, partitions: Collection[TopicPartition]) -> None:
+        """Read exactly these partitions, without a group's help."""
+        self._check_open()
+        self._core.assign(arguments.partitions(partitions))
+
+    def assignment(self) -> set[TopicPartition]:
+        return self._core.subscriptions.assigned_partitions()
+
+    def pause(self, *partitions: TopicPartition) -> None:
+        self._core.pause(arguments.partitions(partitions))
+
+    def paused(self) -> set[TopicPartition]:
+        return self._core.subscriptions.paused_partitions()
+
+    def resume(self, *partitions: TopicPartition) -> None:
+        self._core.resume(arguments.partitions(partitions))
+
+    # -- positions
+
+    def position(self, partition: TopicPartition, timeout_ms: float | None = None) -> Promise:
+        """The offset of the record that comes next; None if it is not known in time."""
+        self._check_assigned(arguments.partition(partition))
+        return self._promise(self._core.position(partition, timeout_ms))
+
+    def seek(self, partition: TopicPartition, offset: int) -> None:
+        arguments.assigned((partition,), self.assignment())
+        if not isinstance(offset, int) or offset < 0:
+            raise ValueError("Offset must be int >= 0")
+        self._core.seek(partition, offset)
+
+    def seek_to_beginning(self, *partitions: TopicPartition) -> None:
+        self._core.seek_to(OffsetResetStrategy.EARLIEST, arguments.assigned(partitions, self.assignment()))
+
+    def seek_to_end(self, *partitions: TopicPartition) -> None:
+        self._core.seek_to(OffsetResetStrategy.LATEST, arguments.assigned(partitions, self.assignment()))
+
+    def highwater(self, partition: TopicPartition) -> int | None:
+        self._check_assigned(arguments.partition(partition))
+        return self._core.subscriptions.state(partition).high_watermark
+
+    def beginning_offsets(self, partitions: Collection[TopicPartition], timeout_ms: float | None = None) -> Promise:
+        return self._promise(self._core.fetcher.beginning_offsets(list(partitions), self._timeout(timeout_ms)))
+
+    def end_offsets(self, partitions: Collection[TopicPartition], timeout_ms: float | None = None) -> Promise:
+        return self._promise(self._core.fetcher.end_offsets(list(partitions), self._timeout(timeout_ms)))
+
+    def offsets_for_times(self, timestamps: Mapping[TopicPartition, int], timeout_ms: float | None = None) -> Promise:
+        times = arguments.timestamps(timestamps)
+        return self._promise(self._core.fetcher.offsets_for_times(times, self._timeout(timeout_ms)))
+
+    # -- commits
+
+    def commit(self, offsets: Offsets | None = None, timeout_ms: float | None = None) -> Promise:
+        """Commit (default: all that was consumed), repeating what may be repeated."""
+        self._require_group()
+        arguments.offsets(offsets)
+        return self._promise(self._core.commit(offsets, self._timeout(timeout_ms)))
+
+    def commit_async(self, offsets: Offsets | None = None, callback: Callable[[Any, Any], Any] | None = None) -> None:
+        """Commit once, in the background; `callback(offsets, response or error)` is called in a later `poll`."""
+        self._require_group()
+        arguments.offsets(offsets)
+        self._core.commit_async(offsets, callback)
+
+    def committed(self, partition: TopicPartition, metadata: bool = False, timeout_ms: float | None = None) -> Promise:
+        """The group's offset (or, with `metadata`, the `OffsetAndMetadata`); None if there is none."""
+        self._require_group()
+        return self._promise(self._committed(arguments.partition(partition), metadata, timeout_ms))
+
+    async def _committed(self, partition: TopicPartition, metadata: bool, timeout_ms: float | None) -> Any:
+        found = (await self._core.committed([partition], timeout_ms)).get(partition)
+        return found if found is None or metadata else found.offset
+
+    # -- what is known
+
+    def topics(self) -> Promise:
+        """All topics that this client may see, but for the cluster's own."""
+        return self._promise(self._topics())
+
+    async def _topics(self) -> set[str]:
+        return (await self._core.topics(self._timeout(None))).keys() - INTERNAL_TOPICS
+
+    def partitions_for_topic(self, topic: str) -> Promise:
+        """Numbers of the partitions; empty if there is no such topic."""
+        return self._promise(self._partitions_for_topic(topic))
+
+    async def _partitions_for_topic(self, topic: str) -> set[int]:
+        return (await self._core.topics(self._timeout(None))).get(topic, set())
+
+    def group_metadata(self) -> ConsumerGroupMetadata:
+        return self._core.group_metadata()
+
+    def health(self) -> ConsumerHealth:
+        return self._core.health()
+
+    def metrics(self) -> dict[str, Any]:
+        return self._core.metrics()
+
+    # -- inside
+
+    def _now(self) -> float:
+        return self._core.driver.time.monotonic_ms()
+
+    def _remaining(self, deadline: float) -> float:
+        return max(0.0, min(deadline - self._now(), 1e9))
+
+    def _timeout(self, timeout_ms: float | None) -> float:
+        return self._core.config.request_timeout_ms if timeout_ms is None else timeout_ms
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise IllegalStateError("KafkaConsumer is closed")
+
+    def _require_group(self) -> None:
+        if self._core.coordinator is None:
+            raise IllegalStateError("Requires group_id")
+
+    def _check_assigned(self, partition: TopicPartition) -> None:
+        if partition not in self._core.subscriptions.assignment:
+            raise IllegalStateError("Partition is not assigned")
