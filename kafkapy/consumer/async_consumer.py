@@ -33,8 +33,8 @@ class AsyncConsumer:
     DEFAULT_CONFIG: ClassVar[dict[str, Any]] = default_options()
 
     def __init__(self, driver: Driver, topics: Sequence[str], configs: dict[str, Any]) -> None:
-        self.config: dict[str, Any] = {**self.DEFAULT_CONFIG, **configs}
-        self._core = ConsumerCore(driver, config_of(configs))
+        self.config, config = config_of(self.DEFAULT_CONFIG, configs)
+        self._core = ConsumerCore(driver, config)
         self._closed = False
         if topics:
             self._core.subscribe(topics, None, None)

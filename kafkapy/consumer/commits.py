@@ -98,7 +98,7 @@ class OffsetCommits:
             return None
         generation = self._generation()
         request = OffsetCommitRequest(
-            group_id=self._config.group_id,
+            group_id=self._config.group_id or "",
             generation_id_or_member_epoch=generation.id,
             member_id=generation.member_id,
             group_instance_id=self._config.group_instance_id if self._auto_assigned() else None,

@@ -109,7 +109,7 @@ def _assignors(strategies: Sequence[Any], needed: bool) -> list[AbstractPartitio
     """Instances of the consumer's own, in order of preference."""
     if needed and not strategies:
         raise KafkaConfigurationError("partition_assignment_strategy must name at least one assignor")
-    assignors = [strategy() if inspect.isclass(strategy) else strategy for strategy in strategies]
+    assignors: list[Any] = [strategy() if inspect.isclass(strategy) else strategy for strategy in strategies]
     for assignor in assignors:
         if not isinstance(assignor, AbstractPartitionAssignor):
             raise KafkaConfigurationError(

@@ -114,6 +114,7 @@ class ConsumerCoordinator:
         """Rebalances that this member completed."""
         self._client = client
         self._config = config
+        self._group_id = config.group_id or ""
         self._subscriptions = subscriptions
         self._host = host
         self._session_timeout_ms = config.session_timeout_ms
@@ -248,7 +249,7 @@ class ConsumerCoordinator:
         self.commits.postpone_auto_commit()
         self._assign(assigned)
         self.rebalances += 1
-        _log.info("Group %s: generation %d assigned %s", self._config.group_id, generation.id, sorted(assigned))
+        _log.info("Group %s: generation %d assigned %s", self._group_id, generation.id, sorted(assigned))
         self._host.wake()
         error = await self._listen("on_partitions_assigned", assigned - owned) or error
         if error is not None:
@@ -296,7 +297,7 @@ class ConsumerCoordinator:
         else:
             assignments = []
         request = SyncGroupRequest(
-            group_id=self._config.group_id,
+            group_id=self._group_id,
             generation_id=generation.id,
             member_id=generation.member_id,
             group_instance_id=self._config.group_instance_id,
@@ -352,7 +353,7 @@ class ConsumerCoordinator:
             for assignor in config.assignors
         ]
         return JoinGroupRequest(
-            group_id=config.group_id,
+            group_id=self._group_id,
             session_timeout_ms=self._session_timeout_ms,
             rebalance_timeout_ms=config.max_poll_interval_ms,
             member_id=generation.member_id,
@@ -399,11 +400,11 @@ class ConsumerCoordinator:
         """A request of the rebalance. Raises `_TryAgain`, or the error that ends it."""
         try:
             response = await self.lookup.send(request, timeout_ms)
-        except KafkaError as error:
+        except KafkaError as failure:
             self.membership.on(Event.FAILED)
-            if not getattr(error, "retriable", False):
+            if not getattr(failure, "retriable", False):
                 raise
-            _log.info("Group %s: %s failed: %s", self._config.group_id, api.value, error)
+            _log.info("Group %s: %s failed: %s", self._group_id, api.value, failure)
             raise _TryAgain(pause=True) from None
         error = Errors.for_code(response.error_code)
         if error is Errors.MEMBER_ID_REQUIRED:
@@ -412,7 +413,7 @@ class ConsumerCoordinator:
         verdict = self.membership.judge(api, error, sent)
         if verdict is Verdict.OK:
             return response
-        _log.info("Group %s: %s answered %s: %s", self._config.group_id, api.value, error.name, verdict.value)
+        _log.info("Group %s: %s answered %s: %s", self._group_id, api.value, error.name, verdict.value)
         if verdict is Verdict.FATAL:
             raise error_for(error)
         if verdict is Verdict.FIND_COORDINATOR:
@@ -439,7 +440,7 @@ class ConsumerCoordinator:
                 _log.warning(
                     "Group %s: consumer poll timeout has expired. The time between subsequent calls to poll() was longer"
                     " than max_poll_interval_ms=%d; process records faster, or fewer at a time (max_poll_records).",
-                    self._config.group_id,
+                    self._group_id,
                     self._config.max_poll_interval_ms,
                 )
                 await self._leave_group("consumer poll timeout has expired.")
@@ -450,23 +451,23 @@ class ConsumerCoordinator:
         """False if it is to be repeated soon."""
         sent = self.membership.generation
         request = HeartbeatRequest(
-            group_id=self._config.group_id,
+            group_id=self._group_id,
             generation_id=sent.id,
             member_id=sent.member_id,
             group_instance_id=self._config.group_instance_id,
         )
         try:
             response = await self.lookup.send(request)
-        except KafkaError as error:
-            if not getattr(error, "retriable", False):
-                self.fail(error)
+        except KafkaError as failure:
+            if not getattr(failure, "retriable", False):
+                self.fail(failure)
             return False
         error = Errors.for_code(response.error_code)
         verdict = self.membership.judge(Api.HEARTBEAT, error, sent)
         if verdict is Verdict.OK:
             self.last_heartbeat_ms = self._now()
             return True
-        _log.info("Group %s: heartbeat answered %s: %s", self._config.group_id, error.name, verdict.value)
+        _log.info("Group %s: heartbeat answered %s: %s", self._group_id, error.name, verdict.value)
         if verdict is Verdict.FATAL:
             self.fail(error_for(error))
         elif verdict is Verdict.FIND_COORDINATOR:
@@ -509,9 +510,9 @@ class ConsumerCoordinator:
         try:
             dynamic = self._config.group_instance_id is None
             if dynamic and was is not State.UNJOINED and generation.member_id and self.lookup.node_id is not None:
-                await self.lookup.send(_LeaveRequest(self._config.group_id or "", generation.member_id, reason))
+                await self.lookup.send(_LeaveRequest(self._group_id, generation.member_id, reason))
         except (KafkaError, CancelledError) as error:
-            _log.info("Group %s: LeaveGroup failed: %s", self._config.group_id, error)
+            _log.info("Group %s: LeaveGroup failed: %s", self._group_id, error)
             if isinstance(error, CancelledError):
                 raise
         finally:

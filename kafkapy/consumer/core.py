@@ -141,7 +141,7 @@ class ConsumerCore:
         """Until there is something new to look at."""
         wake = self._wake
         records = self.fetcher.wait_for_records(timeout_ms)
-        records.add_callback(lambda done: (done.exception(), wake.set_result(None)))
+        records.add_callback(lambda _: wake.set_result(None))
         timer = self.driver.call_later(timeout_ms, lambda: wake.set_result(None))
         try:
             await wake

@@ -42,8 +42,7 @@ class KafkaConsumer:
     DEFAULT_CONFIG: ClassVar[dict[str, Any]] = default_options()
 
     def __init__(self, *topics: str, **configs: Any) -> None:
-        self.config: dict[str, Any] = {**self.DEFAULT_CONFIG, **configs}
-        config = config_of(configs)
+        self.config, config = config_of(self.DEFAULT_CONFIG, configs)
         self._driver = ThreadDriver(f"kafkapy-consumer-{config.client_id}")
         self._closed = False
         self._iterator: Iterator[ConsumerRecord] | None = None
@@ -72,7 +71,7 @@ class KafkaConsumer:
         while True:
             records = self._ready(lambda core: core.pending.take(count, core.held), deadline)
             if records is not None:
-                return records
+                return records  # type: ignore[no-any-return]
             if time.monotonic() >= deadline:
                 return {}
 

@@ -1,56 +1,37 @@
-"""kafka-python's options of a consumer that are no business of the core's, and how options become a configuration."""
+"""From the options of a facade to a configuration."""
 
 from __future__ import annotations
 
-import selectors
+from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from typing import Any
 
+from kafkapy.clients.facade import merge_options
 from kafkapy.consumer.config import ConsumerConfig
-from kafkapy.errors import KafkaConfigurationError
 from kafkapy.version import __version__
 
 _METRICS: dict[str, Any] = {
-    "metric_reporters": [],
     "metrics_enabled": True,
     "metrics_num_samples": 2,
     "metrics_sample_window_ms": 30_000,
     "metric_group_prefix": "consumer",
-    "selector": selectors.DefaultSelector,
 }
-"""Accepted as they are: figures are counted anyway, and the loop picks its selector."""
+"""Of these only `metrics_enabled` matters: the figures are totals, not samples over time."""
 
-_ABSENT: dict[str, Any] = {
-    "sasl_kerberos_name": None,
-    "sasl_kerberos_service_name": "kafka",
-    "sasl_kerberos_domain_name": None,
-    "proxy_url": None,
-    "socks5_proxy": None,
-    "kafka_client": None,
-}
-"""Not there: another value than the default is an error."""
+_NAMES = [option.name for option in fields(ConsumerConfig) if option.init]
 
 
 def default_options() -> dict[str, Any]:
     """Option -> default."""
     defaults = {
-        option.name: option.default if option.default is not MISSING else None
+        option.name: None if option.default is MISSING else option.default
         for option in fields(ConsumerConfig)
         if option.init
     }
-    return {**defaults, **_METRICS, **_ABSENT, "client_id": f"kafkapy-{__version__}", "bootstrap_servers": "localhost"}
+    return {**defaults, **_METRICS, "client_id": f"kafkapy-{__version__}", "bootstrap_servers": "localhost"}
 
 
-def config_of(options: dict[str, Any]) -> ConsumerConfig:
-    """Raises KafkaConfigurationError for an option that is unknown, absent here, or wrong."""
-    known = default_options()
-    unknown = set(options).difference(known)
-    if unknown:
-        raise KafkaConfigurationError(f"Unrecognized configs: {unknown}")
-    for name, default in _ABSENT.items():
-        if options.get(name, default) != default:
-            raise KafkaConfigurationError(f"{name} is not supported")
-    names = {option.name for option in fields(ConsumerConfig) if option.init}
-    chosen = {name: value for name, value in options.items() if name in names}
-    chosen.setdefault("client_id", known["client_id"])
-    return ConsumerConfig(**chosen)
+def config_of(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> tuple[dict[str, Any], ConsumerConfig]:
+    """All options, and the configuration. Raises KafkaConfigurationError for what is unknown, unsupported, or wrong."""
+    options = merge_options(defaults, given)
+    return options, ConsumerConfig(**{name: options[name] for name in _NAMES})
