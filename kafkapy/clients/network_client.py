@@ -186,7 +186,7 @@ class NetworkClient:
         backoff.until_ms = self.driver.time.monotonic_ms() + delay
         if connection.authentication_error is not None:
             self._authentication_errors[node_id] = connection.authentication_error
-        level = logging.INFO if was_ready else logging.WARNING
+        level = logging.WARNING if not was_ready and backoff.failures == 1 else logging.INFO
         verb = "ended" if was_ready else "could not be established"
         self._last_failure = f"The connection to {connection.address} {verb}: {reason}"
         _log.log(level, "Broker %s: %s", _true_id(node_id), self._last_failure)
