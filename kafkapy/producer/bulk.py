@@ -208,7 +208,7 @@ def columns_of_arrow(table: Any, partition: int | None) -> Iterator[dict[str, An
 
     Raises ValueError for columns that mean nothing here.
     """
-    import pyarrow as pa
+    import pyarrow as pa  # type: ignore[import-untyped, unused-ignore]
 
     if isinstance(table, pa.RecordBatch):
         table = pa.Table.from_batches([table])

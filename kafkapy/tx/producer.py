@@ -1,0 +1,251 @@
+"""The producer for Twisted."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any
+
+from twisted.internet.defer import Deferred, fail, maybeDeferred, succeed
+from twisted.python.failure import Failure
+
+from kafkapy.clients.completion import Completion, spawn, wait_for
+from kafkapy.clients.twisted_driver import TwistedDriver
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.errors import IllegalStateError, KafkaTimeoutError
+from kafkapy.producer.bulk import BulkSend, columns_of_arrow
+from kafkapy.producer.config import ProducerConfig
+from kafkapy.producer.core import ProducerCore
+from kafkapy.producer.future import BatchMetadata, DeliveryFuture, FutureBatchMetadata, RecordMetadata
+from kafkapy.producer.intake import Intake
+from kafkapy.producer.transactions import Transactions
+from kafkapy.structs import ConsumerGroupMetadata, OffsetAndMetadata
+from kafkapy.tx.base import run
+
+
+class KafkaProducer:
+    """Publishes records; `reactor` None: the global one.
+
+    Options are those of `kafkapy.KafkaProducer`; the methods give Deferreds.
+
+    Invariant: `_waiting` holds, in the order of the calls, what could not be queued yet, for want of metadata or memory;
+    while there is any, later calls line up behind it, so that records stay in order.
+    """
+
+    def __init__(self, reactor: Any = None, **configs: Any) -> None:
+        self.config = ProducerConfig.from_options(configs)
+        self._driver = TwistedDriver(reactor)
+        self._core = ProducerCore(self._driver, self.config)
+        self._intake = Intake(self._core)
+        self._waiting: deque[tuple[Callable[[], Coroutine[Any, Any, Any]], Deferred[Any]]] = deque()
+        self._pumping = False
+        self._closed = True
+
+    def start(self) -> Deferred[KafkaProducer]:
+        """Connect; gives this producer. Fails with KafkaTimeoutError after `bootstrap_timeout_ms`."""
+
+        async def begin() -> KafkaProducer:
+            try:
+                await self._core.start()
+            except BaseException:
+                self._core.network.close()
+                raise
+            self._closed = False
+            return self
+
+        return run(begin())
+
+    def send(
+        self,
+        topic: str,
+        value: Any = None,
+        key: Any = None,
+        headers: list[tuple[str, bytes]] | None = None,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+    ) -> Deferred[RecordMetadata]:
+        """Publish a record; fires when it is delivered. Arguments and errors are those of `kafkapy.KafkaProducer.send`,
+        which come through the Deferred."""
+        if self._closed:
+            return fail(IllegalStateError("KafkaProducer is not started, or closed already"))
+        try:
+            record = self._intake.serialize(topic, value, key, headers)
+            view = self._core.topic_view(topic)
+            if view is not None and not self._waiting:
+                future = self._intake.append(view, topic, record, partition, timestamp_ms, (value, key))
+                if future is not None:
+                    return _deferred(future)
+        except Exception:
+            return fail(Failure())
+
+        async def send_later() -> DeliveryFuture[RecordMetadata]:
+            view = await self._core.wait_on_metadata(topic)
+            while True:
+                future = self._intake.append(view, topic, record, partition, timestamp_ms, (value, key))
+                if future is not None:
+                    return future
+                await self._memory()
+
+        return self._in_order(send_later)
+
+    def send_many(
+        self,
+        topic: str,
+        values: Sequence[Any],
+        keys: Sequence[Any] | None = None,
+        partition: int | None = None,
+        headers: Sequence[list[tuple[str, bytes]] | None] | None = None,
+        timestamps: Sequence[int] | None = None,
+    ) -> Deferred[list[BatchMetadata]]:
+        """As `kafkapy.KafkaProducer.send_many`; fires when all are delivered."""
+        columns = {
+            "values": values,
+            "keys": keys,
+            "partition": partition,
+            "headers": headers,
+            "timestamps": timestamps,
+        }
+        return self._send_columns(topic, lambda: [columns])
+
+    def send_arrow(self, topic: str, table: Any, partition: int | None = None) -> Deferred[list[BatchMetadata]]:
+        """As `kafkapy.KafkaProducer.send_arrow`."""
+        return self._send_columns(topic, lambda: list(columns_of_arrow(table, partition)))
+
+    def _send_columns(self, topic: str, parts: Callable[[], list[dict[str, Any]]]) -> Deferred[list[BatchMetadata]]:
+        if self._closed:
+            return fail(IllegalStateError("KafkaProducer is not started, or closed already"))
+
+        async def send() -> DeliveryFuture[list[BatchMetadata]]:
+            view = await self._core.wait_on_metadata(topic)
+            bulks = [BulkSend(self._intake, view, topic, **columns) for columns in parts()]
+            for bulk in bulks:
+                while not bulk.append():
+                    await self._memory()
+            return FutureBatchMetadata([batch for bulk in bulks for batch in bulk.batches])
+
+        return self._in_order(send)
+
+    def _in_order(self, send: Callable[[], Coroutine[Any, Any, Any]]) -> Deferred[Any]:
+        queued: Deferred[Any] = Deferred()
+        self._waiting.append((send, queued))
+        if not self._pumping:
+            spawn(self._pump())
+        return queued.addCallback(_deferred)
+
+    async def _pump(self) -> None:
+        self._pumping = True
+        while self._waiting:
+            send, queued = self._waiting[0]
+            try:
+                future = await send()
+            except Exception:
+                self._waiting.popleft()
+                queued.errback(Failure())
+            else:
+                self._waiting.popleft()
+                queued.callback(future)
+        self._pumping = False
+
+    async def _memory(self) -> None:
+        freed: Completion[None] = Completion()
+        self._core.accumulator.when_memory(lambda: freed.set_result(None))
+        try:
+            await wait_for(self._driver, freed, self.config.max_block_ms)
+        except KafkaTimeoutError:
+            raise KafkaTimeoutError(
+                f"Failed to allocate memory within the configured max blocking time {self.config.max_block_ms:g} ms."
+            ) from None
+
+    def flush(self, timeout: float | None = None) -> Deferred[None]:
+        """Fires when every record sent before is done. Fails with KafkaTimeoutError after `timeout` seconds."""
+        return run(self._flush(None if timeout is None else timeout * 1000))
+
+    async def _flush(self, timeout_ms: float | None) -> None:
+        if self._waiting:
+            queued: Completion[None] = Completion()
+            self._waiting[-1][1].addBoth(_tell(queued))
+            await wait_for(self._driver, queued, timeout_ms)
+        await self._core.flush(timeout_ms)
+
+    def partitions_for(self, topic: str) -> Deferred[set[int]]:
+        """The topic's partitions."""
+        return run(self._core.wait_on_metadata(topic)).addCallback(lambda view: set(view.partitions))
+
+    # --- transactions
+
+    def init_transactions(self) -> Deferred[None]:
+        """As in `kafkapy.KafkaProducer`."""
+        return maybeDeferred(lambda: run(self._transactions("init_transactions").initialize()))
+
+    def begin_transaction(self) -> Deferred[None]:
+        return maybeDeferred(lambda: self._transactions("begin_transaction").begin())
+
+    def send_offsets_to_transaction(
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group_metadata: ConsumerGroupMetadata | str
+    ) -> Deferred[None]:
+        verb = "send_offsets_to_transaction"
+        return maybeDeferred(lambda: run(self._transactions(verb).send_offsets(offsets, group_metadata)))
+
+    def commit_transaction(self) -> Deferred[None]:
+        return maybeDeferred(lambda: run(self._transactions("commit_transaction").commit()))
+
+    def abort_transaction(self) -> Deferred[None]:
+        return maybeDeferred(lambda: run(self._transactions("abort_transaction").abort()))
+
+    def _transactions(self, verb: str) -> Transactions:
+        if self._core.transactions is None:
+            raise IllegalStateError(f"Cannot call {verb} without setting a transactional_id.")
+        return self._core.transactions
+
+    # --- the rest
+
+    def bootstrap_connected(self) -> bool:
+        """Is there a connection to any broker?"""
+        return self._core.network.bootstrap_connected()
+
+    def metrics(self, raw: bool = False) -> dict[str, Any]:
+        """As in `kafkapy.KafkaProducer`."""
+        figures = self._core.metrics.snapshot()
+        return dict(figures) if raw else {"producer-metrics": figures}
+
+    def stop(self, timeout: float | None = None) -> Deferred[None]:
+        """Wait for what was sent, at most `timeout` seconds, and disconnect; then what is left fails."""
+        if self._closed:
+            self._core.network.close()
+            return succeed(None)
+        self._closed = True
+
+        async def end() -> None:
+            try:
+                await self._core.close(None if timeout is None else timeout * 1000)
+            finally:
+                self._intake.close()
+
+        return run(end())
+
+    def close(self, timeout: float | None = None) -> Deferred[None]:
+        """As `stop`."""
+        return self.stop(timeout)
+
+
+def _deferred(future: DeliveryFuture[Any]) -> Deferred[Any]:
+    """Fires with the outcome of a delivery."""
+    deferred: Deferred[Any] = Deferred()
+
+    def done() -> None:
+        error = future.exception
+        if error is None:
+            deferred.callback(future.value)
+        else:
+            deferred.errback(Failure(error))
+
+    future._when_done(done)
+    return deferred
+
+
+def _tell(completion: Completion[None]) -> Callable[[Any], Any]:
+    def pass_on(result: Any) -> Any:
+        completion.set_result(None)
+        return result
+
+    return pass_on
