@@ -10,6 +10,7 @@ from kafkapy.admin.configs import ConfigOperations
 from kafkapy.admin.groups import GroupOperations
 from kafkapy.admin.partitions import PartitionOperations
 from kafkapy.admin.quotas import QuotaOperations
+from kafkapy.admin.replicas import ReplicaOperations
 from kafkapy.admin.topics import TopicOperations
 from kafkapy.protocol.errors import Errors, KafkaError
 
@@ -23,7 +24,13 @@ _INTEGERS = (
 
 
 class AdminClient(
-    TopicOperations, PartitionOperations, ConfigOperations, GroupOperations, ClusterOperations, QuotaOperations
+    TopicOperations,
+    PartitionOperations,
+    ReplicaOperations,
+    ConfigOperations,
+    GroupOperations,
+    ClusterOperations,
+    QuotaOperations,
 ):
     """A blocking admin client (after Kafka's `Admin`). Not thread-safe; a context manager.
 
