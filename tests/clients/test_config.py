@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import pytest
+
+from kafkapy.clients.broker_releases import LATEST_RELEASE, parse_release, release_of, versions_of_release
+from kafkapy.clients.config import ClientConfig
+from kafkapy.clients.facade import client_defaults, merge_options
+from kafkapy.errors import KafkaConfigurationError
+from kafkapy.protocol.api_keys import ApiKey
+
+
+@pytest.mark.parametrize(
+    ("servers", "expected"),
+    [
+        ("localhost", ["localhost:9092"]),
+        ("a:1,b", ["a:1", "b:9092"]),
+        (["a:1, b:2", "c"], ["a:1", "b:2", "c:9092"]),
+        ("[::1]", ["[::1]:9092"]),
+        ("::1", ["[::1]:9092"]),
+        ("[::1]:7", ["[::1]:7"]),
+        ("PLAINTEXT://a:3", ["a:3"]),
+    ],
+)
+def test_bootstrap_servers(servers: str | list[str], expected: list[str]) -> None:
+    assert [str(address) for address in ClientConfig(bootstrap_servers=servers).bootstrap] == expected
+
+
+def test_options_are_merged_and_unknown_ones_named() -> None:
+    merged = merge_options(client_defaults(), {"client_id": "me", "socks5_proxy": None, "metric_reporters": []})
+    assert merged["client_id"] == "me"
+    assert ClientConfig.from_options({**merged, "acks": 1}).client_id == "me"
+    with pytest.raises(KafkaConfigurationError, match="Unrecognized configs: a, b"):
+        merge_options(client_defaults(), {"b": 1, "a": 2})
+    with pytest.raises(KafkaConfigurationError, match="sasl_kerberos_name is not supported"):
+        merge_options(client_defaults(), {"sasl_kerberos_name": "x"})
+
+
+def test_releases() -> None:
+    assert parse_release("2.5") == parse_release((2, 5)) == (2, 5)
+    for release in ((0, 9), (0, 10, 2), (1, 0), (2, 5), (3, 0), (3, 9), LATEST_RELEASE):
+        assert release_of(versions_of_release(release)) == release
+    assert versions_of_release((2, 5, 1)).ranges == versions_of_release((2, 5)).ranges
+    assert versions_of_release((9, 0)).ranges == versions_of_release(LATEST_RELEASE).ranges
+    old = versions_of_release((0, 9))
+    assert old.latest_usable(ApiKey.PRODUCE) == 1
+    assert not old.supports(ApiKey.API_VERSIONS)
+
+
+def test_figures_of_a_release_match_what_kafka_python_knows() -> None:
+    from kafka.protocol.broker_version_data import BROKER_API_VERSIONS
+
+    for release, theirs in BROKER_API_VERSIONS.items():
+        ours = versions_of_release(release).ranges
+        assert {key: tuple(theirs[key]) for key in ours} == ours

@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import pytest
+
+from kafkapy import DefaultSerializer, Deserializer, JsonSerializer, Serializer
+from kafkapy.serializer import DeserializeWrapper, SerializeWrapper
+
+
+def test_text_and_bytes() -> None:
+    text = DefaultSerializer()
+    assert text.serialize("t", [], "é") == b"\xc3\xa9"
+    assert text.serialize("t", [], b"raw") == b"raw"
+    assert text.serialize("t", [], None) is None
+    assert DefaultSerializer("latin-1").deserialize("t", [], b"\xe9") == "é"
+    assert text.deserialize("t", [], None) is None
+    text.close()
+
+
+def test_json() -> None:
+    json = JsonSerializer()
+    assert json.deserialize("t", [], json.serialize("t", [], {"a": [1, None]})) == {"a": [1, None]}  # type: ignore[arg-type]
+    assert json.serialize("t", [], None) is None
+
+
+def test_functions() -> None:
+    assert SerializeWrapper(str.encode).serialize("t", [], "a") == b"a"
+    assert DeserializeWrapper(bytes.decode).deserialize("t", [], b"a") == "a"
+    assert SerializeWrapper(None).serialize("t", [], 5) == DeserializeWrapper(None).deserialize("t", [], 5) == 5  # type: ignore[arg-type]
+
+
+def test_the_interfaces_are_abstract() -> None:
+    for interface in (Serializer, Deserializer):
+        with pytest.raises(TypeError):
+            interface()  # type: ignore[abstract]
