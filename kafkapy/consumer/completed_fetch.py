@@ -25,7 +25,7 @@ class CompletedFetch:
     """Records that were fetched and not yet given out.
 
     Invariant: all before `next_offset` was given out or is not to be seen; `end_offset` is where the next fetch begins.
-    They are good as long as `state` is the partition's state and has the version it had (`is_current`).
+    They are good as long as `state` is the partition's state and has the version it had.
     """
 
     def __init__(
@@ -63,10 +63,10 @@ class CompletedFetch:
         self._error: Exception | None = None
 
     @property
-    def is_current(self) -> bool:
-        """Do these records follow on the position that the partition has now?"""
+    def follows_position(self) -> bool:
+        """Do these records begin where the partition's position is?"""
         position = self.state.position
-        return self.state.version == self.version and position is not None and position.offset == self.next_offset
+        return position is not None and position.offset == self.next_offset
 
     def take(self, count: int, factory: RecordFactory) -> list[ConsumerRecord]:
         """Up to `count` records; fewer or none at the end of a portion.
@@ -125,6 +125,7 @@ class CompletedFetch:
         else:
             self.next_offset = columns.next_offset
             self._columns = None
+            self.done = self.next_offset >= self.end_offset
         self.leader_epoch = _epoch_at(columns, last)
 
 

@@ -8,7 +8,6 @@ all of them together `fetch_max_bytes`.
 from __future__ import annotations
 
 import logging
-import sys
 from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
@@ -20,11 +19,11 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.consumer.completed_fetch import CompletedFetch
 from kafkapy.consumer.config import ConsumerConfig
+from kafkapy.consumer.fetch_buffer import FetchBuffer
 from kafkapy.consumer.fetch_session import FetchSessionHandler, PartitionWish
 from kafkapy.consumer.offsets import EARLIEST, LATEST, OffsetFetcher
 from kafkapy.consumer.records import ConsumerRecord, RecordFactory
 from kafkapy.consumer.subscription_state import (
-    FetchPosition,
     FetchState,
     OffsetResetStrategy,
     PartitionState,
@@ -44,8 +43,6 @@ from kafkapy.structs import OffsetAndTimestamp
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from kafkapy.consumer.arrow import ArrowBuilder
 
 _log = logging.getLogger("kafkapy.consumer")
 
@@ -80,9 +77,8 @@ class FetchStatistics:
 class Fetcher:
     """Fetches the assigned partitions of one consumer. Everything here runs on the driver's thread.
 
-    Invariant: `_buffered` holds the fetches of a partition in the order of their offsets, each beginning where the one
-    before ends and the first of them at the partition's position; those for which that is not so any more (`is_current`)
-    are dropped when they are met. `_in_flight` are the brokers that have yet to answer, with what they were asked.
+    Invariant: `_in_flight` are the brokers that have yet to answer, with what they were asked; no partition is asked for
+    twice at a time, and what comes joins on to what is buffered of it, or is dropped.
     """
 
     def __init__(self, client: NetworkClient, subscriptions: SubscriptionState, config: ConsumerConfig) -> None:
@@ -92,9 +88,7 @@ class Fetcher:
         self._subscriptions = subscriptions
         self._config = config
         self._offsets = OffsetFetcher(client, subscriptions, config, self._progress, self._fail)
-        self._records = RecordFactory(config.key_deserializer, config.value_deserializer)
-        self._arrow_builders: dict[TopicPartition, ArrowBuilder] = {}
-        self._buffered: deque[CompletedFetch] = deque()
+        self._buffer = FetchBuffer(subscriptions, RecordFactory(config.key_deserializer, config.value_deserializer))
         self._sessions: dict[int, FetchSessionHandler] = {}
         self._in_flight: dict[int, dict[TopicPartition, tuple[PartitionState, int, int]]] = {}
         self._resting: dict[TopicPartition, float] = {}
@@ -113,24 +107,8 @@ class Fetcher:
         CorruptRecordError (and its like), OffsetOutOfRangeError, LogTruncationError, TopicAuthorizationFailedError, or
         what a deserializer raised.
         """
-        found: dict[TopicPartition, list[ConsumerRecord]] = {}
-        left = max_records
-        while left > 0 and (fetch := self._next_buffered()) is not None:
-            try:
-                records = fetch.take(left, self._records)
-            except Exception:
-                if found:
-                    break  # it comes again with the next call
-                self._set_position(fetch)
-                raise
-            if records:
-                left -= len(records)
-                if fetch.partition in found:
-                    found[fetch.partition] += records
-                else:
-                    found[fetch.partition] = records
-            self._set_position(fetch)
-        self._after_collecting(bool(found), max_records - left)
+        found = {} if self._loading is not None else self._buffer.collect(max_records)
+        self._after_collecting(sum(map(len, found.values())))
         return found
 
     def collect_arrow(self, max_records: int | None = None) -> pa.Table | None:
@@ -138,38 +116,19 @@ class Fetcher:
 
         `max_records` None: all that is here.
         """
-        batches: list[pa.RecordBatch] = []
-        left = limit = sys.maxsize if max_records is None else max_records
-        while left > 0 and (fetch := self._next_buffered()) is not None:
-            try:
-                batch = fetch.take_arrow(left, self._arrow_builder(fetch.partition))
-            except KafkaError:
-                if batches:
-                    break
-                self._set_position(fetch)
-                raise
-            if batch is not None:
-                left -= batch.num_rows
-                batches.append(batch)
-            self._set_position(fetch)
-        self._after_collecting(bool(batches), limit - left)
-        if not batches:
-            return None
-        import pyarrow as pa
+        found = None if self._loading is not None else self._buffer.collect_arrow(max_records)
+        self._after_collecting(0 if found is None else found.num_rows)
+        return found
 
-        return pa.Table.from_batches(batches)
-
-    def _arrow_builder(self, partition: TopicPartition) -> ArrowBuilder:
-        builder = self._arrow_builders.get(partition)
-        if builder is None:
-            from kafkapy.consumer.arrow import ArrowBuilder
-
-            builder = self._arrow_builders[partition] = ArrowBuilder(*partition)
-        return builder
+    def _after_collecting(self, count: int) -> None:
+        self.statistics.records += count
+        if not count and self._errors:
+            raise self._errors.popleft()
+        self.send_fetches()
 
     def has_records(self) -> bool:
         """Would `collect` give or raise something?"""
-        return bool(self._errors) or (self._loading is None and self._next_buffered() is not None)
+        return bool(self._errors) or (self._loading is None and self._buffer.next_fetch() is not None)
 
     def wait_for_records(self, timeout_ms: float) -> Completion[bool]:
         """Done as soon as `has_records`, or (False) when the time is over. Fetches go on meanwhile."""
@@ -187,46 +146,9 @@ class Fetcher:
     def drop(self, partitions: Iterable[TopicPartition]) -> None:
         """Forget what is here of these partitions (they were taken away, or sought in)."""
         dropped = set(partitions)
-        self._buffered = deque(fetch for fetch in self._buffered if fetch.partition not in dropped)
+        self._buffer.drop(dropped)
         for partition in dropped:
             self._resting.pop(partition, None)
-            self._arrow_builders.pop(partition, None)
-
-    def _next_buffered(self) -> CompletedFetch | None:
-        """The first fetch that can be given out from; those that are of no use any more are dropped."""
-        if self._loading is not None:
-            return None
-        position = 0
-        blocked: set[TopicPartition] = set()
-        while position < len(self._buffered):
-            fetch = self._buffered[position]
-            state = self._subscriptions.assignment.get(fetch.partition)
-            if fetch.done or state is not fetch.state or state.version != fetch.version:
-                del self._buffered[position]
-            elif not state.is_fetchable or fetch.partition in blocked:
-                blocked.add(fetch.partition)  # paused, or being validated: it waits
-                position += 1
-            elif not fetch.is_current:
-                del self._buffered[position]
-            else:
-                return fetch
-        return None
-
-    def _set_position(self, fetch: CompletedFetch) -> None:
-        """As far as the fetch was given out; a finished one makes room, and its partition goes to the end."""
-        state = fetch.state
-        position = state.position
-        if position is not None and fetch.next_offset != position.offset:
-            state.advance(FetchPosition(fetch.next_offset, fetch.leader_epoch, position.leader_epoch))
-        if fetch.done:
-            self._buffered.remove(fetch)
-            self._subscriptions.move_to_end(fetch.partition)
-
-    def _after_collecting(self, found: bool, count: int) -> None:
-        self.statistics.records += count
-        if not found and self._errors:
-            raise self._errors.popleft()
-        self.send_fetches()
 
     # --- asking
 
@@ -252,10 +174,9 @@ class Fetcher:
 
     def _wanted_by_node(self) -> dict[int, dict[TopicPartition, PartitionWish]]:
         now = self._time.monotonic_ms()
-        ahead = self._buffered_ahead()
-        total = sum(fetch.size for fetch in self._buffered)
-        if total >= self._config.fetch_max_bytes:
+        if self._buffer.size >= self._config.fetch_max_bytes:
             return {}
+        ahead = self._buffer.ahead()
         full: set[int] = set()
         wanted: dict[int, dict[TopicPartition, PartitionWish]] = {}
         for partition in self._subscriptions.fetchable_partitions():
@@ -272,31 +193,20 @@ class Fetcher:
                 if now < resting_until:
                     continue
                 del self._resting[partition]
-            size, offset = ahead.get(partition, (0, None))
+            assert state.position is not None
+            size, offset = ahead.get(partition, (0, state.position.offset))
             if size > self._config.max_partition_fetch_bytes:
                 # To leave it out would end its place in the session, and let it wait behind a long poll of the others.
                 full.add(node_id)
                 wanted.pop(node_id, None)
                 continue
-            assert state.position is not None
             wanted.setdefault(node_id, {})[partition] = PartitionWish(
-                state.position.offset if offset is None else offset,
+                offset,
                 self._config.max_partition_fetch_bytes,
                 leader.epoch,
                 self._client.metadata.topic_id(partition.topic) or ZERO_UUID,
             )
         return wanted
-
-    def _buffered_ahead(self) -> dict[TopicPartition, tuple[int, int | None]]:
-        """For each partition (bytes of it that wait, where the next fetch begins)."""
-        ahead: dict[TopicPartition, tuple[int, int | None]] = {}
-        for fetch in self._buffered:
-            state = self._subscriptions.assignment.get(fetch.partition)
-            if state is not fetch.state or state.version != fetch.version or fetch.done:
-                continue
-            size, _ = ahead.get(fetch.partition, (0, None))
-            ahead[fetch.partition] = size + fetch.size, fetch.end_offset
-        return ahead
 
     def _node_to_read(self, state: PartitionState, leader_id: int, now: float) -> int:
         """The leader, or the replica that it recommends (KIP-392)."""
@@ -364,6 +274,8 @@ class Fetcher:
         self.statistics.bytes += size
         if size >= _BULK_BYTES and not kernels_settled() and self._loading is None:
             self._load_kernels()
+        if size:
+            self.send_fetches()  # first: the brokers work while these become records
         self._progress()
 
     def _by_partition(
@@ -437,7 +349,7 @@ class Fetcher:
             self._rest((partition,))
             self._fail(as_client_error(damage))
         else:
-            self._buffered.append(fetch)
+            self._buffer.add(fetch)
 
     def _partition_failed(
         self,
@@ -562,7 +474,7 @@ class Fetcher:
 
     def close(self) -> None:
         """Give up what is buffered, and tell the brokers that the sessions end, without waiting for their word."""
-        self._buffered.clear()
+        self._buffer.clear()
         self._errors.clear()
         for waiter in list(self._waiters):
             waiter.set_result(False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterable
 from itertools import repeat
 from typing import Any, NamedTuple
@@ -11,6 +12,7 @@ from kafkapy.record.columns_python import HEADER_COUNT, KEY_LENGTH, VALUE_LENGTH
 
 _LEADER_EPOCH, _TIMESTAMP_TYPE = 1, 2  # the fields of `Segment`
 _new = tuple.__new__
+_MANY = 256
 
 
 class ConsumerRecord(NamedTuple):
@@ -54,6 +56,16 @@ class RecordFactory:
 
     def make(self, topic: str, partition: int, columns: RecordColumns, first: int, last: int) -> list[ConsumerRecord]:
         """Records `first` to `last` (exclusive) of `columns`. Raises `DeserializerFailure`."""
+        if last - first < _MANY or not gc.isenabled():
+            return self._make(topic, partition, columns, first, last)
+        # That many new objects, all of them alive, would set off the garbage collector dozens of times, for nothing.
+        gc.disable()
+        try:
+            return self._make(topic, partition, columns, first, last)
+        finally:
+            gc.enable()
+
+    def _make(self, topic: str, partition: int, columns: RecordColumns, first: int, last: int) -> list[ConsumerRecord]:
         rows = columns.rows
         count = last - first
         headers = columns.headers(first, last)
