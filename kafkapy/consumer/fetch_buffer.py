@@ -46,8 +46,8 @@ class FetchBuffer:
 
     @property
     def size(self) -> int:
-        """Bytes, as they came."""
-        return sum(fetch.size for fetch in self._fetches)
+        """Bytes, as they came, of what the user can have now: paused partitions don't keep others from being fetched."""
+        return sum(fetch.size for fetch in self._fetches if fetch.state.is_fetchable)
 
     def ahead(self) -> dict[TopicPartition, tuple[int, int]]:
         """For each partition that has some: bytes of it that wait, and where the next fetch begins."""

@@ -16,15 +16,14 @@ from kafkapy.clients.completion import Completion, spawn
 from kafkapy.clients.metadata import Node
 from kafkapy.clients.network_client import NetworkClient
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.consumer.completed_fetch import CompletedFetch
 from kafkapy.consumer.config import ConsumerConfig
 from kafkapy.consumer.fetch_buffer import FetchBuffer
+from kafkapy.consumer.fetch_plan import FetchPlan
 from kafkapy.consumer.fetch_session import FetchSessionHandler, PartitionWish
 from kafkapy.consumer.offsets import EARLIEST, LATEST, OffsetFetcher
 from kafkapy.consumer.records import ConsumerRecord, RecordFactory
 from kafkapy.consumer.subscription_state import (
-    FetchState,
     OffsetResetStrategy,
     PartitionState,
     SubscriptionState,
@@ -89,10 +88,9 @@ class Fetcher:
         self._config = config
         self._offsets = OffsetFetcher(client, subscriptions, config, self._progress, self._fail)
         self._buffer = FetchBuffer(subscriptions, RecordFactory(config.key_deserializer, config.value_deserializer))
+        self._plan = FetchPlan(client.metadata, subscriptions, self._buffer, config)
         self._sessions: dict[int, FetchSessionHandler] = {}
         self._in_flight: dict[int, dict[TopicPartition, tuple[PartitionState, int, int]]] = {}
-        self._resting: dict[TopicPartition, float] = {}
-        """Partitions whose last fetch failed, and until when they are left alone (ms)."""
         self._errors: deque[KafkaError] = deque()
         self._waiters: list[Completion[bool]] = []
         self._loading: Completion[bool] | None = None
@@ -147,8 +145,7 @@ class Fetcher:
         """Forget what is here of these partitions (they were taken away, or sought in)."""
         dropped = set(partitions)
         self._buffer.drop(dropped)
-        for partition in dropped:
-            self._resting.pop(partition, None)
+        self._plan.end_rest(dropped)
 
     # --- asking
 
@@ -157,66 +154,13 @@ class Fetcher:
         validations that are due. Never raises."""
         if self._client.closed:
             return
-        self._notice_new_leaders()
+        self._plan.notice_new_leaders()
         self._offsets.reset_if_needed()
         self._offsets.validate_if_needed()
-        for node_id, wanted in self._wanted_by_node().items():
-            self._send_fetch(node_id, wanted)
+        for node_id, wishes in self._plan.wishes(self._in_flight, self._time.monotonic_ms()).items():
+            self._send_fetch(node_id, wishes)
 
-    def _notice_new_leaders(self) -> None:
-        """Positions from before the present leader have to be confirmed by it (KIP-320)."""
-        metadata = self._client.metadata
-        for partition, state in self._subscriptions.assignment.items():
-            if state.fetch_state is FetchState.FETCHING and state.position is not None:
-                leader = metadata.leader_of(partition)
-                if leader is not None and leader.epoch > state.position.leader_epoch:
-                    state.await_validation(leader.epoch)
-
-    def _wanted_by_node(self) -> dict[int, dict[TopicPartition, PartitionWish]]:
-        now = self._time.monotonic_ms()
-        if self._buffer.size >= self._config.fetch_max_bytes:
-            return {}
-        ahead = self._buffer.ahead()
-        full: set[int] = set()
-        wanted: dict[int, dict[TopicPartition, PartitionWish]] = {}
-        for partition in self._subscriptions.fetchable_partitions():
-            state = self._subscriptions.assignment[partition]
-            leader = self._client.metadata.leader_of(partition)
-            if leader is None or leader.leader_id < 0:
-                self._client.metadata.request_update()
-                continue
-            node_id = self._node_to_read(state, leader.leader_id, now)
-            if node_id in self._in_flight or node_id in full:
-                continue
-            resting_until = self._resting.get(partition)
-            if resting_until is not None:
-                if now < resting_until:
-                    continue
-                del self._resting[partition]
-            assert state.position is not None
-            size, offset = ahead.get(partition, (0, state.position.offset))
-            if size > self._config.max_partition_fetch_bytes:
-                # To leave it out would end its place in the session, and let it wait behind a long poll of the others.
-                full.add(node_id)
-                wanted.pop(node_id, None)
-                continue
-            wanted.setdefault(node_id, {})[partition] = PartitionWish(
-                offset,
-                self._config.max_partition_fetch_bytes,
-                leader.epoch,
-                self._client.metadata.topic_id(partition.topic) or ZERO_UUID,
-            )
-        return wanted
-
-    def _node_to_read(self, state: PartitionState, leader_id: int, now: float) -> int:
-        """The leader, or the replica that it recommends (KIP-392)."""
-        node_id = state.read_replica(leader_id, now)
-        if node_id != leader_id and self._client.metadata.node(node_id) is None:
-            state.prefer_read_replica(-1, 0)
-            return leader_id
-        return node_id
-
-    def _send_fetch(self, node_id: int, wanted: dict[TopicPartition, PartitionWish]) -> None:
+    def _send_fetch(self, node_id: int, wishes: dict[TopicPartition, PartitionWish]) -> None:
         delay = self._client.connection_delay_ms(node_id)
         if delay > 0:
             self._send_later(delay)
@@ -225,7 +169,7 @@ class Fetcher:
         if session is None:
             session = FetchSessionHandler(self._config.enable_incremental_fetch_sessions)
             self._sessions[node_id] = session
-        request, by_id = session.next_request(wanted)
+        request, by_id = session.next_request(wishes)
         request.max_wait_ms = self._config.fetch_max_wait_ms
         request.min_bytes = self._config.fetch_min_bytes
         request.max_bytes = self._config.fetch_max_bytes
@@ -234,7 +178,7 @@ class Fetcher:
         assignment = self._subscriptions.assignment
         self._in_flight[node_id] = {
             partition: (assignment[partition], assignment[partition].version, wish.fetch_offset)
-            for partition, wish in wanted.items()
+            for partition, wish in wishes.items()
         }
         sent = self._time.monotonic_ms()
         response: Completion[FetchResponse] = self._client.send(
@@ -375,7 +319,7 @@ class Fetcher:
                 partition, leader.leader_id, leader.leader_epoch, nodes
             )
             if named:  # KIP-951: no need to ask for metadata
-                self._resting.pop(partition, None)
+                self._plan.end_rest((partition,))
             else:
                 self._client.metadata.request_update()
         elif error is Errors.TOPIC_AUTHORIZATION_FAILED:
@@ -401,8 +345,7 @@ class Fetcher:
             self._subscriptions.request_offset_reset(partition)
 
     def _rest(self, partitions: Iterable[TopicPartition]) -> None:
-        until = self._time.monotonic_ms() + self._config.retry_backoff_ms
-        self._resting.update(dict.fromkeys(partitions, until))
+        self._plan.rest(partitions, self._time.monotonic_ms() + self._config.retry_backoff_ms)
         self._send_later(self._config.retry_backoff_ms)
 
     def _load_kernels(self) -> None:
