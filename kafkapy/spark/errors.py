@@ -23,6 +23,10 @@ class OffsetError(RuntimeError):
     """Offsets that were asked for do not fit the partitions or each other."""
 
 
+class SinkError(RuntimeError):
+    """A row that cannot be a record."""
+
+
 DATA_LOSS_WARNING = (
     "Some data may have been lost because they are not available in Kafka any more; either the data was aged out by "
     "Kafka or the topic may have been deleted before all the data in the topic was processed. If you want your "
