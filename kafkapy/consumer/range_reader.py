@@ -86,14 +86,8 @@ def read_range(
     Raises `OffsetRangeError` when it comes to offsets that the log does not hold (with all records before given out),
     `KafkaTimeoutError`, CorruptRecordError and its like for damaged records, or what the cluster refused.
     """
-    if isinstance(config, Mapping):
-        config = ClientConfig(**config)
-    elif not isinstance(config, ClientConfig):
-        config = ClientConfig(bootstrap_servers=config)
-    if isolation_level not in ("read_uncommitted", "read_committed"):
-        raise ValueError(f"isolation_level must be read_uncommitted or read_committed; it is {isolation_level!r}")
-    reader = _RangeReader(config, TopicPartition(topic, partition), start, end)
-    reader.read_committed = isolation_level == "read_committed"
+    reader = _RangeReader(as_client_config(config), TopicPartition(topic, partition), start, end)
+    reader.read_committed = is_read_committed(isolation_level)
     reader.check_crcs = check_crcs
     reader.timeout_ms = timeout_ms
     reader.request = FetchRequest(
@@ -111,6 +105,28 @@ def read_range(
         ],
     )
     return reader.batches(include_headers, timestamp_unit)
+
+
+def log_bounds(config: ClientConfig, partition: TopicPartition, isolation_level: str) -> tuple[int, int]:
+    """(first offset, offset after the last that can be read) of a partition, with patience of request_timeout_ms."""
+    reader = _RangeReader(config, partition, 0, 0)
+    reader.read_committed = is_read_committed(isolation_level)
+    reader.timeout_ms = config.request_timeout_ms
+    return reader.bounds()
+
+
+def as_client_config(config: ClientConfig | str | Iterable[str] | Mapping[str, Any]) -> ClientConfig:
+    if isinstance(config, ClientConfig):
+        return config
+    if isinstance(config, Mapping):
+        return ClientConfig(**config)
+    return ClientConfig(bootstrap_servers=config)
+
+
+def is_read_committed(isolation_level: str) -> bool:
+    if isolation_level not in ("read_uncommitted", "read_committed"):
+        raise ValueError(f"isolation_level must be read_uncommitted or read_committed; it is {isolation_level!r}")
+    return isolation_level == "read_committed"
 
 
 class _RangeReader:
@@ -151,6 +167,19 @@ class _RangeReader:
                     self._recover(as_client_error(error))
                     continue
                 yield from self._take(data, builder)
+        finally:
+            self._disconnect()
+
+    def bounds(self) -> tuple[int, int]:
+        """See `log_bounds`."""
+        self._progress()
+        try:
+            while True:
+                try:
+                    self.connection, _ = self._connection_to_leader()
+                    return self._log_bounds()
+                except KafkaError as error:
+                    self._recover(as_client_error(error))
         finally:
             self._disconnect()
 

@@ -1,0 +1,98 @@
+"""A range of a topic as one Arrow table: no group, no background threads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from kafkapy.clients.client_metadata import MetadataRequestBuilder
+from kafkapy.clients.config import ClientConfig
+from kafkapy.clients.metadata import ClusterMetadata
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.consumer.range_connection import RangeConnection
+from kafkapy.consumer.range_reader import OffsetRangeError, as_client_config, log_bounds, read_range
+from kafkapy.errors import UnknownTopicOrPartitionError, error_for
+from kafkapy.protocol.errors import Errors, KafkaError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Bound = int | Mapping[int, int] | None
+
+
+def to_arrow(
+    config: ClientConfig | str | Iterable[str] | Mapping[str, Any],
+    topic: str,
+    start: Bound = None,
+    end: Bound = None,
+    *,
+    partitions: Iterable[int] | None = None,
+    isolation_level: str = "read_uncommitted",
+    include_headers: bool = True,
+    timestamp_unit: str = "ms",
+    **options: Any,
+) -> pa.Table:
+    """The records with start <= offset < end of a topic's partitions (None: all), partition by partition.
+
+    `start`, `end`: an offset for every partition, or one for each (partition -> offset); what is None or left out means
+    the beginning of the log, or its end as it is now. An end beyond that means it too. `options`: of `read_range`.
+
+    Raises `OffsetRangeError` for a start before the beginning or behind the end of the log, UnknownTopicOrPartitionError,
+    and what `read_range` raises.
+    """
+    import pyarrow as pa
+
+    from kafkapy.consumer.arrow import record_schema
+
+    config = as_client_config(config)
+    known = _partitions_of(config, topic)
+    wanted = known if partitions is None else sorted(set(partitions))
+    batches: list[pa.RecordBatch] = []
+    for index in wanted:
+        if index not in known:
+            raise UnknownTopicOrPartitionError(f"Topic {topic} has no partition {index}")
+        partition = TopicPartition(topic, index)
+        first, last = log_bounds(config, partition, isolation_level)
+        begin = _bound(start, index, first)
+        if not first <= begin <= last:
+            raise OffsetRangeError(partition, begin, first, last)
+        batches += read_range(
+            config,
+            topic,
+            index,
+            begin,
+            min(_bound(end, index, last), last),
+            isolation_level=isolation_level,
+            include_headers=include_headers,
+            timestamp_unit=timestamp_unit,
+            **options,
+        )
+    return pa.Table.from_batches(batches, schema=record_schema(include_headers, timestamp_unit))
+
+
+def _bound(bound: Bound, partition: int, default: int) -> int:
+    if isinstance(bound, Mapping):
+        return bound.get(partition, default)
+    return default if bound is None else bound
+
+
+def _partitions_of(config: ClientConfig, topic: str) -> list[int]:
+    """From the first bootstrap server that answers."""
+    failure: KafkaError | None = None
+    for address in config.bootstrap:
+        try:
+            connection = RangeConnection(address, config)
+            try:
+                response = connection.call(MetadataRequestBuilder([topic], False))
+            finally:
+                connection.close()
+        except KafkaError as error:
+            failure = error
+            continue
+        found = ClusterMetadata.of(response).topics.get(topic)
+        if found is None or found.error is not Errors.NONE:
+            refusal = Errors.UNKNOWN_TOPIC_OR_PARTITION if found is None else found.error
+            raise error_for(refusal, f"Topic {topic}: {refusal.message}")
+        return [p.partition for p in found.partitions]
+    assert failure is not None  # there is at least one bootstrap server
+    raise failure
