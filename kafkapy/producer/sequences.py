@@ -144,6 +144,10 @@ class Sequences:
         if not batch.has_sequence:
             if in_flight and sequences.producer != self.producer:
                 return False  # of an older epoch: they have to end first
+            if in_flight and sequences.last_acked_sequence == NO_LAST_ACKED:
+                # A broker that knows nothing of a producer takes any first sequence. Were the second batch sent before
+                # the first is known to be written, it could be taken, and the first could never be any more.
+                return False
             return batch.topic_partition not in self._unresolved
         # Of batches that are retried only the first may go out: those behind it would be out of order.
         return not in_flight or in_flight[0] is batch
