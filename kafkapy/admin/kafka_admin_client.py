@@ -16,6 +16,7 @@ from kafkapy.clients.thread_driver import ThreadDriver
 ADMIN_DEFAULTS: dict[str, Any] = {
     **client_defaults(),
     "client_id": f"{software.NAME}-{software.VERSION}",
+    "allow_auto_create_topics": False,
     "metrics_num_samples": 2,
     "metrics_sample_window_ms": 30_000,
 }
@@ -27,7 +28,7 @@ class KafkaAdminClient:
 
     Options are keywords, with kafka-python's names and defaults (`DEFAULT_CONFIG`). The constructor connects: it raises
     KafkaTimeoutError if no broker answers within `bootstrap_timeout_ms`, KafkaConfigurationError for options that
-    make no sense. The methods are those of `AdminCore`; they block and raise `kafkapy.errors`.
+    make no sense. `metrics_*` are taken and have no effect: this client measures nothing. The methods are those of `AdminCore`; they block and raise `kafkapy.errors`.
     """
 
     DEFAULT_CONFIG = ADMIN_DEFAULTS

@@ -82,8 +82,10 @@ class ClientConfig:
                 raise KafkaConfigurationError(f"{name} must be a number of milliseconds, at least 0; it is {value!r}")
         if self.max_in_flight_requests_per_connection < 1:
             raise KafkaConfigurationError("max_in_flight_requests_per_connection must be at least 1")
-        if self.client_dns_lookup not in ("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only", "default"):
-            raise KafkaConfigurationError(f"client_dns_lookup={self.client_dns_lookup!r} is not known")
+        if self.client_dns_lookup != "use_all_dns_ips":
+            raise KafkaConfigurationError(
+                f"client_dns_lookup={self.client_dns_lookup!r} is not supported: all addresses of a name are used"
+            )
         if self.api_version is not None and self.api_version != "auto":
             self.pinned_versions = versions_of_release(parse_release(self.api_version))
         self.bootstrap = _addresses(self.bootstrap_servers)

@@ -160,6 +160,7 @@ def test_a_session_is_renewed_on_the_same_connection_before_it_ends() -> None:
         ({"request_timeout_ms": -1}, "request_timeout_ms must be a number of milliseconds"),
         ({"bootstrap_servers": []}, "No resolvable bootstrap urls given in bootstrap_servers"),
         ({"bootstrap_servers": "a:99999"}, "Invalid port in bootstrap_servers"),
+        ({"client_dns_lookup": "resolve_canonical_bootstrap_servers_only"}, "client_dns_lookup=.* is not supported"),
         ({"api_version": "next"}, "api_version must be a release of Kafka"),
     ],
 )
