@@ -92,10 +92,10 @@ class KafkaProducer(AsyncClient):
                 room = batch.room - len(value) - RECORD_OVERHEAD
                 if room >= 0:
                     batch.room = room
+                    batch.times.append(self._clock())
                     values = batch.values
                     index = len(values)
                     values.append(value)
-                    batch.times.append(self._clock())
                     return Delivery(batch, index)
         return await self._send(topic, value, key, headers, partition, timestamp_ms)
 

@@ -118,28 +118,31 @@ class ProducerBatch:
 
     # --- adding records: under the accumulator's lock
 
-    def add_column(self, key: bytes | None, headers: Headers | None, timestamp: int | None, now: float) -> None:
-        """The rest of the record whose value was just appended."""
-        before = len(self.values) - 1
+    def add(
+        self, value: bytes | None, key: bytes | None, headers: Headers | None, timestamp: int | None, now: float
+    ) -> int:
+        """Add a record; its index. The value comes last: a Ctrl-C on the way leaves no half a record."""
+        index = len(self.values)
         if key is not None and self.keys is None:
-            self.keys = [None] * before
+            self.keys = [None] * index
         if self.keys is not None:
-            self.keys.append(key)
+            self.keys[index:] = [key]
         if headers and self.headers is None:
-            self.headers = [None] * before
+            self.headers = [None] * index
         if self.headers is not None:
-            self.headers.append(headers)
-        if timestamp is None:
-            self.times.append(now)
-        else:
+            self.headers[index:] = [headers]
+        if timestamp is not None:
             self.has_own_times = True
-            self.times.append(timestamp)
+        self.times[index:] = [now if timestamp is None else timestamp]
+        self.values.append(value)
+        return index
 
     # --- its bytes
 
     def time_columns(self) -> Sequence[TimeRun]:
         """Timestamps as runs; made once, when the batch has been closed."""
         if not self.runs:
+            del self.times[len(self.values) :]
             if self.has_own_times:
                 self.runs = time_runs([t if type(t) is int else int(t * 1000) for t in self.times])
             else:

@@ -6,7 +6,7 @@ import itertools
 import logging
 import selectors
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, Self
 
 from kafkapy.clients.config import ClientConfig
@@ -135,6 +135,10 @@ class ProducerConfig(ClientConfig):
         _log.warning("Idempotence is disabled, because it is incompatible with user-provided %s", sentence)
         self.enable_idempotence = False
 
+    def options(self) -> dict[str, Any]:
+        """All options by name, as kafka-python's `producer.config` has them."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.init}
+
     @property
     def codec(self) -> CompressionType:
         return CompressionType.for_name(self.compression_type or "none")
@@ -166,3 +170,9 @@ def _check_rest(options: Mapping[str, Any]) -> None:
             raise KafkaConfigurationError(f"{name} is not supported")
     if unknown:
         raise ValueError(f"Unrecognized configs: {unknown}")
+
+
+DEFAULT_OPTIONS: dict[str, Any] = {
+    f.name: f.default if f.default_factory is MISSING else f.default_factory() for f in fields(ProducerConfig) if f.init
+}
+DEFAULT_OPTIONS["client_id"] = None  # made up for each producer

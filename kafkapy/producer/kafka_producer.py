@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import atexit
+import os
 import threading
 import time
 import weakref
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
+from kafkapy.clients.completion import spawn
 from kafkapy.clients.thread_driver import ThreadDriver
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.errors import (
@@ -19,7 +21,7 @@ from kafkapy.errors import (
 )
 from kafkapy.producer.batch import RECORD_OVERHEAD, ProducerBatch
 from kafkapy.producer.bulk import BulkSend, columns_of_arrow
-from kafkapy.producer.config import ProducerConfig
+from kafkapy.producer.config import DEFAULT_OPTIONS, ProducerConfig
 from kafkapy.producer.core import ProducerCore, TopicView
 from kafkapy.producer.future import FutureBatchMetadata, FutureRecordMetadata
 from kafkapy.producer.intake import Intake
@@ -47,23 +49,27 @@ class KafkaProducer:
         """Connects. Raises KafkaTimeoutError if no broker answers in `bootstrap_timeout_ms`, ValueError and
         KafkaConfigurationError for options."""
         self._closed = True
-        self.config = ProducerConfig.from_options(configs)
-        self._driver = ThreadDriver(self.config.client_id)
+        config = ProducerConfig.from_options(configs)
+        self.config = config.options()
+        self._driver = ThreadDriver(config.client_id)
         self._driver.start()
         try:
-            self._core: ProducerCore = self._driver.call(ProducerCore, self._driver, self.config)
+            self._core: ProducerCore = self._driver.call(ProducerCore, self._driver, config)
             self._driver.call(self._core.start)
         except BaseException:
             self._driver.stop()
             raise
         self._intake = Intake(self._core)
-        self._max_block_ms = self.config.max_block_ms
+        self._max_block_ms = config.max_block_ms
         self._lock = self._core.accumulator.lock
         self._short_path: Mapping[str, ProducerBatch] = self._intake.short_path
         self._clock = self._core.accumulator.clock
         self._closed = False
         self._at_exit = _close_at_exit(self)
         atexit.register(self._at_exit)
+        _producers.add(self)
+
+    DEFAULT_CONFIG: ClassVar[dict[str, Any]] = DEFAULT_OPTIONS
 
     # --- sending
 
@@ -91,10 +97,10 @@ class KafkaProducer:
                     room = batch.room - len(value) - RECORD_OVERHEAD
                     if room >= 0:
                         batch.room = room
+                        batch.times.append(self._clock())
                         values = batch.values
                         index = len(values)
                         values.append(value)
-                        batch.times.append(self._clock())
                         return FutureRecordMetadata(batch, index)
         return self._send(topic, value, key, headers, partition, timestamp_ms)
 
@@ -235,6 +241,15 @@ class KafkaProducer:
     def _check_open(self) -> None:
         if self._closed:
             raise IllegalStateError("KafkaProducer already closed!")
+        if not self._driver.running:
+            raise IllegalStateError(
+                "This KafkaProducer was made before the process forked; make a new one in the child process"
+            )
+
+    def _after_fork_in_child(self) -> None:
+        """The thread that would send is the parent's, and another thread of it may have held the lock."""
+        self._lock = threading.Lock()
+        self._short_path = {}
 
     def close(self, timeout: float | None = None) -> None:
         """Wait for what was sent, at most `timeout` seconds, and disconnect; then what is left fails."""
@@ -247,7 +262,7 @@ class KafkaProducer:
         atexit.unregister(self._at_exit)
         try:
             if self._driver.in_driver_thread():
-                self._driver.call_soon(lambda: self._close_from_callback())
+                self._driver.call_soon(self._close_from_callback)
             elif self._driver.running:
                 self._driver.call(self._core.close, None if timeout is None else timeout * 1000)
         finally:
@@ -257,8 +272,6 @@ class KafkaProducer:
 
     def _close_from_callback(self) -> None:
         """A callback cannot wait for its own thread: what isn't done fails."""
-        from kafkapy.clients.completion import spawn
-
         spawn(self._core.close(0)).add_callback(lambda _: self._driver.stop())
 
     def __enter__(self) -> Self:
@@ -276,7 +289,20 @@ class KafkaProducer:
             pass  # half made, or the interpreter is going
 
     def __repr__(self) -> str:
-        return f"<KafkaProducer client_id={self.config.client_id} transactional_id={self.config.transactional_id}>"
+        return (
+            f"<KafkaProducer client_id={self.config['client_id']} transactional_id={self.config['transactional_id']}>"
+        )
+
+
+_producers: weakref.WeakSet[KafkaProducer] = weakref.WeakSet()
+
+
+def _forget_parents_producers() -> None:
+    for producer in list(_producers):
+        producer._after_fork_in_child()
+
+
+os.register_at_fork(after_in_child=_forget_parents_producers)
 
 
 def _close_at_exit(producer: KafkaProducer) -> Any:

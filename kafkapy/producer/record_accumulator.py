@@ -112,12 +112,11 @@ class RecordAccumulator:
                     return None
                 new = True
             batch.room -= size
-            index = len(batch.values)
-            batch.values.append(value)
-            batch.add_column(key, headers, timestamp, self.clock())
-            if batch.keys is not None or batch.headers is not None:
+            if key is not None or headers or batch.keys is not None or batch.headers is not None:
                 self._leave_short_path(batch)
-            elif sticky:
+                sticky = False
+            index = batch.add(value, key, headers, timestamp, self.clock())
+            if sticky:
                 self.sticky[topic_partition.topic] = batch
         if new:
             self.wakeup()

@@ -256,9 +256,7 @@ def test_records_that_are_to_blame() -> None:
     def refuse(request: object) -> ProduceResponse:
         blamed = ProduceResponse.BatchIndexAndErrorMessage(batch_index=1, batch_index_error_message="no key")
         answer = ProduceResponse.PartitionProduceResponse(index=0, error_code=87, record_errors=[blamed])
-        return ProduceResponse(
-            responses=[ProduceResponse.TopicProduceResponse(name="t", partition_responses=[answer])]
-        )
+        return ProduceResponse(responses=[ProduceResponse.TopicProduceResponse(name="t", partition_responses=[answer])])
 
     setup.cluster.brokers[0].handlers[ApiKey.PRODUCE] = refuse
     good, bad = setup.send(b"0"), setup.send(b"1")
