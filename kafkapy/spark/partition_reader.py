@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 from collections.abc import Iterator
-from functools import cache
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import InputPartition
@@ -13,6 +11,7 @@ from pyspark.sql.datasource import InputPartition
 from kafkapy.spark.errors import DATA_LOSS_WARNING, DataLossError
 from kafkapy.spark.kafka_params import COMMON, with_group
 from kafkapy.spark.offset_ranges import OffsetRange
+from kafkapy.spark.worker import spare_collections
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,16 +27,6 @@ class KafkaInputPartition(InputPartition):
 
     def __init__(self, offsets: OffsetRange) -> None:
         super().__init__(offsets)
-
-
-@cache
-def _spare_collections(kernels_loaded: bool) -> None:
-    """What this worker process has loaded stays out of garbage collections from now on.
-
-    Spark's daemon runs a full collection after every task; with numba and pyarrow loaded that takes as long as the
-    decoding of half a million records.
-    """
-    gc.freeze()
 
 
 class PartitionReader:
@@ -66,7 +55,7 @@ class PartitionReader:
                 break
             except OffsetRangeError as error:
                 wanted = self._after_loss(wanted, error)
-        _spare_collections(kernels_settled())
+        spare_collections(kernels_settled())
 
     def _batches(self, wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
         from kafkapy.consumer.range_reader import read_range

@@ -57,14 +57,14 @@ class PushedFilters:
         """Take in a filter; True if Spark need not check it any more."""
         negated = isinstance(pushed, Not)
         inner = pushed.child if isinstance(pushed, Not) else pushed
-        path = getattr(inner, "attribute", ())
+        path: tuple[str, ...] = getattr(inner, "attribute", ())
         column = path[0] if len(path) == 1 else None
         if isinstance(inner, IsNotNull):
             return column in _NEVER_NULL and not negated
         comparison, value = type(inner), getattr(inner, "value", None)
         if comparison not in _COMPARISONS:
             return False
-        values = value if comparison is In else (value,)
+        values: tuple[Any, ...] = value if comparison is In and value is not None else (value,)
         if column in ("topic", "partition"):
             if not all(isinstance(v, str if column == "topic" else int) for v in values):
                 return False  # a null among them makes "not in" null
@@ -102,7 +102,8 @@ class PushedFilters:
             self.until_offset = min(self.until_offset, max(values) + 1)
         elif comparison is LessThan:
             self.until_offset = min(self.until_offset, value)
-        return max(values) - min(values) < len(set(values))
+        is_exact: bool = max(values) - min(values) < len(set(values))
+        return is_exact
 
     def _add_timestamp(self, comparison: type[Filter], value: datetime) -> None:
         if comparison not in (EqualTo, EqualNullSafe, GreaterThan, GreaterThanOrEqual):

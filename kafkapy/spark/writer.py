@@ -12,6 +12,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 from kafkapy.spark.errors import SinkError
 from kafkapy.spark.kafka_params import KafkaParams
 from kafkapy.spark.options import SinkOptions
+from kafkapy.spark.worker import spare_collections
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,6 +49,7 @@ def write_task(batches: Iterator[pa.RecordBatch], options: SinkOptions) -> Write
         producer.flush()
         for future in under_way:
             future.get()
+    spare_collections(kernels_loaded=False)
     return WriterCommitMessage()
 
 
