@@ -1,0 +1,160 @@
+"""What a local cluster consists of: directories, ports and config files of its ZooKeepers and brokers.
+
+DIR/cluster.json            the ports, and the processes that were started
+DIR/zookeeper-1/            zookeeper.properties, data, output
+DIR/broker-0/               server.properties, data, logs, output
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from kafkapy.tools.command_line import ToolError
+from kafkapy.tools.local_processes import ProcessIdentity
+
+HOST = "127.0.0.1"
+STATE_FILE = "cluster.json"
+
+
+@dataclass
+class LocalCluster:
+    """Invariant: what `DIR/cluster.json` holds; ports never change once the cluster has been started."""
+
+    directory: Path
+    broker_ports: list[int]
+    zookeeper_ports: list[int]
+    quorum_ports: list[tuple[int, int]]
+    """For each ZooKeeper of an ensemble: followers connect here, and votes come in here. Empty for a single one."""
+    processes: dict[str, ProcessIdentity] = field(default_factory=dict)
+    """By the name of the process's directory, in the order of their start."""
+
+    @property
+    def bootstrap_servers(self) -> str:
+        return ",".join(f"{HOST}:{port}" for port in self.broker_ports)
+
+    @property
+    def zookeeper_connect(self) -> str:
+        return ",".join(f"{HOST}:{port}" for port in self.zookeeper_ports)
+
+    @property
+    def zookeepers(self) -> dict[str, int]:
+        """Name -> port for clients."""
+        return {f"zookeeper-{i}": port for i, port in enumerate(self.zookeeper_ports, 1)}
+
+    @property
+    def brokers(self) -> dict[str, int]:
+        """Name -> port."""
+        return {f"broker-{i}": port for i, port in enumerate(self.broker_ports)}
+
+    def is_running(self, name: str) -> bool:
+        process = self.processes.get(name)
+        return process is not None and process.is_running
+
+    def save(self) -> None:
+        state = asdict(self)
+        del state["directory"]
+        temporary = self.directory / f"{STATE_FILE}.tmp"
+        temporary.write_text(json.dumps(state, indent=1) + "\n")
+        temporary.rename(self.directory / STATE_FILE)
+
+
+def load(directory: Path) -> LocalCluster | None:
+    """The cluster of this directory, None if there is none. `ToolError` if its state can't be understood."""
+    file = directory / STATE_FILE
+    if not file.exists():
+        return None
+    try:
+        state = json.loads(file.read_text())
+        processes = {name: ProcessIdentity(*identity) for name, identity in state["processes"].items()}
+        quorum = [(first, second) for first, second in state["quorum_ports"]]
+        return LocalCluster(directory, state["broker_ports"], state["zookeeper_ports"], quorum, processes)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ToolError(f"{file} is damaged: {error!r}. Delete {directory} once its processes have ended.") from error
+
+
+def create(directory: Path, brokers: int, zookeepers: int, base_port: int | None) -> LocalCluster:
+    """A new cluster: its ports and config files."""
+    if directory.exists() and any(directory.iterdir()):
+        raise ToolError(f"{directory} holds other things than a local cluster. Give another --dir.")
+    quorum_ports = 2 * zookeepers if zookeepers > 1 else 0
+    count = brokers + zookeepers + quorum_ports
+    ports = free_ports(count) if base_port is None else _given_ports(base_port, count)
+    rest = ports[brokers + zookeepers :]
+    cluster = LocalCluster(
+        directory, ports[:brokers], ports[brokers : brokers + zookeepers], list(zip(rest[::2], rest[1::2], strict=True))
+    )
+    for name in cluster.zookeepers:
+        _write_zookeeper(cluster, name)
+    for name in cluster.brokers:
+        _write_broker(cluster, name)
+    cluster.save()
+    return cluster
+
+
+def free_ports(count: int) -> list[int]:
+    with ExitStack() as stack:
+        probes = [stack.enter_context(socket.create_server((HOST, 0))) for _ in range(count)]
+        return [probe.getsockname()[1] for probe in probes]
+
+
+def _given_ports(base: int, count: int) -> list[int]:
+    if not 0 < base <= 65536 - count:
+        raise ToolError(f"--base-port {base}: {count} ports from there on are not possible")
+    for port in range(base, base + count):
+        try:
+            socket.create_server((HOST, port)).close()
+        except OSError as error:
+            raise ToolError(
+                f"Port {port} is taken ({error.strerror}). The cluster needs {base} to {base + count - 1}."
+            ) from error
+    return list(range(base, base + count))
+
+
+def _write_zookeeper(cluster: LocalCluster, name: str) -> None:
+    directory = cluster.directory / name
+    data = directory / "data"
+    data.mkdir(parents=True)
+    properties: dict[str, object] = {
+        "dataDir": data,
+        "clientPort": cluster.zookeepers[name],
+        "clientPortAddress": HOST,
+        "maxClientCnxns": 0,
+        "tickTime": 1000,
+        "admin.enableServer": "false",
+        "4lw.commands.whitelist": "*",
+    }
+    if cluster.quorum_ports:
+        (data / "myid").write_text(name.rpartition("-")[2])
+        properties |= {"initLimit": 20, "syncLimit": 10}
+        properties |= {f"server.{i}": f"{HOST}:{a}:{b}" for i, (a, b) in enumerate(cluster.quorum_ports, 1)}
+    _write(directory / "zookeeper.properties", properties)
+
+
+def _write_broker(cluster: LocalCluster, name: str) -> None:
+    directory = cluster.directory / name
+    directory.mkdir(parents=True)
+    replicas = min(3, len(cluster.broker_ports))
+    properties = {
+        "broker.id": name.rpartition("-")[2],
+        "listeners": f"PLAINTEXT://{HOST}:{cluster.brokers[name]}",
+        "log.dirs": directory / "data",
+        "zookeeper.connect": cluster.zookeeper_connect,
+        "zookeeper.session.timeout.ms": 6000,
+        "default.replication.factor": replicas,
+        "min.insync.replicas": max(1, replicas - 1),
+        "offsets.topic.replication.factor": replicas,
+        "transaction.state.log.replication.factor": replicas,
+        "transaction.state.log.min.isr": max(1, replicas - 1),
+        "group.initial.rebalance.delay.ms": 0,
+        # all brokers may be stopped at once; none shall wait long for a controller then
+        "controlled.shutdown.retry.backoff.ms": 200,
+    }
+    _write(directory / "server.properties", properties)
+
+
+def _write(file: Path, properties: dict[str, object]) -> None:
+    file.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))

@@ -1,0 +1,72 @@
+"""Processes in the background that a later command finds again, and only those.
+
+A process is known by its id and the moment it was started (clock ticks since the machine's start): ids come again, such
+pairs don't.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+POLL_SECONDS = 0.05
+
+
+class ProcessIdentity(NamedTuple):
+    pid: int
+    started: int
+
+    @property
+    def is_running(self) -> bool:
+        return identify(self.pid) == self
+
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> None:
+        """Send a signal; nothing happens if the process has ended."""
+        if self.is_running:
+            try:
+                os.kill(self.pid, number)
+            except ProcessLookupError:
+                pass  # just now
+
+
+def identify(pid: int) -> ProcessIdentity | None:
+    """The process that has this id now; None if there is none or it has ended (a zombie)."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    fields = stat.rpartition(")")[2].split()  # the name before may contain anything
+    state, started = fields[0], fields[19]
+    return None if state in "ZX" else ProcessIdentity(pid, int(started))
+
+
+def spawn(command: Sequence[str], output: Path, environment: Mapping[str, str]) -> ProcessIdentity:
+    """Start a process in a session of its own, with its output in a file; it outlives this one."""
+    with open(output, "ab") as out:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            cwd="/",
+            env=dict(environment),
+            start_new_session=True,
+        )
+    identity = identify(process.pid) or ProcessIdentity(process.pid, 0)
+    process.returncode = 0  # nobody waits for it
+    return identity
+
+
+def wait_until_ended(processes: Sequence[ProcessIdentity], seconds: float) -> list[ProcessIdentity]:
+    """Those that are still running when the time is up."""
+    deadline = time.monotonic() + seconds
+    while True:
+        running = [process for process in processes if process.is_running]
+        if not running or time.monotonic() > deadline:
+            return running
+        time.sleep(POLL_SECONDS)
