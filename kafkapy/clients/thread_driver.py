@@ -28,6 +28,8 @@ T = TypeVar("T")
 _log = logging.getLogger("kafkapy.clients")
 _READ, _WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 _MAX_SELECT_SECONDS = 60.0
+_ONE = (1).to_bytes(8, "little")
+"""What an eventfd counts up by; to a pipe it is any eight bytes."""
 
 
 class ThreadTimer:
@@ -56,7 +58,7 @@ class ThreadDriver:
     """Runs a client on a daemon thread; `call` is the door for the threads of the user.
 
     Invariant: `_selector`, `_timers` and all that runs through here belong to the driver's thread. Other threads only
-    append to `_ready` (a deque: atomic) and wake the loop by a byte in the pipe if it may be asleep.
+    append to `_ready` (a deque: atomic) and wake the loop if it may be asleep.
     A child of `fork` has no such thread: there, `call` raises `IllegalStateError`, and the sockets are closed without a
     word to the broker.
     """
@@ -68,9 +70,7 @@ class ThreadDriver:
         self._ready: deque[Callable[[], object]] = deque()
         self._timers: list[tuple[float, int, ThreadTimer]] = []
         self._sequence = itertools.count()
-        self._wake_reader, self._wake_writer = socket.socketpair()
-        self._wake_reader.setblocking(False)
-        self._wake_writer.setblocking(False)
+        self._waker = _Waker()
         self._may_sleep = False
         self._running = False
         self._forked = False
@@ -78,7 +78,7 @@ class ThreadDriver:
         self._thread_id = 0
         self._ended = False
         self._waiters: set[_Waiter] = set()
-        self.add_reader(self._wake_reader, self._drain_wake_ups)
+        self._selector.register(self._waker.reader, _READ, self._waker)
         _drivers.add(self)
 
     # --- life
@@ -115,6 +115,7 @@ class ThreadDriver:
                 self._turn()
         finally:
             self._ended = True
+            self._may_sleep = False
             for waiter in list(self._waiters):
                 waiter.abort()
             self._close_all()
@@ -124,8 +125,7 @@ class ThreadDriver:
             if isinstance(key.fileobj, socket.socket):
                 key.fileobj.close()
         self._selector.close()
-        self._wake_reader.close()
-        self._wake_writer.close()
+        self._waker.close()
 
     def _after_fork_in_child(self) -> None:
         if self._thread is None:
@@ -198,10 +198,7 @@ class ThreadDriver:
         self._ready.append(f)
         if self._may_sleep:
             self._may_sleep = False
-            try:
-                self._wake_writer.send(b"\0")
-            except OSError:
-                pass  # full: it is awake anyway; closed: nothing runs any more
+            self._waker.wake()
 
     def sleep(self, ms: float) -> Completion[None]:
         completion: Completion[None] = Completion()
@@ -250,7 +247,10 @@ class ThreadDriver:
         events = self._selector.select(timeout)
         self._may_sleep = False
         for key, mask in events:
-            watch: _Watch = key.data
+            watch = key.data
+            if watch is self._waker:
+                watch.drain()
+                continue
             if mask & _READ and watch.reader is not None:
                 self._guard(watch.reader)
             if mask & _WRITE and watch.writer is not None:
@@ -282,11 +282,35 @@ class ThreadDriver:
         except Exception:
             _log.exception("A callback of the Kafka client's thread failed")
 
-    def _drain_wake_ups(self) -> None:
+
+class _Waker:
+    """Ends the selector's sleep from another thread: an eventfd where there are such, else a pipe."""
+
+    def __init__(self) -> None:
+        if hasattr(os, "eventfd"):
+            self.reader = self._writer = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        else:
+            self.reader, self._writer = os.pipe()
+            os.set_blocking(self.reader, False)
+            os.set_blocking(self._writer, False)
+
+    def wake(self) -> None:
         try:
-            self._wake_reader.recv(4096)
+            os.write(self._writer, _ONE)
+        except OSError:
+            pass  # full: it is awake anyway; closed: nothing runs any more
+
+    def drain(self) -> None:
+        try:
+            os.read(self.reader, 4096)
         except BlockingIOError:
             pass
+
+    def close(self) -> None:
+        fds = {self.reader, self._writer}
+        self.reader = self._writer = -1  # first: the numbers may belong to others soon
+        for fd in fds:
+            os.close(fd)
 
 
 class _Waiter:
