@@ -14,9 +14,21 @@ from typing import Any, NamedTuple
 
 from kafkapy.common.topic_names import INTERNAL_TOPICS, reason_invalid
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.consumer.listener import AsyncConsumerRebalanceListener, ConsumerRebalanceListener
 from kafkapy.errors import IllegalStateError, NoOffsetForPartitionError
 
 NO_EPOCH = -1
+
+__all__ = [
+    "AsyncConsumerRebalanceListener",  # kafka-python has the listeners in its module of this name
+    "ConsumerRebalanceListener",
+    "FetchPosition",
+    "FetchState",
+    "OffsetResetStrategy",
+    "PartitionState",
+    "SubscriptionState",
+    "SubscriptionType",
+]
 
 
 class OffsetResetStrategy(IntEnum):
@@ -284,10 +296,11 @@ class SubscriptionState:
         return [p for p, state in self.assignment.items() if state.is_fetchable and (wanted is None or wanted(p))]
 
     def move_to_end(self, partition: TopicPartition) -> None:
-        """So that each partition gets its turn."""
-        state = self.assignment.pop(partition, None)
-        if state is not None:
-            self.assignment[partition] = state
+        """So that each partition gets its turn. The dict is replaced: other threads never see it without one."""
+        if partition in self.assignment:
+            assignment = dict(self.assignment)
+            assignment[partition] = assignment.pop(partition)
+            self.assignment = assignment
 
     def mark_pending_revocation(self, partitions: Iterable[TopicPartition]) -> None:
         """No fetches for partitions that a listener is told to give up (KIP-429)."""
