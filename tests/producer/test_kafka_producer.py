@@ -1,0 +1,141 @@
+"""The synchronous producer, with its thread, over real sockets."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from producing_broker import ProducingBroker
+
+import kafkapy
+from kafkapy.errors import IllegalStateError, KafkaTimeoutError, TopicAuthorizationFailedError
+
+
+@pytest.fixture
+def broker() -> Iterator[ProducingBroker]:
+    with ProducingBroker() as broker:
+        yield broker
+
+
+def producer(broker: ProducingBroker, **options: Any) -> kafkapy.KafkaProducer:
+    return kafkapy.KafkaProducer(bootstrap_servers=broker.address, **options)
+
+
+def test_send_flush_close(broker: ProducingBroker) -> None:
+    with producer(broker) as sending:
+        assert sending.partitions_for("t") == {0}
+        assert sending.bootstrap_connected()
+        futures = [sending.send("t", b"%d" % i) for i in range(5000)]
+        assert futures[-1].get(10).offset == 4999
+        sending.flush()
+        assert all(future.succeeded() for future in futures)
+        many = sending.send_many("t", [b"a", b"b"])
+        assert [batch.offset for batch in many.get(10)] == [5000]
+        figures = sending.metrics()["producer-metrics"]
+        assert figures["record-send-total"] == 5002
+        sending.send("t", b"last")
+    assert broker.values == [*(b"%d" % i for i in range(5000)), b"a", b"b", b"last"]
+    sending.close()
+    for call in (lambda: sending.send("t", b"x"), lambda: sending.send_many("t", [b"x"])):
+        with pytest.raises(IllegalStateError, match="closed"):
+            call()
+
+
+def test_threads_share_a_producer(broker: ProducingBroker) -> None:
+    with producer(broker) as sending:
+
+        def send(name: int) -> None:
+            for i in range(2000):
+                sending.send("t", b"%d-%d" % (name, i))
+
+        threads = [threading.Thread(target=send, args=(name,)) for name in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(broker.values) == 8000
+    for name in range(4):
+        own = [value for value in broker.values if value is not None and value.startswith(b"%d-" % name)]
+        assert own == [b"%d-%d" % (name, i) for i in range(2000)]
+
+
+def test_callbacks_run_on_the_client_s_thread_and_may_send(broker: ProducingBroker) -> None:
+    with producer(broker) as sending:
+        called = threading.Event()
+        names: list[str] = []
+
+        def send_another(_: object) -> None:
+            names.append(threading.current_thread().name)
+            sending.send("t", b"second").add_callback(lambda _: called.set())
+
+        sending.send("t", b"first").add_callback(send_another)
+        assert called.wait(10)
+        assert names != [threading.current_thread().name]
+    assert broker.values == [b"first", b"second"]
+
+
+def test_errors_of_a_topic_are_the_futures_errors(broker: ProducingBroker) -> None:
+    with producer(broker) as sending:
+        future = sending.send("secret", b"x")
+        with pytest.raises(TopicAuthorizationFailedError):
+            future.get(1)
+
+
+def test_memory_that_stays_used_up(broker: ProducingBroker) -> None:
+    with producer(broker, buffer_memory=2000, max_block_ms=50, batch_size=1000) as sending:
+        sending.partitions_for("t")
+        gate = threading.Event()
+        answer = broker.produce
+
+        def hesitate(request: Any) -> Any:
+            gate.wait(10)
+            return answer(request)
+
+        from kafkapy.protocol.api_keys import ApiKey
+
+        broker.handlers[ApiKey.PRODUCE] = hesitate
+        with pytest.raises(KafkaTimeoutError, match="allocate memory"):
+            for _ in range(10):
+                sending.send("t", bytes(900))
+        with pytest.raises(KafkaTimeoutError):
+            sending.flush(0.05)
+        gate.set()
+        sending.flush()
+        sending.send("t", b"goes on")
+    assert broker.values[-1] == b"goes on"
+
+
+def test_no_broker() -> None:
+    with pytest.raises(KafkaTimeoutError, match="bootstrap"):
+        kafkapy.KafkaProducer(bootstrap_servers="127.0.0.1:1", bootstrap_timeout_ms=100)
+
+
+def test_transactional_verbs_need_an_id(broker: ProducingBroker) -> None:
+    with producer(broker) as sending, pytest.raises(IllegalStateError, match="transactional_id"):
+        sending.init_transactions()
+
+
+def test_config_is_a_dict_with_kafka_python_s_names(broker: ProducingBroker) -> None:
+    with producer(broker, linger_ms=7) as sending:
+        assert (sending.config["linger_ms"], sending.config["acks"]) == (7, -1)
+    kafka_python = pytest.importorskip("kafka").KafkaProducer.DEFAULT_CONFIG
+    own = kafkapy.KafkaProducer.DEFAULT_CONFIG
+    for name in set(kafka_python) & set(own) - {"partitioner", "bootstrap_servers", "socket_options"}:
+        assert own[name] == kafka_python[name], name
+
+
+def test_a_forked_child_is_told(broker: ProducingBroker) -> None:
+    with producer(broker) as sending:
+        sending.send("t", b"x").get(10)
+        child = os.fork()
+        if child == 0:
+            try:
+                sending.send("t", b"y")
+            except IllegalStateError as error:
+                os._exit(0 if "fork" in str(error) else 1)
+            os._exit(2)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert sending.send("t", b"z").get(10).offset == 1

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import pytest_twisted
+from producing_broker import ProducingBroker
+from twisted.internet import defer
+
+from kafkapy.errors import IllegalStateError, KafkaTimeoutError, TopicAuthorizationFailedError
+from kafkapy.tx import KafkaProducer
+
+
+@pytest.fixture
+def broker() -> Iterator[ProducingBroker]:
+    with ProducingBroker() as broker:
+        yield broker
+
+
+@pytest_twisted.ensureDeferred
+async def test_deferreds_fire_with_the_delivery_in_order(broker: ProducingBroker) -> Any:
+    producer = await KafkaProducer(bootstrap_servers=broker.address).start()
+    deferreds = [producer.send("t", b"%d" % i) for i in range(500)]  # the topic isn't known yet
+    deferreds += [producer.send("t", b"%d" % i) for i in range(500, 1000)]
+    results = await defer.gatherResults(deferreds)
+    assert [metadata.offset for metadata in results] == list(range(1000))
+    assert broker.values == [b"%d" % i for i in range(1000)]
+    assert [batch.offset for batch in await producer.send_many("t", [b"a", b"b"])] == [1000]
+    assert await producer.partitions_for("t") == {0}
+    last = producer.send("t", b"last")
+    await producer.stop()
+    assert (await last).offset == 1002
+
+
+@pytest_twisted.ensureDeferred
+async def test_little_memory(broker: ProducingBroker) -> Any:
+    options = {"buffer_memory": 5000, "batch_size": 1000}
+    producer = await KafkaProducer(bootstrap_servers=broker.address, **options).start()
+    deferreds = [producer.send("t", b"%03d" % i + bytes(97)) for i in range(300)]
+    await producer.flush()
+    assert all(deferred.called for deferred in deferreds)
+    assert [value[:3] for value in broker.values if value] == [b"%03d" % i for i in range(300)]
+    await producer.stop()
+
+
+@pytest_twisted.ensureDeferred
+async def test_errors_come_through_deferreds(broker: ProducingBroker) -> Any:
+    with pytest.raises(KafkaTimeoutError):
+        await KafkaProducer(bootstrap_servers="127.0.0.1:1", bootstrap_timeout_ms=100).start()
+    producer = KafkaProducer(bootstrap_servers=broker.address)
+    with pytest.raises(IllegalStateError):
+        await producer.send("t", b"early")
+    await producer.start()
+    with pytest.raises(TopicAuthorizationFailedError):
+        await producer.send("secret", b"x")
+    with pytest.raises(TypeError):
+        await producer.send("t", "text")
+    with pytest.raises(IllegalStateError):
+        await producer.begin_transaction()
+    await producer.stop()
