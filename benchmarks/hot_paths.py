@@ -66,6 +66,19 @@ class Transport:
         pass
 
 
+class _NoFetchers:
+    """This broker follows nobody."""
+
+    def add(self, partitions: Any) -> None:
+        pass
+
+    def remove(self, partitions: Any) -> None:
+        pass
+
+    def stop_idle_fetchers(self) -> None:
+        pass
+
+
 def broker(directory: str) -> tuple[KafkaChannel, Any]:
     """A channel on a broker that leads one partition."""
     clock = Clock()
@@ -76,7 +89,7 @@ def broker(directory: str) -> tuple[KafkaChannel, Any]:
     cache = MetadataCache(0, clock)
     replicas = ReplicaManager(0, logs, cache, SystemTime(), timer)
     leadership = Leadership(
-        replicas, HighWatermarkCheckpoints(logs), lambda leaders, followers: None, lambda stopped: None
+        replicas, HighWatermarkCheckpoints(logs), lambda leaders, followers: None, lambda stopped: None, _NoFetchers()
     )
     topic_id = random_uuid()
     state = LeaderAndIsrRequest.LeaderAndIsrPartitionState(

@@ -2,118 +2,111 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable
 
+from kafkapy.cluster.in_sync_replicas import NOBODY, PartitionHost
+from kafkapy.cluster.isr_keeper import IsrKeeper
 from kafkapy.cluster.replica import Replica
 from kafkapy.common.time import Time
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.log.log import Log
-from kafkapy.log.log_types import AppendOrigin, LogAppendInfo, LogOffsetMetadata
+from kafkapy.log.log_types import AppendOrigin, LogAppendInfo, LogOffsetMetadata, UnexpectedAppendOffsetError
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.leader_and_isr import LeaderAndIsrRequest
+
+log = logging.getLogger("kafkapy.cluster.Partition")
 
 NO_EPOCH = -1
 NO_LEADER = -1
 
+State = LeaderAndIsrRequest.LeaderAndIsrPartitionState
 
-class Partition:
+
+class Partition(IsrKeeper):
     """The local replica and, where it leads, its view of the others.
 
-    Invariants: `log` is the local log once a leadership decision has arrived; `leader_epoch` never goes back;
-    where this broker leads, the high watermark is the smallest log end offset of the in-sync replicas, and it only grows.
+    Invariants: `log` is the local log once a leadership decision has arrived; `leader_epoch` never goes back; where this broker
+    leads, the high watermark is the smallest log end offset of the replicas that are in sync or about to be, and it only grows.
     """
 
-    __slots__ = (
-        "controller_epoch",
-        "is_leader",
-        "isr",
-        "leader_epoch",
-        "leader_epoch_start_offset",
-        "leader_id",
-        "local_broker_id",
-        "log",
-        "partition_epoch",
-        "remote_replicas",
-        "replicas",
-        "time",
-        "topic_id",
-        "topic_partition",
-    )
+    __slots__ = ("adding_replicas", "removing_replicas")
 
-    def __init__(self, topic_partition: TopicPartition, local_broker_id: int, time: Time) -> None:
-        self.topic_partition = topic_partition
-        self.local_broker_id = local_broker_id
-        self.time = time
-        self.topic_id: bytes = ZERO_UUID
-        self.log: Log | None = None
-        self.leader_id = NO_LEADER
-        self.leader_epoch = NO_EPOCH
-        self.leader_epoch_start_offset = 0
-        self.partition_epoch = -1
-        self.controller_epoch = 0
-        self.is_leader = False
-        self.isr: frozenset[int] = frozenset()
-        self.replicas: tuple[int, ...] = ()
-        self.remote_replicas: dict[int, Replica] = {}
+    def __init__(self, topic_partition: TopicPartition, local_broker_id: int, time: Time, host: PartitionHost) -> None:
+        super().__init__(topic_partition, local_broker_id, time, host)
+        self.adding_replicas: tuple[int, ...] = ()
+        self.removing_replicas: tuple[int, ...] = ()
 
     # ------------------------------------------------------------------------------------------------ roles
 
     def make_leader(
-        self,
-        state: LeaderAndIsrRequest.LeaderAndIsrPartitionState,
-        topic_id: bytes,
-        create_log: Callable[[TopicPartition, bytes, bool], Log],
+        self, state: State, topic_id: bytes, create_log: Callable[[TopicPartition, bytes, bool], Log]
     ) -> bool:
         """Lead from now on, as the controller decided. True if this broker did not lead before."""
         if state.partition_epoch < self.partition_epoch:
             return False
         if self.log is None:
             self.log = create_log(self.topic_partition, topic_id, state.is_new)
-        log = self.log
-        self._take_over(state, topic_id)
-        new_epoch = state.leader_epoch > self.leader_epoch
+        partition_log = self.log
         is_new_leader = not self.is_leader
-        if new_epoch:
+        was = self.leader_id
+        self._take_over(state, topic_id)
+        self._set_isr(state.isr)
+        known = self.remote_replicas
+        self.remote_replicas = {
+            replica: known.get(replica) or Replica(replica)
+            for replica in self.replicas
+            if replica != self.local_broker_id
+        }
+        if state.leader_epoch > self.leader_epoch:
+            start = partition_log.log_end_offset
+            # Noted before anything of this epoch is written, so that followers of an older one can be told where to cut.
+            partition_log.maybe_assign_epoch_start_offset(state.leader_epoch, start)
+            now = self.time.monotonic_ms()
+            for replica in self.remote_replicas.values():
+                replica.reset(now, start, is_new_leader, replica.broker_id in self.isr)
             self.leader_epoch = state.leader_epoch
-            self.leader_epoch_start_offset = log.log_end_offset
-            log.maybe_assign_epoch_start_offset(state.leader_epoch, log.log_end_offset)
+            self.leader_epoch_start_offset = start
+            log.info(
+                "Partition %s: this broker leads from epoch %d on (%s), from offset %d, high watermark %d, ISR %s, replicas %s",
+                self.topic_partition, state.leader_epoch, "it has led before" if not is_new_leader else f"before: {was}",
+                start, partition_log.high_watermark, list(state.isr), list(state.replicas),
+            )  # fmt: skip
         self.leader_id = self.local_broker_id
         self.is_leader = True
-        now = self.time.monotonic_ms()
-        others = [replica for replica in self.replicas if replica != self.local_broker_id]
-        if is_new_leader or new_epoch:
-            self.remote_replicas = {replica: Replica(replica, now) for replica in others}
-        else:
-            known = self.remote_replicas
-            self.remote_replicas = {replica: known.get(replica) or Replica(replica, now) for replica in others}
         self.maybe_increment_high_watermark()
         return is_new_leader
 
     def make_follower(
-        self,
-        state: LeaderAndIsrRequest.LeaderAndIsrPartitionState,
-        topic_id: bytes,
-        create_log: Callable[[TopicPartition, bytes, bool], Log],
+        self, state: State, topic_id: bytes, create_log: Callable[[TopicPartition, bytes, bool], Log]
     ) -> bool:
         """Follow from now on. True if the leader or its epoch is another than before."""
         if state.partition_epoch < self.partition_epoch:
             return False
         if self.log is None:
             self.log = create_log(self.topic_partition, topic_id, state.is_new)
-        self._take_over(state, topic_id)
         changed = state.leader != self.leader_id or state.leader_epoch > self.leader_epoch
+        if changed:
+            log.info(
+                "Partition %s: this broker follows %s from epoch %d on (leader before: %d), log end %d, high watermark %d",
+                self.topic_partition, f"broker {state.leader}" if state.leader >= 0 else "nobody (there is no leader)",
+                state.leader_epoch, self.leader_id, self.log.log_end_offset, self.log.high_watermark,
+            )  # fmt: skip
+        self._take_over(state, topic_id)
+        self._set_in_sync(NOBODY)
         self.leader_epoch = max(self.leader_epoch, state.leader_epoch)
         self.leader_id = state.leader
         self.is_leader = False
         self.remote_replicas = {}
         return changed
 
-    def _take_over(self, state: LeaderAndIsrRequest.LeaderAndIsrPartitionState, topic_id: bytes) -> None:
+    def _take_over(self, state: State, topic_id: bytes) -> None:
         self.controller_epoch = state.controller_epoch
         self.partition_epoch = state.partition_epoch
-        self.isr = frozenset(state.isr)
         self.replicas = tuple(state.replicas)
+        self.adding_replicas = tuple(state.adding_replicas)
+        self.removing_replicas = tuple(state.removing_replicas)
         if topic_id != ZERO_UUID:
             self.topic_id = topic_id
 
@@ -123,18 +116,19 @@ class Partition:
         self.is_leader = False
         self.leader_id = NO_LEADER
         self.remote_replicas = {}
+        self._set_in_sync(NOBODY)
 
     # ------------------------------------------------------------------------------------------------ access
 
     def leader_log(self) -> Log:
         """The log, if this broker leads; `KafkaError` NOT_LEADER_OR_FOLLOWER otherwise."""
-        log = self.log
-        if log is None or not self.is_leader:
+        partition_log = self.log
+        if partition_log is None or not self.is_leader:
             raise KafkaError(
                 Errors.NOT_LEADER_OR_FOLLOWER,
                 f"Leader not local for partition {self.topic_partition} on broker {self.local_broker_id}",
             )
-        return log
+        return partition_log
 
     def local_log(self, current_leader_epoch: int, require_leader: bool) -> Log:
         """The log, if the caller's leader epoch is this replica's.
@@ -144,9 +138,9 @@ class Partition:
         if current_leader_epoch != NO_EPOCH:
             self.check_leader_epoch(current_leader_epoch)
         if self.is_leader or not require_leader:
-            log = self.log
-            if log is not None:
-                return log
+            partition_log = self.log
+            if partition_log is not None:
+                return partition_log
         raise KafkaError(
             Errors.NOT_LEADER_OR_FOLLOWER,
             f"Error while fetching partition state for {self.topic_partition}: it is not led by this broker",
@@ -167,53 +161,105 @@ class Partition:
 
         `KafkaError`: NOT_LEADER_OR_FOLLOWER, NOT_ENOUGH_REPLICAS (acks=all and too few in sync), and whatever `Log` finds wrong.
         """
-        log = self.leader_log()
-        if required_acks == -1 and len(self.isr) < self.effective_min_isr(log):
+        partition_log = self.leader_log()
+        if required_acks == -1 and len(self.isr) < self.effective_min_isr(partition_log):
             raise KafkaError(
                 Errors.NOT_ENOUGH_REPLICAS,
                 f"The size of the current ISR {sorted(self.isr)} is insufficient to satisfy the min.isr requirement of "
-                f"{log.config.min_insync_replicas} for partition {self.topic_partition}",
+                f"{partition_log.config.min_insync_replicas} for partition {self.topic_partition}",
             )
-        info = log.append_as_leader(records, self.leader_epoch, origin, api_version)
+        info = partition_log.append_as_leader(records, self.leader_epoch, origin, api_version)
         self.maybe_increment_high_watermark()
         return info
 
-    def effective_min_isr(self, log: Log) -> int:
-        return min(log.config.min_insync_replicas, len(self.replicas))
-
-    def maybe_increment_high_watermark(self) -> bool:
-        """Move the high watermark up to what every in-sync replica has; True if it moved (`Partition.maybeIncrementLeaderHW`)."""
-        log = self.log
-        assert log is not None
-        if not self.remote_replicas:
-            return log.maybe_increment_high_watermark(log.log_end_offset_metadata) is not None
-        if len(self.isr) < self.effective_min_isr(log):
-            return False
-        lowest: LogOffsetMetadata = log.log_end_offset_metadata
-        for replica in self.remote_replicas.values():
-            if replica.broker_id in self.isr and replica.log_end_offset.message_offset < lowest.message_offset:
-                lowest = replica.log_end_offset
-        if lowest.message_offset < 0:
-            return False
-        return log.maybe_increment_high_watermark(lowest) is not None
-
     def is_replicated_up_to(self, required_offset: int) -> tuple[bool, Errors]:
         """Is everything below `required_offset` committed? (done, error) for an acks=all append."""
-        log = self.log
-        if log is None or not self.is_leader:
+        partition_log = self.log
+        if partition_log is None or not self.is_leader:
             return True, Errors.NOT_LEADER_OR_FOLLOWER
-        if log.high_watermark < required_offset:
+        if partition_log.high_watermark < required_offset:
             return False, Errors.NONE
-        if len(self.isr) < self.effective_min_isr(log):
+        if len(self.maximal_isr) < self.effective_min_isr(partition_log):
             return True, Errors.NOT_ENOUGH_REPLICAS_AFTER_APPEND
         return True, Errors.NONE
 
-    # ------------------------------------------------------------------------------------------------ reads
+    # ------------------------------------------------------------------------------------------------ followers' fetches
+
+    def end_offset_for_epoch(self, epoch: int) -> tuple[int, int] | None:
+        """(largest epoch <= `epoch`, its end offset); None if this replica doesn't know (`lastOffsetForLeaderEpoch`)."""
+        partition_log = self.log
+        if partition_log is None:
+            return None
+        if self.is_leader and epoch == self.leader_epoch:
+            return epoch, partition_log.log_end_offset
+        return partition_log.end_offset_for_epoch(epoch)
+
+    def follower(self, broker_id: int, checked_epoch: bool) -> Replica:
+        """The replica that fetches.
+
+        `KafkaError` if it is none of this partition's: UNKNOWN_LEADER_EPOCH where it named the present leader epoch (it has heard
+        of a reassignment before this broker has), else NOT_LEADER_OR_FOLLOWER.
+        """
+        replica = self.remote_replicas.get(broker_id)
+        if replica is None:
+            raise KafkaError(
+                Errors.UNKNOWN_LEADER_EPOCH if checked_epoch else Errors.NOT_LEADER_OR_FOLLOWER,
+                f"Broker {broker_id} is not recognized as a replica of {self.topic_partition} {list(self.replicas)}",
+            )
+        return replica
+
+    def update_follower_fetch_state(
+        self,
+        replica: Replica,
+        fetch_offset: LogOffsetMetadata,
+        log_start_offset: int,
+        fetch_ms: int,
+        leader_end_offset: int,
+        broker_epoch: int,
+    ) -> bool:
+        """A follower's fetch tells what it has stored. True if the high or low watermark may have moved by it.
+
+        `KafkaError` NOT_LEADER_OR_FOLLOWER if the fetch is of an earlier life of the broker.
+        """
+        end_before, start_before = replica.log_end_offset.message_offset, replica.log_start_offset
+        replica.update_fetch_state(fetch_offset, log_start_offset, fetch_ms, leader_end_offset, broker_epoch)
+        if replica.broker_id not in self.maximal_isr:
+            self.maybe_expand_isr(replica)
+        moved = fetch_offset.message_offset != end_before and self.maybe_increment_high_watermark()
+        return moved or replica.log_start_offset > start_before
+
+    # ------------------------------------------------------------------------------------------------ follower's appends
+
+    def append_records_to_follower(
+        self, records: memoryview, truncate_fully_and_start_at: Callable[[TopicPartition, int, int], None]
+    ) -> LogAppendInfo:
+        """Append what the leader sent. `KafkaError` as `Log.append_as_follower`.
+
+        `truncate_fully_and_start_at(partition, offset, log start)` is the log manager's.
+        """
+        partition_log = self.log
+        if partition_log is None:
+            raise KafkaError(Errors.NOT_LEADER_OR_FOLLOWER, f"There is no log of {self.topic_partition}")
+        try:
+            return partition_log.append_as_follower(records)
+        except UnexpectedAppendOffsetError as error:
+            end = partition_log.log_end_offset
+            if end != partition_log.log_start_offset or not error.first_offset < end <= error.last_offset:
+                raise
+            # The leader's log start lies within a batch (DeleteRecords), and an empty log begins there: it must begin with
+            # that batch.
+            log.info(
+                "Partition %s: the batch at log start offset %d begins at %d already, so the empty log begins there too",
+                self.topic_partition, end, error.first_offset,
+            )  # fmt: skip
+            truncate_fully_and_start_at(self.topic_partition, error.first_offset, end)
+            return partition_log.append_as_follower(records)
+
+    # ------------------------------------------------------------------------------------------------ low watermark
 
     def low_watermark(self, alive: Iterable[int]) -> int:
         """The smallest log start offset of the live replicas (DeleteRecords waits for it)."""
-        log = self.leader_log()
-        lowest = log.log_start_offset
+        lowest = self.leader_log().log_start_offset
         alive_ids = set(alive)
         for replica in self.remote_replicas.values():
             if replica.broker_id in alive_ids:
@@ -225,18 +271,18 @@ class Partition:
 
         `KafkaError` OFFSET_OUT_OF_RANGE above the high watermark or below 0, POLICY_VIOLATION where the topic is only compacted.
         """
-        log = self.leader_log()
-        if not log.config.delete:
+        partition_log = self.leader_log()
+        if not partition_log.config.delete:
             raise KafkaError(
                 Errors.POLICY_VIOLATION,
                 f"Records of partition {self.topic_partition} can not be deleted: it is compacted only",
             )
-        wanted = log.high_watermark if offset == -1 else offset
-        if wanted < 0 or wanted > log.high_watermark:
+        wanted = partition_log.high_watermark if offset == -1 else offset
+        if wanted < 0 or wanted > partition_log.high_watermark:
             raise KafkaError(
                 Errors.OFFSET_OUT_OF_RANGE,
                 f"The offset {wanted} for partition {self.topic_partition} is not valid: "
-                f"the high watermark is {log.high_watermark}",
+                f"the high watermark is {partition_log.high_watermark}",
             )
-        log.maybe_increment_log_start_offset(wanted)
+        partition_log.maybe_increment_log_start_offset(wanted)
         return wanted

@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 from kafkapy.log.log_types import LogOffsetMetadata
+from kafkapy.protocol.errors import Errors, KafkaError
+
+UNKNOWN_OFFSET = -1
+NO_BROKER_EPOCH = -1
+LONG_AGO_MS = -(1 << 62)
+"""Of the monotonic clock, which may itself be near 0."""
 
 
 class Replica:
@@ -12,6 +18,7 @@ class Replica:
     """
 
     __slots__ = (
+        "broker_epoch",
         "broker_id",
         "last_caught_up_ms",
         "last_fetch_leader_end_offset",
@@ -20,24 +27,57 @@ class Replica:
         "log_start_offset",
     )
 
-    def __init__(self, broker_id: int, now_ms: int) -> None:
+    def __init__(self, broker_id: int) -> None:
         self.broker_id = broker_id
-        self.log_end_offset = LogOffsetMetadata(-1)
-        self.log_start_offset = -1
+        self.broker_epoch = NO_BROKER_EPOCH
+        self.log_end_offset = LogOffsetMetadata(UNKNOWN_OFFSET)
+        self.log_start_offset = UNKNOWN_OFFSET
         self.last_fetch_leader_end_offset = 0
-        self.last_fetch_ms = 0
-        self.last_caught_up_ms = now_ms
+        self.last_fetch_ms = LONG_AGO_MS
+        self.last_caught_up_ms = LONG_AGO_MS
+
+    def reset(self, now_ms: int, leader_end_offset: int, is_new_leader: bool, in_sync: bool) -> None:
+        """A new leader epoch begins. A follower that is in sync gets time to show itself; one that is not holds up nobody.
+
+        A leader that has led before goes on with what it knows.
+        """
+        self.last_caught_up_ms = now_ms if in_sync else LONG_AGO_MS
+        if is_new_leader:
+            self.broker_epoch = NO_BROKER_EPOCH
+            self.log_end_offset = LogOffsetMetadata(UNKNOWN_OFFSET)
+            self.log_start_offset = UNKNOWN_OFFSET
+            self.last_fetch_leader_end_offset = 0
+            self.last_fetch_ms = LONG_AGO_MS
+        else:
+            self.last_fetch_leader_end_offset = leader_end_offset
+            self.last_fetch_ms = now_ms if in_sync else LONG_AGO_MS
 
     def update_fetch_state(
-        self, fetch_offset: LogOffsetMetadata, log_start_offset: int, fetch_ms: int, leader_end_offset: int
+        self,
+        fetch_offset: LogOffsetMetadata,
+        log_start_offset: int,
+        fetch_ms: int,
+        leader_end_offset: int,
+        broker_epoch: int = NO_BROKER_EPOCH,
     ) -> None:
-        """The follower asks for `fetch_offset`, so it has all before it."""
+        """The follower asks for `fetch_offset`, so it has all before it.
+
+        `KafkaError` NOT_LEADER_OR_FOLLOWER for a fetch of an earlier life of the follower's broker (KIP-903).
+        """
+        if broker_epoch != NO_BROKER_EPOCH:
+            if broker_epoch < self.broker_epoch:
+                raise KafkaError(
+                    Errors.NOT_LEADER_OR_FOLLOWER,
+                    f"Broker {self.broker_id} fetches with the stale epoch {broker_epoch}; "
+                    f"it has fetched with {self.broker_epoch} before",
+                )
+            self.broker_epoch = broker_epoch
         if fetch_offset.message_offset >= leader_end_offset:
             self.last_caught_up_ms = max(self.last_caught_up_ms, fetch_ms)
         elif fetch_offset.message_offset >= self.last_fetch_leader_end_offset:
             self.last_caught_up_ms = max(self.last_caught_up_ms, self.last_fetch_ms)
         self.log_end_offset = fetch_offset
-        self.log_start_offset = log_start_offset
+        self.log_start_offset = max(log_start_offset, UNKNOWN_OFFSET)
         self.last_fetch_leader_end_offset = leader_end_offset
         self.last_fetch_ms = fetch_ms
 

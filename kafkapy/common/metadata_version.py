@@ -38,3 +38,44 @@ def record_version(version: str) -> int:
     if is_at_least(version, "0.11.0-IV0"):
         return 2
     return 1 if is_at_least(version, "0.10.0-IV0") else 0
+
+
+_FETCH: Final = (
+    ("3.9-IV0", 17), ("3.7-IV4", 16), ("3.5-IV1", 15), ("3.5-IV0", 14), ("3.1-IV0", 13), ("2.7-IV1", 12), ("2.3-IV1", 11),
+    ("2.1-IV2", 10), ("2.0-IV1", 8), ("1.1-IV0", 7), ("0.11.0-IV1", 5), ("0.11.0-IV0", 4), ("0.10.1-IV1", 3),
+    ("0.10.0-IV0", 2), ("0.9.0", 1),
+)  # fmt: skip
+_OFFSET_FOR_LEADER_EPOCH: Final = (("2.8-IV0", 4), ("2.3-IV1", 3), ("2.1-IV1", 2), ("2.0-IV0", 1))
+_LIST_OFFSETS: Final = (
+    ("3.9-IV0", 9), ("3.5-IV0", 8), ("3.0-IV1", 7), ("2.8-IV0", 6), ("2.2-IV1", 5), ("2.1-IV1", 4), ("2.0-IV1", 3),
+    ("0.11.0-IV0", 2), ("0.10.1-IV2", 1),
+)  # fmt: skip
+
+
+def fetch_version(version: str) -> int:
+    """The version of Fetch that followers of `version` send."""
+    return _newest(version, _FETCH)
+
+
+def offset_for_leader_epoch_version(version: str) -> int:
+    """The version of OffsetForLeaderEpoch that followers of `version` send."""
+    return _newest(version, _OFFSET_FOR_LEADER_EPOCH)
+
+
+def list_offsets_version(version: str) -> int:
+    """The version of ListOffsets that followers of `version` send."""
+    return _newest(version, _LIST_OFFSETS)
+
+
+def is_truncation_on_fetch_supported(version: str) -> bool:
+    """Do fetches say the last fetched epoch, so that leaders answer where logs diverge (KIP-595)?"""
+    return is_at_least(version, "2.7-IV1")
+
+
+def is_alter_partition_supported(version: str) -> bool:
+    """Do leaders ask the controller for another ISR (KIP-497), rather than write it into ZooKeeper?"""
+    return is_at_least(version, "2.7-IV2")
+
+
+def _newest(version: str, steps: tuple[tuple[str, int], ...]) -> int:
+    return next((number for since, number in steps if is_at_least(version, since)), 0)

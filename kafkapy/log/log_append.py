@@ -19,7 +19,13 @@ from kafkapy.log.log_config import LogConfig
 from kafkapy.log.log_files import fsync_file
 from kafkapy.log.log_segment import LogSegment
 from kafkapy.log.log_segments import LogSegments
-from kafkapy.log.log_types import UNKNOWN_OFFSET, AppendOrigin, LogAppendInfo, LogOffsetMetadata
+from kafkapy.log.log_types import (
+    UNKNOWN_OFFSET,
+    AppendOrigin,
+    LogAppendInfo,
+    LogOffsetMetadata,
+    UnexpectedAppendOffsetError,
+)
 from kafkapy.log.log_validator import LogValidator
 from kafkapy.log.producer_state import BatchMetadata, CompletedTxn, ProducerAppendInfo, ProducerStateEntry
 from kafkapy.log.producer_state_manager import ProducerStateManager
@@ -111,8 +117,8 @@ class AppendableLog(BoundedLog):
     def append_as_follower(self, records: bytes | bytearray | memoryview) -> LogAppendInfo:
         """Append what the leader sent as it is; a batch that is cut off at the end is left out.
 
-        `KafkaError`: CORRUPT_MESSAGE, OFFSET_OUT_OF_RANGE (offsets that go back or are below the log end),
-        RECORD_LIST_TOO_LARGE, KAFKA_STORAGE_ERROR.
+        `KafkaError`: CORRUPT_MESSAGE, UNKNOWN_SERVER_ERROR (offsets that go back), `UnexpectedAppendOffsetError` (offsets
+        below the log end), RECORD_LIST_TOO_LARGE, KAFKA_STORAGE_ERROR.
         """
         batches = list(batches_of(records))
         info = LogAppendInfo(UNKNOWN_OFFSET, UNKNOWN_OFFSET, self.log_start_offset)
@@ -135,11 +141,12 @@ class AppendableLog(BoundedLog):
         with self.lock:
             self._check_open()
             if info.first_offset < self.log_end_offset:
-                raise KafkaError(
-                    Errors.UNKNOWN_SERVER_ERROR,
+                raise UnexpectedAppendOffsetError(
                     f"Unexpected offset in append to {self.topic_partition}. First offset {info.first_offset} is less than "
                     f"the next offset {self.log_end_offset}. Last offset in append: {info.last_offset}. "
                     f"Log start offset = {self.log_start_offset}",
+                    info.first_offset,
+                    info.last_offset,
                 )
             self._append(memoryview(records)[: info.valid_bytes], batches, info, AppendOrigin.REPLICATION)
         return info

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import NamedTuple
 
+from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record.file_records import FileRecords
 
 UNKNOWN_OFFSET = -1
@@ -154,6 +155,15 @@ class LogAppendInfo:
         self.record_count = 0
         self.duplicate = False
         """The batch is one of its producer's last five: nothing was appended."""
+
+
+class UnexpectedAppendOffsetError(KafkaError):
+    """A follower was given records that do not continue its log (Kafka's `UnexpectedAppendOffsetException`)."""
+
+    def __init__(self, message: str, first_offset: int, last_offset: int) -> None:
+        super().__init__(Errors.UNKNOWN_SERVER_ERROR, message)
+        self.first_offset = first_offset
+        self.last_offset = last_offset
 
 
 class TimestampAndOffset(NamedTuple):

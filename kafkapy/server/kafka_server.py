@@ -16,6 +16,7 @@ from twisted.python.threadpool import ThreadPool
 
 from kafkapy.clients.blocking_client import BlockingClient
 from kafkapy.cluster.partition import Partition
+from kafkapy.common import metadata_version
 from kafkapy.common.broker import Broker, EndPoint
 from kafkapy.common.time import SystemTime
 from kafkapy.common.topic_names import GROUP_METADATA_TOPIC
@@ -54,6 +55,8 @@ from kafkapy.server.reconfigurables import (
     DynamicThreadPools,
 )
 from kafkapy.server.replica_manager import ReplicaManager
+from kafkapy.server.replica_selector import make_replica_selector
+from kafkapy.server.replication import Replication, replication_quota
 from kafkapy.server.services import BrokerServices
 from kafkapy.server.timer import Timer
 from kafkapy.server.zk_admin_manager import ZkAdminManager
@@ -125,7 +128,11 @@ class KafkaServer:
             producer_purge_interval=config.producer_purgatory_purge_interval_requests,
             fetch_purge_interval=config.fetch_purgatory_purge_interval_requests,
             delete_records_purge_interval=config.delete_records_purgatory_purge_interval_requests,
+            replica_lag_time_max_ms=config.replica_lag_time_max_ms,
+            replica_selector=make_replica_selector(config.replica_selector_class),
+            leader_quota=replication_quota(config, self._time),
         )
+        replication = Replication(config, self._reactor, self._time, self._scheduler, replica_manager, zk_client)
         group_coordinator = self._group_coordinator(replica_manager, metadata_cache)
         high_watermarks = HighWatermarkCheckpoints(log_manager)
         self._undo.append(("high watermarks", lambda: self._write_high_watermarks(high_watermarks, replica_manager)))
@@ -134,6 +141,8 @@ class KafkaServer:
             high_watermarks,
             lambda leaders, followers: _coordinate(group_coordinator, leaders, followers),
             lambda stopped: _stop_coordinating(group_coordinator, stopped),
+            replication.fetchers,
+            metadata_version.is_truncation_on_fetch_supported(config.inter_broker_protocol_version),
         )
 
         log_manager.on_dir_failure = lambda directory, names: self._reactor.callFromThread(
@@ -195,6 +204,8 @@ class KafkaServer:
             config.replica_high_watermark_checkpoint_interval_ms,
             config.replica_high_watermark_checkpoint_interval_ms,
         )
+        replication.startup(lambda: self._broker_epoch)
+        self._undo.append(("replication", replication.shutdown))
         group_coordinator.startup()
         self._undo.append(("group coordinator", group_coordinator.shutdown))
         await self._in_thread(services.finalized_features.startup)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from kafkapy.cluster.partition import Partition
 from kafkapy.common.topic_partition import TopicPartition
@@ -14,6 +15,7 @@ from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
 from kafkapy.protocol.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
 from kafkapy.server.high_watermarks import HighWatermarkCheckpoints
+from kafkapy.server.replica_fetcher_manager import InitialFetch
 from kafkapy.server.replica_manager import ReplicaManager
 
 log = logging.getLogger("kafkapy.state.change")
@@ -21,6 +23,16 @@ log = logging.getLogger("kafkapy.state.change")
 NO_EPOCH = -1
 
 PartitionState = LeaderAndIsrRequest.LeaderAndIsrPartitionState
+class Fetchers(Protocol):
+    """The part of `ReplicaFetcherManager` that orders change."""
+
+    def add(self, partitions: Mapping[TopicPartition, InitialFetch]) -> None: ...
+
+    def remove(self, partitions: Iterable[TopicPartition]) -> None: ...
+
+    def stop_idle_fetchers(self) -> None: ...
+
+
 LeadershipChange = Callable[[list[Partition], list[Partition]], None]
 """Called with the partitions that this broker now leads and those that it now follows."""
 
@@ -39,7 +51,8 @@ class Leadership:
     """Carries out LeaderAndIsr and StopReplica on the replica manager.
 
     Invariant: orders of an older controller epoch than `replica_manager.controller_epoch` change nothing; an order for a
-    partition changes it only if its leader epoch is newer than the partition's.
+    partition changes it only if its leader epoch is newer than the partition's. A partition is fetched exactly while it follows
+    a leader.
     """
 
     def __init__(
@@ -48,11 +61,15 @@ class Leadership:
         high_watermarks: HighWatermarkCheckpoints,
         on_change: LeadershipChange,
         on_deleted: Callable[[list[TopicPartition]], None],
+        fetchers: Fetchers,
+        truncates_on_fetch: bool = True,
     ) -> None:
         self._replicas = replica_manager
         self._high_watermarks = high_watermarks
         self._on_change = on_change
         self._on_deleted = on_deleted
+        self._fetchers = fetchers
+        self._truncates_on_fetch = truncates_on_fetch
 
     # ------------------------------------------------------------------------------------------------ lead and follow
 
@@ -77,14 +94,40 @@ class Leadership:
                 )
         for state in request.ungrouped_partition_states:
             self._sort_in(TopicPartition(state.topic_name, state.partition_index), ZERO_UUID, state, errors, accepted)
+        # First of all, so that nothing of an old leader is appended to a log that gets a new one.
+        self._fetchers.remove(
+            [partition.topic_partition for partition, _, _ in accepted.leaders]
+            + [
+                partition.topic_partition
+                for partition, state, _ in accepted.followers
+                if state.leader_epoch > partition.leader_epoch
+            ]
+        )
         leaders = self._apply(accepted.leaders, Partition.make_leader, errors)
         followers = self._apply(accepted.followers, Partition.make_follower, errors)
+        self._fetchers.add(self._to_fetch(followers))
+        self._fetchers.stop_idle_fetchers()
         for partition, _, _ in accepted.leaders + accepted.followers:
             # One that was led here already may have got another ISR, and so a higher high watermark.
             replicas.role_changed(partition.topic_partition)
         if leaders or followers:
             self._on_change(leaders, followers)
         return Errors.NONE, errors
+
+    def _to_fetch(self, followers: list[Partition]) -> dict[TopicPartition, InitialFetch]:
+        wanted: dict[TopicPartition, InitialFetch] = {}
+        for partition in followers:
+            partition_log = partition.log
+            if partition_log is None or partition.leader_id < 0 or partition.leader_id == self._replicas.broker_id:
+                continue
+            # With epochs the leader says where to cut; without, only what is committed is known to be right.
+            start = partition_log.high_watermark
+            if self._truncates_on_fetch and partition_log.latest_epoch is not None:
+                start = partition_log.log_end_offset
+            wanted[partition.topic_partition] = InitialFetch(
+                partition.topic_id, partition.leader_id, partition.leader_epoch, start
+            )
+        return wanted
 
     def _sort_in(
         self,
@@ -174,6 +217,7 @@ class Leadership:
         replicas.controller_epoch = request.controller_epoch
         errors: dict[TopicPartition, Errors] = {}
         deleted: list[TopicPartition] = []
+        stopped: list[TopicPartition] = []
         for name, leader_epoch, delete in _stop_orders(request, version):
             partition = replicas.partition(name)
             if name in replicas.offline:
@@ -183,10 +227,20 @@ class Leadership:
             if partition is not None and 0 <= leader_epoch < partition.leader_epoch:
                 errors[name] = Errors.FENCED_LEADER_EPOCH
                 continue
+            self._fetchers.remove([name])
+            stopped.append(name)
             errors[name] = self._delete(name, partition) if delete else Errors.NONE
             replicas.role_changed(name)
             if delete and errors[name] is Errors.NONE:
                 deleted.append(name)
+        self._fetchers.stop_idle_fetchers()
+        if stopped:
+            log.info(
+                "Replicas of %d partitions stopped on the controller's order, %d of them deleted: %s",
+                len(stopped),
+                len(deleted),
+                ", ".join(str(name) for name in stopped[:10]) + (" ..." if len(stopped) > 10 else ""),
+            )
         if deleted:
             self._on_deleted(deleted)
         return Errors.NONE, errors

@@ -28,6 +28,10 @@ class DelayedOperation:
     def try_complete(self) -> bool:
         raise NotImplementedError
 
+    def try_complete_after(self, key: Hashable) -> bool:
+        """As `try_complete`, knowing that the event was on `key`."""
+        return self.try_complete()
+
     def on_complete(self) -> None:
         raise NotImplementedError
 
@@ -91,7 +95,7 @@ class DelayedOperationPurgatory:
             if operation.completed:
                 continue
             try:
-                completed = operation.try_complete()
+                completed = operation.try_complete_after(key)
             except Exception:
                 # Whoever caused the event and whoever else waits for it must not suffer from it.
                 log.exception("Error while completing %r", operation)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from kafkapy.cluster.in_sync_replicas import AlterPartitionOutcome
 from kafkapy.cluster.partition import Partition
+from kafkapy.cluster.replica import NO_BROKER_EPOCH, Replica
+from kafkapy.common.leader_and_isr import LeaderAndIsr
 from kafkapy.common.time import Time
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.log import Log
@@ -17,11 +20,18 @@ from kafkapy.server.delayed_fetch import DelayedFetch
 from kafkapy.server.delayed_produce import DelayedProduce, PendingAppend
 from kafkapy.server.metadata_cache import MetadataCache
 from kafkapy.server.purgatory import DelayedOperationPurgatory
+from kafkapy.server.replica_selector import ReplicaSelector, ReplicaView
+from kafkapy.server.replication_quota import ReplicationQuota
 from kafkapy.server.timer import Timer
 
 log = logging.getLogger("kafkapy.server.ReplicaManager")
 
 _NO_RECORDS = b""
+
+AlterPartition = Callable[
+    [TopicPartition, bytes, LeaderAndIsr, Mapping[int, int], Callable[[AlterPartitionOutcome], None]], None
+]
+"""Asks for another ISR, as `PartitionHost.alter_partition`."""
 
 
 class FetchPartition:
@@ -66,6 +76,7 @@ class FetchResult:
         "high_watermark",
         "last_stable_offset",
         "log_start_offset",
+        "preferred_read_replica",
         "records",
         "size",
         "start",
@@ -90,12 +101,24 @@ class FetchResult:
         self.start = start
         self.aborted_transactions: list[tuple[int, int]] | None = None
         self.diverging_epoch: tuple[int, int] | None = None
+        self.preferred_read_replica = -1
 
 
 class FetchParams:
     """How a fetch is to be answered. `isolation` already says who asks: a follower reads to the log end."""
 
-    __slots__ = ("hard_max_bytes", "isolation", "max_bytes", "max_wait_ms", "min_bytes", "replica_id")
+    __slots__ = (
+        "hard_max_bytes",
+        "isolation",
+        "leader_only",
+        "listener_name",
+        "max_bytes",
+        "max_wait_ms",
+        "min_bytes",
+        "rack_id",
+        "replica_epoch",
+        "replica_id",
+    )
 
     def __init__(
         self,
@@ -105,6 +128,10 @@ class FetchParams:
         max_bytes: int,
         isolation: FetchIsolation,
         hard_max_bytes: bool,
+        leader_only: bool = True,
+        replica_epoch: int = NO_BROKER_EPOCH,
+        rack_id: str = "",
+        listener_name: str = "",
     ) -> None:
         self.replica_id = replica_id
         self.max_wait_ms = max_wait_ms
@@ -113,6 +140,11 @@ class FetchParams:
         self.isolation = isolation
         self.hard_max_bytes = hard_max_bytes
         """Fetch v0-2: not even one batch may pass the limits."""
+        self.leader_only = leader_only
+        """Consumers that know of KIP-392 may read from followers."""
+        self.replica_epoch = replica_epoch
+        self.rack_id = rack_id
+        self.listener_name = listener_name
 
 
 class ReplicaManager:
@@ -133,6 +165,9 @@ class ReplicaManager:
         producer_purge_interval: int = 1000,
         fetch_purge_interval: int = 1000,
         delete_records_purge_interval: int = 1,
+        replica_lag_time_max_ms: int = 30_000,
+        replica_selector: ReplicaSelector | None = None,
+        leader_quota: ReplicationQuota | None = None,
     ) -> None:
         self.broker_id = broker_id
         self.log_manager = log_manager
@@ -144,6 +179,11 @@ class ReplicaManager:
         self.produce_purgatory = DelayedOperationPurgatory("Produce", timer, producer_purge_interval)
         self.fetch_purgatory = DelayedOperationPurgatory("Fetch", timer, fetch_purge_interval)
         self.delete_records_purgatory = DelayedOperationPurgatory("DeleteRecords", timer, delete_records_purge_interval)
+        self.replica_lag_time_max_ms = replica_lag_time_max_ms
+        self.leader_quota = ReplicationQuota(time) if leader_quota is None else leader_quota
+        self._replica_selector = replica_selector
+        self.submit_alter_partition: AlterPartition | None = None
+        """Set before the first partition is led here."""
 
     # ------------------------------------------------------------------------------------------------ partitions
 
@@ -167,7 +207,7 @@ class ReplicaManager:
     def get_or_create_partition(self, topic_partition: TopicPartition) -> Partition:
         partition = self._partitions.get(topic_partition)
         if partition is None:
-            self._partitions[topic_partition] = partition = Partition(topic_partition, self.broker_id, self.time)
+            self._partitions[topic_partition] = partition = Partition(topic_partition, self.broker_id, self.time, self)
         return partition
 
     def remove_partition(self, topic_partition: TopicPartition) -> Partition | None:
@@ -211,45 +251,119 @@ class ReplicaManager:
         self.produce_purgatory.check_and_complete(topic_partition)
 
     def role_changed(self, topic_partition: TopicPartition) -> None:
-        """The partition has a new leader, epoch or ISR here, or is gone: whoever waits must look again."""
+        """The partition has a new leader, epoch, ISR or watermark here, or is gone: whoever waits must look again."""
         self.appended(topic_partition)
         self.delete_records_purgatory.check_and_complete(topic_partition)
 
+    # ------------------------------------------------------------------------------------------------ in-sync replicas
+
+    def is_alive(self, broker_id: int) -> bool:
+        return self.metadata_cache.has_alive_broker(broker_id)
+
+    def alter_partition(
+        self,
+        topic_partition: TopicPartition,
+        topic_id: bytes,
+        proposed: LeaderAndIsr,
+        broker_epochs: Mapping[int, int],
+        done: Callable[[AlterPartitionOutcome], None],
+    ) -> None:
+        assert self.submit_alter_partition is not None
+        self.submit_alter_partition(topic_partition, topic_id, proposed, broker_epochs, done)
+
+    def high_watermark_moved(self, topic_partition: TopicPartition) -> None:
+        self.role_changed(topic_partition)
+
+    def maybe_shrink_isrs(self) -> None:
+        """Kafka's `isr-expiration`, twice in `replica.lag.time.max.ms`."""
+        for partition in list(self._partitions.values()):
+            if partition.remote_replicas:
+                partition.maybe_shrink_isr()
+
+    def should_leader_throttle(self, partition: Partition, replica_id: int) -> bool:
+        """Is nothing to be sent to this follower now? Those in sync are never held up."""
+        quota = self.leader_quota
+        return (
+            not quota.is_idle
+            and replica_id not in partition.isr
+            and quota.is_throttled(partition.topic_partition)
+            and quota.is_exceeded()
+        )
+
     # ------------------------------------------------------------------------------------------------ reads
 
-    def log_for_fetch(self, fetch: FetchPartition) -> Log:
+    def partition_for_fetch(self, fetch: FetchPartition) -> Partition:
+        """`KafkaError` if there is none here, or one of another life of the topic."""
         topic_partition = fetch.topic_partition
         partition = self._partitions.get(topic_partition) or self.get_partition(topic_partition)
         if fetch.topic_id != partition.topic_id and fetch.topic_id.strip(b"\0") and partition.topic_id.strip(b"\0"):
             raise KafkaError(Errors.INCONSISTENT_TOPIC_ID)
-        return partition.local_log(fetch.current_leader_epoch, True)
+        return partition
 
-    def read_from_log(self, params: FetchParams, fetches: list[FetchPartition]) -> list[FetchResult]:
-        """Read each partition in order until `max_bytes` is used up (`ReplicaManager.readFromLog`)."""
+    def read_from_log(
+        self,
+        params: FetchParams,
+        fetches: list[FetchPartition],
+        progressed: list[TopicPartition] | None = None,
+    ) -> list[FetchResult]:
+        """Read each partition in order until `max_bytes` is used up (`ReplicaManager.readFromLog`).
+
+        A follower's fetch says what it has stored: with `progressed` that is noted, and the partitions whose watermarks may have
+        moved by it are added there.
+        """
         results: list[FetchResult] = []
         left = params.max_bytes
         min_one_message = not params.hard_max_bytes
         for fetch in fetches:
-            result = self._read(fetch, params, left, min_one_message)
+            result = self._read(fetch, params, left, min_one_message, progressed)
             if result.size:
                 min_one_message = False
                 left = max(0, left - result.size)
             results.append(result)
         return results
 
-    def _read(self, fetch: FetchPartition, params: FetchParams, limit: int, min_one: bool) -> FetchResult:
+    def _read(
+        self,
+        fetch: FetchPartition,
+        params: FetchParams,
+        limit: int,
+        min_one: bool,
+        progressed: list[TopicPartition] | None,
+    ) -> FetchResult:
         isolation = params.isolation
         try:
-            partition_log = self.log_for_fetch(fetch)
+            partition = self.partition_for_fetch(fetch)
+            partition_log = partition.local_log(fetch.current_leader_epoch, params.leader_only)
+            replica: Replica | None = None
+            if params.replica_id >= 0:
+                replica = partition.follower(params.replica_id, fetch.current_leader_epoch >= 0)
+            elif self._replica_selector is not None and partition.is_leader and not params.leader_only:
+                preferred = self._preferred_read_replica(partition, partition_log, fetch, params)
+                if preferred is not None:
+                    return preferred
             high_watermark = partition_log.high_watermark
             if fetch.last_fetched_epoch >= 0:
-                diverging = self._diverging_epoch(fetch, partition_log)
+                diverging = self._diverging_epoch(fetch, partition, partition_log)
                 if diverging is not None:
                     return diverging
             limit = min(limit, fetch.max_bytes)
             if limit < 0:
                 raise KafkaError(Errors.UNKNOWN_SERVER_ERROR, f"Invalid max size {limit} for log read")
+            leader_end = partition_log.log_end_offset
             info: FetchDataInfo = partition_log.read(fetch.fetch_offset, limit, isolation, min_one)
+            if (
+                replica is not None
+                and progressed is not None
+                and partition.update_follower_fetch_state(
+                    replica,
+                    info.fetch_offset_metadata,
+                    fetch.log_start_offset,
+                    self.time.monotonic_ms(),
+                    leader_end,
+                    params.replica_epoch,
+                )
+            ):
+                progressed.append(fetch.topic_partition)
         except KafkaError as error:
             return FetchResult(error.error)
         except Exception:
@@ -258,6 +372,8 @@ class ReplicaManager:
         # The beginning of a batch is of no use to a client, and says to an old one only that its limit is too small.
         cut = info.first_entry_incomplete and not params.hard_max_bytes
         records = _NO_RECORDS if cut else info.records
+        if replica is not None and records and self.should_leader_throttle(partition, replica.broker_id):
+            records = _NO_RECORDS
         result = FetchResult(
             Errors.NONE,
             high_watermark,
@@ -271,22 +387,42 @@ class ReplicaManager:
             result.aborted_transactions = info.aborted_transactions or []
         return result
 
-    def _diverging_epoch(self, fetch: FetchPartition, partition_log: Log) -> FetchResult | None:
+    def _preferred_read_replica(
+        self, partition: Partition, partition_log: Log, fetch: FetchPartition, params: FetchParams
+    ) -> FetchResult | None:
+        """Another replica from which the consumer had better read (KIP-392); it gets no records here then."""
+        assert self._replica_selector is not None
+        offset, now, cache = fetch.fetch_offset, self.time.monotonic_ms(), self.metadata_cache
+        followers: list[ReplicaView] = []
+        for replica in partition.remote_replicas.values():
+            node = cache.alive_broker(replica.broker_id, params.listener_name)
+            end = replica.log_end_offset.message_offset
+            has_it = end >= offset >= replica.log_start_offset
+            if node is not None and has_it and replica.broker_id in partition.isr:
+                followers.append(ReplicaView(replica.broker_id, node.rack, end, now - replica.last_caught_up_ms))
+        me = cache.alive_broker(self.broker_id, params.listener_name)
+        leader = ReplicaView(self.broker_id, None if me is None else me.rack, partition_log.log_end_offset, 0)
+        chosen = self._replica_selector.select(params.rack_id, leader, followers)
+        if chosen == self.broker_id:
+            return None
+        result = FetchResult(
+            Errors.NONE, partition_log.high_watermark, partition_log.last_stable_offset, partition_log.log_start_offset
+        )
+        result.preferred_read_replica = chosen
+        return result
+
+    def _diverging_epoch(self, fetch: FetchPartition, partition: Partition, partition_log: Log) -> FetchResult | None:
         """The reader names the epoch it read last (KIP-595): tell it where that epoch ended here, if it has read past that."""
-        wanted = fetch.last_fetched_epoch
-        partition = self.get_partition(fetch.topic_partition)
-        if wanted == partition.leader_epoch:
-            found: tuple[int, int] | None = (wanted, partition_log.log_end_offset)
-        else:
-            found = partition_log.end_offset_for_epoch(wanted)
+        found = partition.end_offset_for_epoch(fetch.last_fetched_epoch)
         if found is None or found[0] < 0 or found[1] < 0:
             raise KafkaError(
                 Errors.OFFSET_OUT_OF_RANGE,
-                f"Could not determine the end offset of the last fetched epoch {wanted} of {fetch.topic_partition}",
+                f"Could not determine the end offset of the last fetched epoch {fetch.last_fetched_epoch} of "
+                f"{fetch.topic_partition}",
             )
         if fetch.fetch_offset < partition_log.log_start_offset:
             raise KafkaError(Errors.OFFSET_OUT_OF_RANGE)
-        if found[0] >= wanted and found[1] >= fetch.fetch_offset:
+        if found[0] >= fetch.last_fetched_epoch and found[1] >= fetch.fetch_offset:
             return None
         result = FetchResult(
             Errors.NONE, partition_log.high_watermark, partition_log.last_stable_offset, partition_log.log_start_offset
@@ -298,26 +434,32 @@ class ReplicaManager:
         self, params: FetchParams, fetches: list[FetchPartition], done: Callable[[list[FetchResult]], None]
     ) -> None:
         """Read; answer at once if there is enough, an error or nothing to wait for, else when more has come or time is up."""
-        results = self.read_from_log(params, fetches)
-        if params.max_wait_ms <= 0 or not fetches:
-            return done(results)
-        size = 0
-        for result in results:
-            if result.error is not Errors.NONE or result.diverging_epoch is not None:
-                return done(results)
-            size += result.size
-        if size >= params.min_bytes:
-            return done(results)
-        waiting = [
-            (fetch, result.start) for fetch, result in zip(fetches, results, strict=True) if result.start is not None
-        ]
-        operation = DelayedFetch(
-            params.max_wait_ms,
-            params.min_bytes,
-            params.isolation,
-            waiting,
-            self,
-            lambda: done(self.read_from_log(params, fetches)),
-        )
-        self.fetch_purgatory.try_complete_else_watch(operation, [fetch.topic_partition for fetch in fetches])
-        return None
+        progressed: list[TopicPartition] = []
+        results = self.read_from_log(params, fetches, progressed)
+        if _answers_at_once(params, results):
+            done(results)
+        else:
+            waiting = [
+                (fetch, result.start)
+                for fetch, result in zip(fetches, results, strict=True)
+                if result.start is not None
+            ]
+            operation = DelayedFetch(params, waiting, self, lambda: done(self.read_from_log(params, fetches)))
+            self.fetch_purgatory.try_complete_else_watch(operation, [fetch.topic_partition for fetch in fetches])
+        for topic_partition in progressed:
+            self.role_changed(topic_partition)
+
+
+def _answers_at_once(params: FetchParams, results: list[FetchResult]) -> bool:
+    if params.max_wait_ms <= 0 or not results:
+        return True
+    size = 0
+    for result in results:
+        if (
+            result.error is not Errors.NONE
+            or result.diverging_epoch is not None
+            or result.preferred_read_replica != -1
+        ):
+            return True
+        size += result.size
+    return size >= params.min_bytes

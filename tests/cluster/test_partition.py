@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kafkapy.cluster.in_sync_replicas import AlterPartitionOutcome
 from kafkapy.cluster.partition import Partition
+from kafkapy.common.leader_and_isr import LeaderAndIsr
 from kafkapy.common.scheduler import MockScheduler
 from kafkapy.common.time import MockTime
 from kafkapy.common.topic_partition import TopicPartition
@@ -25,6 +27,29 @@ TOPIC_ID = b"t" * 16
 ME = 0
 
 
+class Host:
+    """The broker around a partition: everybody is alive but `dead`; proposals of ISRs are kept."""
+
+    replica_lag_time_max_ms = 100
+
+    def __init__(self) -> None:
+        self.dead: set[int] = set()
+        self.proposals: list[tuple[LeaderAndIsr, dict[int, int], Callable[[AlterPartitionOutcome], None]]] = []
+        self.moved = 0
+
+    def is_alive(self, broker_id: int) -> bool:
+        return broker_id not in self.dead
+
+    def alter_partition(
+        self, name: TopicPartition, topic_id: bytes, proposed: LeaderAndIsr, epochs: Any, done: Any
+    ) -> None:
+        assert (name, topic_id) == (NAME, TOPIC_ID)
+        self.proposals.append((proposed, dict(epochs), done))
+
+    def high_watermark_moved(self, name: TopicPartition) -> None:
+        self.moved += 1
+
+
 class Replicated:
     """This broker's replica, on a real log; the others' progress is set by hand."""
 
@@ -32,7 +57,8 @@ class Replicated:
         self.time = MockTime()
         self.directory = str(directory / "t-0")
         self.config = LogConfig({name.replace("_", "."): value for name, value in config.items()})
-        self.partition = Partition(NAME, ME, self.time)
+        self.host = Host()
+        self.partition = Partition(NAME, ME, self.time, self.host)
         self.created = 0
 
     def create_log(self, name: TopicPartition, topic_id: bytes, is_new: bool) -> Log:

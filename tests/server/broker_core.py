@@ -6,7 +6,7 @@ Requests go in as encoded frames through a `KafkaChannel`; responses are decoded
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,6 +15,7 @@ from twisted.internet.defer import Deferred, succeed
 from twisted.internet.task import Clock
 
 from kafkapy.cluster.partition import Partition
+from kafkapy.common.leader_and_isr import LeaderAndIsr
 from kafkapy.common.scheduler import MockScheduler
 from kafkapy.common.time import MockTime
 from kafkapy.common.topic_partition import TopicPartition
@@ -39,6 +40,7 @@ from kafkapy.server.kafka_config import KafkaConfig
 from kafkapy.server.leadership import Leadership
 from kafkapy.server.metadata_cache import MetadataCache
 from kafkapy.server.producer_ids import ProducerIdManager
+from kafkapy.server.replica_fetcher_manager import InitialFetch
 from kafkapy.server.replica_manager import ReplicaManager
 from kafkapy.server.timer import Timer
 
@@ -116,6 +118,23 @@ class Client:
         return response
 
 
+class RecordedFetchers:
+    """In the place of `ReplicaFetcherManager`: whom would this broker follow?"""
+
+    def __init__(self) -> None:
+        self.following: dict[TopicPartition, InitialFetch] = {}
+
+    def add(self, partitions: Mapping[TopicPartition, InitialFetch]) -> None:
+        self.following.update(partitions)
+
+    def remove(self, partitions: Iterable[TopicPartition]) -> None:
+        for partition in partitions:
+            self.following.pop(partition, None)
+
+    def stop_idle_fetchers(self) -> None:
+        """There are none."""
+
+
 class BrokerCore:
     """Broker 0 and its clients. `others` are brokers that are alive without doing anything."""
 
@@ -142,7 +161,14 @@ class BrokerCore:
         self.leadership_changes: list[tuple[list[TopicPartition], list[TopicPartition]]] = []
         self.stopped: list[TopicPartition] = []
         self.deleted: list[TopicPartition] = []
-        self.leadership = Leadership(self.replicas, self.high_watermarks, self._leadership_changed, self.stopped.extend)
+        self.fetchers = RecordedFetchers()
+        self.isr_proposals: list[tuple[TopicPartition, LeaderAndIsr, Callable[[Any], None]]] = []
+        self.replicas.submit_alter_partition = lambda name, topic_id, proposed, epochs, done: self.isr_proposals.append(
+            (name, proposed, done)
+        )
+        self.leadership = Leadership(
+            self.replicas, self.high_watermarks, self._leadership_changed, self.stopped.extend, self.fetchers
+        )
         self.created: list[str] = []
         self.topic_configs: dict[str, dict[str, str]] = {}
         self.services: Any = SimpleNamespace(

@@ -120,7 +120,7 @@ class FakeCoordinator:
 
 
 def partition(topic: str, index: int, epoch: int) -> Partition:
-    made = Partition(TopicPartition(topic, index), 0, MockTime())
+    made = Partition(TopicPartition(topic, index), 0, MockTime(), host=None)  # type: ignore[arg-type]
     made.leader_epoch = epoch
     return made
 

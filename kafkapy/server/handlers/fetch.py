@@ -28,6 +28,7 @@ AbortedTransaction = FetchResponse.AbortedTransaction
 
 _FIRST_WITH_CURRENT_LEADER = 16
 _FIRST_WITH_TOPIC_IDS = 13
+_FIRST_WITH_FOLLOWER_FETCH = 11
 _FIRST_WITH_ZSTD = 10
 _FIRST_WITH_STORAGE_ERROR = 6
 _FIRST_WITH_MAGIC_2 = 4
@@ -63,6 +64,10 @@ def handle_fetch(broker: BrokerServices, request: Request) -> FetchResponse | No
         max_bytes,
         _isolation(is_follower, body.isolation_level),
         version < _FIRST_WITH_SOFT_LIMITS,
+        is_follower or version < _FIRST_WITH_FOLLOWER_FETCH,
+        -1 if body.replica_state is None else body.replica_state.replica_epoch,
+        body.rack_id,
+        request.context.listener_name,
     )
 
     def done(results: list[FetchResult]) -> None:
@@ -70,10 +75,21 @@ def handle_fetch(broker: BrokerServices, request: Request) -> FetchResponse | No
             return
         remaining = iter(results)
         all_results = [next(remaining) if error is None else _refused(error) for error in errors]
+        if is_follower:
+            _record_throttled(broker, readable, results)
         request.respond(_response(broker, request, context, all_results))
 
     broker.replica_manager.fetch_messages(params, readable, done)
     return None
+
+
+def _record_throttled(broker: BrokerServices, fetches: list[FetchPartition], results: list[FetchResult]) -> None:
+    quota = broker.replica_manager.leader_quota
+    if not quota.is_idle:
+        sent = zip(fetches, results, strict=True)
+        size = sum(result.size for fetch, result in sent if quota.is_throttled(fetch.topic_partition))
+        if size:
+            quota.record(size)
 
 
 def _replica_id(body: FetchRequest) -> int:
@@ -230,6 +246,7 @@ def _partition_data(fetch: FetchPartition, result: FetchResult, version: int) ->
         diverging_epoch=None
         if diverging is None
         else FetchResponse.EpochEndOffset(epoch=diverging[0], end_offset=diverging[1]),
+        preferred_read_replica=result.preferred_read_replica,
         records=records,
     )
 

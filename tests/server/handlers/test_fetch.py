@@ -164,12 +164,20 @@ def test_leader_epochs(make_core: MakeCore) -> None:
 def test_a_follower_refuses_and_names_the_leader(make_core: MakeCore) -> None:
     core = make_core(others=(1,))
     topic_id = core.create_topic(replicas=[0, 1], leader=1, epoch=3)
-    response = core.connect().call(fetch((topic_id, [wanted()])), 16)
+    request = fetch((topic_id, [wanted(current_leader_epoch=2)]))
+    response = core.connect().call(request, 16)
     got = only(response)
-    assert error(got) is Errors.NOT_LEADER_OR_FOLLOWER
+    assert error(got) is Errors.FENCED_LEADER_EPOCH
     assert (got.current_leader.leader_id, got.current_leader.leader_epoch) == (1, 3)
     assert [(n.node_id, n.host, n.port) for n in response.node_endpoints] == [(1, "host-1", 9093)]
-    assert only(core.connect().call(fetch((topic_id, [wanted()])), 15)).current_leader is None
+    assert only(core.connect().call(request, 15)).current_leader is None
+
+
+def test_consumers_that_know_of_it_may_read_from_a_follower(make_core: MakeCore) -> None:
+    core = make_core(others=(1,))
+    core.create_topic(replicas=[0, 1], leader=1)
+    assert error(only(core.connect().call(from_offset(0), 10))) is Errors.NOT_LEADER_OR_FOLLOWER
+    assert error(only(core.connect().call(from_offset(0), 11))) is Errors.NONE
 
 
 def test_an_offline_partition_is_told_to_old_clients_as_not_leader(core: BrokerCore, client: Client) -> None:
@@ -308,7 +316,7 @@ def test_a_fetch_that_waits_is_answered_when_the_leader_goes(make_core: MakeCore
     core = make_core(others=(1,))
     topic_id = core.create_topic(replicas=[0, 1])
     client = core.connect()
-    client.send(from_offset(0, max_wait_ms=500), 12)
+    client.send(from_offset(0, max_wait_ms=500), 10)
     core.leader_and_isr(TOPIC, [0], topic_id, 1, 1, [1], [0, 1])
     assert error(only(client.response())) is Errors.NOT_LEADER_OR_FOLLOWER
 

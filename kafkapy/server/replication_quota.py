@@ -1,0 +1,87 @@
+"""Throttles of replication traffic (KIP-73; Kafka's `ReplicationQuotaManager`)."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from kafkapy.common.time import Time
+from kafkapy.common.topic_partition import TopicPartition
+
+UNLIMITED = (1 << 63) - 1
+ALL_REPLICAS = "*"
+
+
+class ReplicationQuota:
+    """The rate of one direction, and the partitions it counts for.
+
+    Invariant: `_samples` are (start in ms, bytes), each of one window, the oldest first, none older than all windows together;
+    `_total` is their sum.
+    """
+
+    def __init__(self, time: Time, num_windows: int = 11, window_seconds: int = 1) -> None:
+        self.limit = UNLIMITED
+        """Bytes a second."""
+        self._time = time
+        self._num_windows = num_windows
+        self._window_ms = window_seconds * 1000
+        self._throttled: dict[str, frozenset[int] | None] = {}
+        self._samples: deque[tuple[int, int]] = deque()
+        self._total = 0
+
+    @property
+    def is_idle(self) -> bool:
+        """Is nothing throttled?"""
+        return not self._throttled
+
+    def mark(self, topic: str, partitions: frozenset[int] | None) -> None:
+        """Throttle these partitions of a topic; None: all of them."""
+        if partitions is None or partitions:
+            self._throttled[topic] = partitions
+        else:
+            self._throttled.pop(topic, None)
+
+    def mark_from_config(self, topic: str, value: str, broker_id: int) -> None:
+        """From `*.replication.throttled.replicas`: "*", or pairs of partition and replica: "0:1,2:1"."""
+        pairs = [pair.strip() for pair in value.split(",") if pair.strip()]
+        if ALL_REPLICAS in pairs:
+            self.mark(topic, None)
+            return
+        split = (pair.split(":") for pair in pairs)
+        self.mark(topic, frozenset(int(partition) for partition, replica in split if int(replica) == broker_id))
+
+    def is_throttled(self, partition: TopicPartition) -> bool:
+        if not self._throttled or partition.topic not in self._throttled:
+            return False
+        partitions = self._throttled[partition.topic]
+        return partitions is None or partition.partition in partitions
+
+    def record(self, size: int) -> None:
+        now = self._time.monotonic_ms()
+        self._expire(now)
+        if self._samples and now - self._samples[-1][0] < self._window_ms:
+            start, before = self._samples[-1]
+            self._samples[-1] = (start, before + size)
+        else:
+            self._samples.append((now, size))
+        self._total += size
+
+    def is_exceeded(self) -> bool:
+        if self.limit == UNLIMITED or not self._throttled:
+            return False
+        return self.rate() > self.limit
+
+    def rate(self) -> float:
+        """Bytes a second, over the windows that have passed (as Kafka's `Rate`: all but one at least)."""
+        now = self._time.monotonic_ms()
+        self._expire(now)
+        if not self._samples:
+            return 0.0
+        elapsed = now - self._samples[0][0]
+        windows = elapsed // self._window_ms
+        if windows < self._num_windows - 1:
+            elapsed += (self._num_windows - 1 - windows) * self._window_ms
+        return self._total * 1000 / elapsed
+
+    def _expire(self, now: int) -> None:
+        while self._samples and now - self._samples[0][0] >= self._num_windows * self._window_ms:
+            self._total -= self._samples.popleft()[1]
