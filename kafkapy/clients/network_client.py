@@ -10,11 +10,12 @@ from typing import Any, TypeVar
 from kafkapy.clients.api_versions import NodeApiVersions
 from kafkapy.clients.broker_connection import ANY_VERSION, BrokerConnection, State
 from kafkapy.clients.client_apis import api_of
-from kafkapy.clients.client_metadata import COORDINATOR_IDS, ClientMetadata, MetadataRequestBuilder
+from kafkapy.clients.client_metadata import COORDINATOR_IDS, ClientMetadata
 from kafkapy.clients.completion import CancelledError, Completion, spawn, wait_for
 from kafkapy.clients.config import ClientConfig
 from kafkapy.clients.driver import Driver
 from kafkapy.clients.metadata import ClusterMetadata, Node
+from kafkapy.clients.metadata_updater import MetadataUpdater, exponential
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.errors import (
     Cancelled,
@@ -33,7 +34,6 @@ T = TypeVar("T")
 _log = logging.getLogger("kafkapy.clients")
 
 _SCRATCH_BYTES = 1 << 18
-_JITTER = 0.2
 _MAX_IDLE_CHECK_MS = 60_000
 
 
@@ -58,7 +58,8 @@ class NetworkClient:
         self.driver = driver
         self.config = config
         self.scratch = memoryview(bytearray(_SCRATCH_BYTES))
-        self.metadata = ClientMetadata(self._metadata_wanted, config.allow_auto_create_topics)
+        self._updater = MetadataUpdater(self)
+        self.metadata = ClientMetadata(self._updater.wanted, config.allow_auto_create_topics)
         self.metadata.listeners.append(self._forget_moved_nodes)
         self.closed = False
         self.connection_count = 0
@@ -70,10 +71,6 @@ class NetworkClient:
         self._backoffs: dict[int, _Backoff] = {}
         self._authentication_errors: dict[int, KafkaError] = {}
         self._last_failure = ""
-        self._refreshing = False
-        self._refreshed_ms = -1e12
-        self._refresh_at_once = False
-        self._pause: Completion[None] | None = None
         self._check_idle_later()
 
     # --- one broker
@@ -169,7 +166,7 @@ class NetworkClient:
     def _connect_timeout_ms(self, node_id: int) -> float:
         backoff = self._backoffs.get(node_id)
         first, most = self.config.socket_connection_setup_timeout_ms, self.config.socket_connection_setup_timeout_max_ms
-        return _exponential(first, max(first, most), backoff.failures if backoff is not None else 0)
+        return exponential(first, max(first, most), backoff.failures if backoff is not None else 0)
 
     def connection_ready(self, connection: BrokerConnection) -> None:
         self.connection_count += 1
@@ -181,7 +178,7 @@ class NetworkClient:
         if self._connections.get(node_id) is connection:
             del self._connections[node_id]
         backoff = self._backoffs.setdefault(node_id, _Backoff())
-        delay = _exponential(self.config.reconnect_backoff_ms, self.config.reconnect_backoff_max_ms, backoff.failures)
+        delay = exponential(self.config.reconnect_backoff_ms, self.config.reconnect_backoff_max_ms, backoff.failures)
         backoff.failures += 1
         backoff.until_ms = self.driver.time.monotonic_ms() + delay
         if connection.authentication_error is not None:
@@ -228,93 +225,7 @@ class NetworkClient:
 
     # --- metadata
 
-    def _metadata_wanted(self, at_once: bool) -> None:
-        if self.closed:
-            wanted = self.metadata.take_wanted()
-            if wanted is not None:
-                wanted.set_exception(IllegalStateError("The client is closed"))
-            return
-        self._refresh_at_once = self._refresh_at_once or at_once
-        if not self._refreshing:
-            self._refreshing = True
-            # On the next turn: what is asked for at the same time goes into one request.
-            self.driver.call_soon(lambda: spawn(self._refresh()))
-        elif at_once and self._pause is not None:
-            self._pause.set_result(None)
-
-    async def _refresh(self) -> None:
-        """Ask for metadata until all that is wanted was answered."""
-        attempts = 0
-        try:
-            while self.metadata.update_wanted and not self.closed:
-                await self._refresh_pause(attempts)
-                wanted = self.metadata.take_wanted()
-                if wanted is None or self.closed:
-                    continue
-                try:
-                    await self._ask_for_metadata()
-                except KafkaError as error:
-                    attempts += 1
-                    self._refresh_failed(wanted, as_client_error(error))
-                    continue
-                except BaseException as error:
-                    wanted.set_exception(error)
-                    raise
-                attempts = attempts + 1 if self._topics_in_trouble() else 0
-                wanted.set_result(self.metadata.cluster)
-        finally:
-            self._refreshing = False
-
-    async def _refresh_pause(self, attempts: int) -> None:
-        """Not more often than once in the back-off time, but for new topics."""
-        if self._refresh_at_once:
-            self._refresh_at_once = False
-            return
-        backoff = _exponential(self.config.retry_backoff_ms, self.config.retry_backoff_max_ms, max(0, attempts - 1))
-        delay = self._refreshed_ms + backoff - self.driver.time.monotonic_ms()
-        if delay > 0:
-            pause = self._pause = Completion()
-            timer = self.driver.call_later(delay, lambda: pause.set_result(None))
-            await pause
-            timer.cancel()
-            self._pause = None
-            self._refresh_at_once = False
-
-    async def _ask_for_metadata(self) -> None:
-        metadata = self.metadata
-        topics = None if metadata.all_topics else metadata.topics
-        request = MetadataRequestBuilder(topics, metadata.allow_auto_topic_creation)
-        node_id = await self._least_loaded_node()
-        self._refreshed_ms = self.driver.time.monotonic_ms()
-        response = await self.send(node_id, request)
-        self._refreshed_ms = self.driver.time.monotonic_ms()
-        metadata.update(response)
-        self._drop_bootstrap_connections()
-        version = metadata.version
-        self.driver.call_later(self.config.metadata_max_age_ms, lambda: self._metadata_aged(version))
-
-    def _refresh_failed(self, wanted: Completion[ClusterMetadata], error: KafkaError) -> None:
-        if error.retriable:
-            self.metadata.give_back(wanted)
-        else:
-            wanted.set_exception(error)
-
-    def _topics_in_trouble(self) -> bool:
-        """A topic without a leader, or not there yet: ask again, as Kafka's clients do."""
-        metadata = self.metadata
-        trouble = any(
-            topic.error.refresh_metadata or any(p.error.refresh_metadata for p in topic.partitions)
-            for topic in metadata.cluster.topics.values()
-        )
-        if trouble:
-            metadata.request_update()
-        return trouble
-
-    def _metadata_aged(self, version: int) -> None:
-        if self.metadata.version == version and not self.closed:
-            self.metadata.request_update()
-
-    def _drop_bootstrap_connections(self) -> None:
+    def drop_bootstrap_connections(self) -> None:
         for node_id in [node_id for node_id in self._connections if node_id < 0]:
             if not self._connections[node_id].pending:
                 self.disconnect(node_id)
@@ -371,7 +282,7 @@ class NetworkClient:
                 failure = as_client_error(error)
             if not failure.retriable:
                 raise failure
-            delay = _exponential(self.config.retry_backoff_ms, self.config.retry_backoff_max_ms, attempts)
+            delay = exponential(self.config.retry_backoff_ms, self.config.retry_backoff_max_ms, attempts)
             attempts += 1
             if self.driver.time.monotonic_ms() + delay >= deadline:
                 raise KafkaTimeoutError(f"{name} timed out after {timeout:g} ms. Its last failure: {failure}")
@@ -440,8 +351,7 @@ class NetworkClient:
         wanted = self.metadata.take_wanted()
         if wanted is not None:
             wanted.set_exception(Cancelled("The client was closed"))
-        if self._pause is not None:
-            self._pause.set_result(None)
+        self._updater.close()
 
 
 async def _within(driver: Driver, attempt: Callable[[], Awaitable[T]], timeout_ms: float) -> T:
@@ -456,11 +366,6 @@ async def _within(driver: Driver, attempt: Callable[[], Awaitable[T]], timeout_m
     except (KafkaTimeoutError, CancelledError):
         task.cancel()
         raise
-
-
-def _exponential(first: float, most: float, attempts: int) -> float:
-    """Doubled each time, within 20 % by chance, so that clients that failed together don't come back together."""
-    return min(first * 2.0 ** min(attempts, 30), most) * random.uniform(1 - _JITTER, 1 + _JITTER)
 
 
 def _true_id(node_id: int) -> int:

@@ -1,0 +1,140 @@
+"""When a client asks for metadata, and whom (after Kafka's `DefaultMetadataUpdater`)."""
+
+from __future__ import annotations
+
+import random
+from typing import Any, Protocol
+
+from kafkapy.clients.client_metadata import ClientMetadata, MetadataRequestBuilder
+from kafkapy.clients.completion import Completion, spawn
+from kafkapy.clients.config import ClientConfig
+from kafkapy.clients.driver import Driver
+from kafkapy.clients.metadata import ClusterMetadata
+from kafkapy.errors import IllegalStateError, as_client_error
+from kafkapy.protocol.errors import KafkaError
+
+_JITTER = 0.2
+
+
+class Client(Protocol):
+    """What the updater needs of the client it works for."""
+
+    driver: Driver
+    config: ClientConfig
+    metadata: ClientMetadata
+    closed: bool
+
+    def least_loaded_node(self) -> Completion[int]: ...
+
+    def send(self, node_id: int, request: Any) -> Completion[Any]: ...
+
+    def drop_bootstrap_connections(self) -> None: ...
+
+
+class MetadataUpdater:
+    """Asks until all that is wanted was answered; one request at a time."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._refreshing = False
+        self._refreshed_ms = -1e12
+        self._refresh_at_once = False
+        self._pause: Completion[None] | None = None
+
+    def wanted(self, at_once: bool) -> None:
+        if self._client.closed:
+            wanted = self._client.metadata.take_wanted()
+            if wanted is not None:
+                wanted.set_exception(IllegalStateError("The client is closed"))
+            return
+        self._refresh_at_once = self._refresh_at_once or at_once
+        if not self._refreshing:
+            self._refreshing = True
+            # On the next turn: what is asked for at the same time goes into one request.
+            self._client.driver.call_soon(lambda: spawn(self._refresh()))
+        elif at_once and self._pause is not None:
+            self._pause.set_result(None)
+
+    async def _refresh(self) -> None:
+        """Ask for metadata until all that is wanted was answered."""
+        attempts = 0
+        try:
+            while self._client.metadata.update_wanted and not self._client.closed:
+                await self._refresh_pause(attempts)
+                wanted = self._client.metadata.take_wanted()
+                if wanted is None or self._client.closed:
+                    continue
+                try:
+                    await self._ask_for_metadata()
+                except KafkaError as error:
+                    attempts += 1
+                    self._refresh_failed(wanted, as_client_error(error))
+                    continue
+                except BaseException as error:
+                    wanted.set_exception(error)
+                    raise
+                attempts = attempts + 1 if self._topics_in_trouble() else 0
+                wanted.set_result(self._client.metadata.cluster)
+        finally:
+            self._refreshing = False
+
+    async def _refresh_pause(self, attempts: int) -> None:
+        """Not more often than once in the back-off time, but for new topics."""
+        if self._refresh_at_once:
+            self._refresh_at_once = False
+            return
+        backoff = exponential(
+            self._client.config.retry_backoff_ms, self._client.config.retry_backoff_max_ms, max(0, attempts - 1)
+        )
+        delay = self._refreshed_ms + backoff - self._client.driver.time.monotonic_ms()
+        if delay > 0:
+            pause = self._pause = Completion()
+            timer = self._client.driver.call_later(delay, lambda: pause.set_result(None))
+            await pause
+            timer.cancel()
+            self._pause = None
+            self._refresh_at_once = False
+
+    async def _ask_for_metadata(self) -> None:
+        metadata = self._client.metadata
+        topics = None if metadata.all_topics else metadata.topics
+        request = MetadataRequestBuilder(topics, metadata.allow_auto_topic_creation)
+        node_id = await self._client.least_loaded_node()
+        self._refreshed_ms = self._client.driver.time.monotonic_ms()
+        response = await self._client.send(node_id, request)
+        self._refreshed_ms = self._client.driver.time.monotonic_ms()
+        metadata.update(response)
+        self._client.drop_bootstrap_connections()
+        version = metadata.version
+        self._client.driver.call_later(self._client.config.metadata_max_age_ms, lambda: self._metadata_aged(version))
+
+    def _refresh_failed(self, wanted: Completion[ClusterMetadata], error: KafkaError) -> None:
+        if error.retriable:
+            self._client.metadata.give_back(wanted)
+        else:
+            wanted.set_exception(error)
+
+    def _topics_in_trouble(self) -> bool:
+        """A topic without a leader, or not there yet: ask again, as Kafka's clients do."""
+        metadata = self._client.metadata
+        trouble = any(
+            topic.error.refresh_metadata or any(p.error.refresh_metadata for p in topic.partitions)
+            for topic in metadata.cluster.topics.values()
+        )
+        if trouble:
+            metadata.request_update()
+        return trouble
+
+    def _metadata_aged(self, version: int) -> None:
+        if self._client.metadata.version == version and not self._client.closed:
+            self._client.metadata.request_update()
+
+    def close(self) -> None:
+        """End a pause; whoever waits for news is failed by the client."""
+        if self._pause is not None:
+            self._pause.set_result(None)
+
+
+def exponential(first: float, most: float, attempts: int) -> float:
+    """Doubled each time, within 20 % by chance, so that clients that failed together don't come back together."""
+    return min(first * 2.0 ** min(attempts, 30), most) * random.uniform(1 - _JITTER, 1 + _JITTER)
