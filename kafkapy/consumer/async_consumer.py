@@ -82,6 +82,16 @@ class AsyncConsumer:
         """The same as a `pyarrow.Table`; None if nothing came."""
         return self._promise(self._poll_arrow(arguments.timeout(timeout_ms), max_records))
 
+    def to_arrow(self, topic: str, start: Any = None, end: Any = None, **options: Any) -> Promise:
+        """The records with start <= offset < end of a topic as a `pyarrow.Table`; read in a thread of its own."""
+        from kafkapy.consumer.to_arrow import to_arrow
+
+        self._check_open()
+        config = self._core.config
+        chosen = {"isolation_level": config.isolation_level, **options}
+        table = self._core.driver.run_in_thread(lambda: to_arrow(config, topic, start, end, **chosen))
+        return self._promise(_result(table))
+
     def __aiter__(self) -> AsyncIterator[ConsumerRecord]:
         """Records one by one; ends when none came for consumer_timeout_ms, or the consumer is stopped."""
         return self._records()
@@ -302,3 +312,7 @@ class AsyncConsumer:
     def _check_assigned(self, partition: TopicPartition) -> None:
         if partition not in self._core.subscriptions.assignment:
             raise IllegalStateError("Partition is not assigned")
+
+
+async def _result(completion: Completion[Any]) -> Any:
+    return await completion

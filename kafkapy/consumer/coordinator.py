@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable
-from typing import Any, Protocol
+from typing import Any
 
 from kafkapy.clients.completion import CancelledError, Completion, spawn, wait_for
 from kafkapy.clients.metadata import ClusterMetadata
 from kafkapy.clients.network_client import NetworkClient
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.consumer.assignors.abstract import GroupMember, RebalanceProtocol
-from kafkapy.consumer.commits import OffsetCommits, Offsets
+from kafkapy.consumer.commits import OffsetCommits
 from kafkapy.consumer.config import ConsumerConfig
 from kafkapy.consumer.coordinator_lookup import CoordinatorLookup
 from kafkapy.consumer.group_membership import Api, Event, Generation, GroupMembership, State, Verdict
@@ -24,9 +24,11 @@ from kafkapy.consumer.group_protocol import (
     decode_assignment,
     decode_subscription,
     encode_assignment,
-    encode_subscription,
     partitions_of,
 )
+from kafkapy.consumer.group_requests import ClusterView, LeaveRequest, join_request, partition_snapshot, sync_request
+from kafkapy.consumer.heartbeats import Heartbeats
+from kafkapy.consumer.host import Host
 from kafkapy.consumer.subscription_state import SubscriptionState
 from kafkapy.errors import (
     ClientError,
@@ -37,9 +39,7 @@ from kafkapy.errors import (
 )
 from kafkapy.protocol.consumer_protocol import ConsumerProtocolAssignment
 from kafkapy.protocol.errors import Errors, KafkaError
-from kafkapy.protocol.messages.heartbeat import HeartbeatRequest
-from kafkapy.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
-from kafkapy.protocol.messages.leave_group import LeaveGroupRequest
+from kafkapy.protocol.messages.join_group import JoinGroupResponse
 from kafkapy.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 _log = logging.getLogger("kafkapy.consumer")
@@ -47,48 +47,6 @@ _JOIN_GRACE_MS = 5_000
 _REASON_LENGTH = 255
 _SESSION_TIMEOUT_BEFORE_3_0_MS = 30_000
 _SESSION_TIMEOUT_SINCE_3_0_MS = 45_000
-
-
-class Host(Protocol):
-    """What the coordinator needs of the consumer around it."""
-
-    last_poll_ms: float
-
-    def gate(self) -> Completion[None]:
-        """Done while the user polls (or closes): the moment to change the assignment."""
-        ...
-
-    def call_user(self, f: Any, *args: Any) -> Completion[Any]:
-        """Call a function of the user's where the user polls."""
-        ...
-
-    def consumed(self) -> Offsets:
-        """The positions after what the user has been given."""
-        ...
-
-    def drop(self, partitions: Collection[TopicPartition]) -> None:
-        """Forget the records of partitions that go away."""
-        ...
-
-    def wake(self) -> None:
-        """Let a waiting poll look again."""
-        ...
-
-
-class ClusterView:
-    """What assignors ask of the metadata."""
-
-    def __init__(self, cluster: ClusterMetadata) -> None:
-        self._cluster = cluster
-
-    def partitions_for_topic(self, topic: str) -> set[int] | None:
-        found = self._cluster.topics.get(topic)
-        return None if found is None or not found.partitions else {p.partition for p in found.partitions}
-
-    def replica_racks(self, partition: TopicPartition) -> frozenset[str]:
-        found = self._cluster.partition(partition)
-        nodes = [self._cluster.nodes.get(replica) for replica in found.replicas] if found is not None else []
-        return frozenset(node.rack for node in nodes if node is not None and node.rack)
 
 
 class ConsumerCoordinator:
@@ -109,7 +67,6 @@ class ConsumerCoordinator:
         self.lookup = CoordinatorLookup(client, config.group_id or "")
         self.commits = OffsetCommits(client, config, self.lookup, self.membership, lambda: subscriptions.auto_assigned)
         self.is_leader = False
-        self.last_heartbeat_ms: float | None = None
         self.rebalances = 0
         """Rebalances that this member completed."""
         self._client = client
@@ -124,7 +81,9 @@ class ConsumerCoordinator:
         self._joined_subscription: frozenset[str] | None = None
         self._snapshot: dict[str, Any] = {}
         self._assigned_snapshot: dict[str, Any] | None = None
-        self._heartbeats: Completion[None] | None = None
+        self.heartbeats = Heartbeats(
+            client.driver, config, self.membership, self.lookup, host, self.fail, self._leave_group
+        )
         client.metadata.listeners.append(self._metadata_changed)
 
     # -- for the poll
@@ -296,15 +255,7 @@ class ConsumerCoordinator:
             assignments = await self._assign_group(joined)
         else:
             assignments = []
-        request = SyncGroupRequest(
-            group_id=self._group_id,
-            generation_id=generation.id,
-            member_id=generation.member_id,
-            group_instance_id=self._config.group_instance_id,
-            protocol_type=PROTOCOL_TYPE,
-            protocol_name=generation.protocol,
-            assignments=assignments,
-        )
+        request = sync_request(self._config, generation, assignments)
         response: SyncGroupResponse = await self._send(Api.SYNC, request, generation)
         protocol = joined.protocol_name or ""
         if response.protocol_type not in (None, PROTOCOL_TYPE) or response.protocol_name not in (None, protocol):
@@ -321,7 +272,15 @@ class ConsumerCoordinator:
         sent = self.membership.generation
         timeout_ms = max(self._config.request_timeout_ms, self._config.max_poll_interval_ms + _JOIN_GRACE_MS)
         try:
-            response: JoinGroupResponse = await self._send(Api.JOIN, self._join_request(), sent, timeout_ms)
+            request = join_request(
+                self._config,
+                sent,
+                self._session_timeout_ms,
+                self._subscriptions.subscription,
+                self._subscriptions.assigned_partitions(),
+                self.membership.rejoin_reason,
+            )
+            response: JoinGroupResponse = await self._send(Api.JOIN, request, sent, timeout_ms)
         except InvalidSessionTimeoutError:
             # A broker before 3.0 allows 30 s at most (KIP-735).
             if self._session_timeout_ms != _SESSION_TIMEOUT_SINCE_3_0_MS:
@@ -334,34 +293,8 @@ class ConsumerCoordinator:
         generation = Generation(response.generation_id, response.member_id, response.protocol_name)
         if not self.membership.joined(generation):
             raise _TryAgain(pause=False)
-        self._start_heartbeats()
+        self.heartbeats.start()
         return response
-
-    def _join_request(self) -> JoinGroupRequest:
-        config, generation = self._config, self.membership.generation
-        owned = self._subscriptions.assigned_partitions()
-        protocols = [
-            JoinGroupRequest.JoinGroupRequestProtocol(
-                name=assignor.name,
-                metadata=encode_subscription(
-                    assignor.metadata(self._subscriptions.subscription),
-                    owned,
-                    generation.id,
-                    config.client_rack or None,
-                ),
-            )
-            for assignor in config.assignors
-        ]
-        return JoinGroupRequest(
-            group_id=self._group_id,
-            session_timeout_ms=self._session_timeout_ms,
-            rebalance_timeout_ms=config.max_poll_interval_ms,
-            member_id=generation.member_id,
-            group_instance_id=config.group_instance_id,
-            protocol_type=PROTOCOL_TYPE,
-            protocols=protocols,
-            reason=self.membership.rejoin_reason[:_REASON_LENGTH],
-        )
 
     async def _assign_group(self, joined: JoinGroupResponse) -> list[SyncGroupRequest.SyncGroupRequestAssignment]:
         """The leader's work."""
@@ -394,7 +327,7 @@ class ConsumerCoordinator:
                 await news
         elif metadata.update_wanted:
             await metadata.request_update()
-        self._snapshot = self._take_snapshot(metadata.cluster)
+        self._snapshot = self._snapshot_of(metadata.cluster)
 
     async def _send(self, api: Api, request: Any, sent: Generation, timeout_ms: float | None = None) -> Any:
         """A request of the rebalance. Raises `_TryAgain`, or the error that ends it."""
@@ -420,62 +353,6 @@ class ConsumerCoordinator:
             self.lookup.forget(self.lookup.node_id, error.name)
         raise _TryAgain(pause=verdict in (Verdict.RETRY, Verdict.FIND_COORDINATOR))
 
-    # -- heartbeats
-
-    def _start_heartbeats(self) -> None:
-        self.last_heartbeat_ms = self._now()
-        if self._heartbeats is None:
-            self._heartbeats = spawn(self._beat())
-
-    async def _beat(self) -> None:
-        """For the life of the consumer; a consumer that does not poll leaves, so that others get its partitions."""
-        pause = float(self._config.heartbeat_interval_ms)
-        while True:
-            until_poll = self._host.last_poll_ms + self._config.max_poll_interval_ms - self._now()
-            await self._client.driver.sleep(min(pause, max(1.0, until_poll + 1)))
-            pause = self._config.heartbeat_interval_ms
-            if not self.membership.heartbeats:
-                continue
-            if self._now() - self._host.last_poll_ms > self._config.max_poll_interval_ms:
-                _log.warning(
-                    "Group %s: consumer poll timeout has expired. The time between subsequent calls to poll() was longer"
-                    " than max_poll_interval_ms=%d; process records faster, or fewer at a time (max_poll_records).",
-                    self._group_id,
-                    self._config.max_poll_interval_ms,
-                )
-                await self._leave_group("consumer poll timeout has expired.")
-            elif not await self._heartbeat():
-                pause = self._config.retry_backoff_ms
-
-    async def _heartbeat(self) -> bool:
-        """False if it is to be repeated soon."""
-        sent = self.membership.generation
-        request = HeartbeatRequest(
-            group_id=self._group_id,
-            generation_id=sent.id,
-            member_id=sent.member_id,
-            group_instance_id=self._config.group_instance_id,
-        )
-        try:
-            response = await self.lookup.send(request)
-        except KafkaError as failure:
-            if not getattr(failure, "retriable", False):
-                self.fail(failure)
-            return False
-        error = Errors.for_code(response.error_code)
-        verdict = self.membership.judge(Api.HEARTBEAT, error, sent)
-        if verdict is Verdict.OK:
-            self.last_heartbeat_ms = self._now()
-            return True
-        _log.info("Group %s: heartbeat answered %s: %s", self._group_id, error.name, verdict.value)
-        if verdict is Verdict.FATAL:
-            self.fail(error_for(error))
-        elif verdict is Verdict.FIND_COORDINATOR:
-            self.lookup.forget(self.lookup.node_id, error.name)
-            return False
-        self._host.wake()
-        return True
-
     # -- leaving
 
     async def leave(self, reason: str) -> None:
@@ -499,9 +376,9 @@ class ConsumerCoordinator:
         try:
             await wait_for(self._client.driver, spawn(self.leave("the consumer is being closed")), timeout_ms)
         finally:
-            for task in (self._joining, self._heartbeats):
-                if task is not None and not task.done:
-                    task.cancel()
+            if self._joining is not None:
+                self._joining.cancel()
+            self.heartbeats.stop()
 
     async def _leave_group(self, reason: str) -> None:
         generation = self.membership.generation
@@ -510,7 +387,7 @@ class ConsumerCoordinator:
         try:
             dynamic = self._config.group_instance_id is None
             if dynamic and was is not State.UNJOINED and generation.member_id and self.lookup.node_id is not None:
-                await self.lookup.send(_LeaveRequest(self._group_id, generation.member_id, reason))
+                await self.lookup.send(LeaveRequest(self._group_id, generation.member_id, reason))
         except (KafkaError, CancelledError) as error:
             _log.info("Group %s: LeaveGroup failed: %s", self._group_id, error)
             if isinstance(error, CancelledError):
@@ -524,25 +401,13 @@ class ConsumerCoordinator:
         subscriptions = self._subscriptions
         if subscriptions.pattern is not None and self._client.metadata.all_topics:
             subscriptions.match(cluster.topics, self._config.exclude_internal_topics)
-        snapshot = self._take_snapshot(cluster)
+        snapshot = self._snapshot_of(cluster)
         if snapshot != self._snapshot:
             self._snapshot = snapshot
             self._host.wake()
 
-    def _take_snapshot(self, cluster: ClusterMetadata) -> dict[str, Any]:
-        view = ClusterView(cluster)
-        with_racks = bool(self._config.client_rack)
-        return {
-            topic: tuple(
-                view.replica_racks(TopicPartition(topic, p.partition)) if with_racks else None
-                for p in cluster.topics[topic].partitions
-            )
-            for topic in self._subscriptions.group_subscription
-            if topic in cluster.topics and cluster.topics[topic].partitions
-        }
-
-    def _now(self) -> float:
-        return self._client.driver.time.monotonic_ms()
+    def _snapshot_of(self, cluster: ClusterMetadata) -> dict[str, Any]:
+        return partition_snapshot(cluster, self._subscriptions.group_subscription, bool(self._config.client_rack))
 
     def _backoff_ms(self, attempts: int) -> float:
         return min(self._config.retry_backoff_max_ms, self._config.retry_backoff_ms * 2.0 ** min(attempts, 20))
@@ -554,23 +419,6 @@ class _TryAgain(Exception):
     def __init__(self, pause: bool) -> None:
         super().__init__(pause)
         self.pause = pause
-
-
-class _LeaveRequest:
-    """One member id before version 3, a list from then on."""
-
-    API_KEY = LeaveGroupRequest.API_KEY
-
-    def __init__(self, group_id: str, member_id: str, reason: str) -> None:
-        self._group_id = group_id
-        self._member_id = member_id
-        self._reason = reason
-
-    def build(self, version: int) -> LeaveGroupRequest:
-        if version < 3:
-            return LeaveGroupRequest(group_id=self._group_id, member_id=self._member_id)
-        member = LeaveGroupRequest.MemberIdentity(member_id=self._member_id, reason=self._reason[:_REASON_LENGTH])
-        return LeaveGroupRequest(group_id=self._group_id, members=[member])
 
 
 def _listener_failure(error: Exception) -> KafkaError:

@@ -41,7 +41,7 @@ def health_of(core: ConsumerCore) -> ConsumerHealth:
     records = [lag.records for lag in lags.values() if lag.records is not None]
     seconds = [lag.seconds for lag in lags.values() if lag.seconds is not None]
     coordinator = core.coordinator
-    beat = None if coordinator is None else coordinator.last_heartbeat_ms
+    beat = None if coordinator is None else coordinator.heartbeats.last_ms
     return ConsumerHealth(
         assigned=bool(lags),
         lag=sum(records) if records else None,

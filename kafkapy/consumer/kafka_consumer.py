@@ -88,6 +88,15 @@ class KafkaConsumer:
             if not served and time.monotonic() >= deadline:
                 return None
 
+    def to_arrow(self, topic: str, start: Any = None, end: Any = None, **options: Any) -> Any:
+        """The records with start <= offset < end of a topic as a `pyarrow.Table`: without the group, and without moving a
+        position. Arguments and errors are those of `kafkapy.consumer.to_arrow.to_arrow`."""
+        from kafkapy.consumer.to_arrow import to_arrow
+
+        self._check_open()
+        config = self._core.config
+        return to_arrow(config, topic, start, end, **{"isolation_level": config.isolation_level, **options})
+
     def __iter__(self) -> Iterator[ConsumerRecord]:
         """Records one by one; ends when none came for consumer_timeout_ms, or the consumer is closed."""
         return self._records()

@@ -1,0 +1,107 @@
+"""Signs of life to the coordinator, in the background, for as long as the user polls often enough."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+
+from kafkapy.clients.completion import Completion, spawn
+from kafkapy.clients.driver import Driver
+from kafkapy.consumer.config import ConsumerConfig
+from kafkapy.consumer.coordinator_lookup import CoordinatorLookup
+from kafkapy.consumer.group_membership import Api, GroupMembership, Verdict
+from kafkapy.consumer.host import Host
+from kafkapy.errors import error_for
+from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.protocol.messages.heartbeat import HeartbeatRequest
+
+_log = logging.getLogger("kafkapy.consumer")
+
+
+class Heartbeats:
+    """Invariant: at most one heartbeat is under way; none goes out while the member is out of the group or joining."""
+
+    def __init__(
+        self,
+        driver: Driver,
+        config: ConsumerConfig,
+        membership: GroupMembership,
+        lookup: CoordinatorLookup,
+        host: Host,
+        fail: Callable[[KafkaError], None],
+        leave: Callable[[str], Awaitable[None]],
+    ) -> None:
+        """`fail`: for the user to see. `leave`: out of the group, for a reason."""
+        self.last_ms: float | None = None
+        """When the coordinator last answered one (monotonic)."""
+        self._driver = driver
+        self._config = config
+        self._group_id = config.group_id or ""
+        self._membership = membership
+        self._lookup = lookup
+        self._host = host
+        self._fail = fail
+        self._leave_group = leave
+        self._task: Completion[None] | None = None
+
+    def start(self) -> None:
+        """From now on, for the life of the consumer. Joining counts as a sign of life."""
+        self.last_ms = self._now()
+        if self._task is None:
+            self._task = spawn(self._beat())
+
+    def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _beat(self) -> None:
+        """For the life of the consumer; a consumer that does not poll leaves, so that others get its partitions."""
+        pause = float(self._config.heartbeat_interval_ms)
+        while True:
+            until_poll = self._host.last_poll_ms + self._config.max_poll_interval_ms - self._now()
+            await self._driver.sleep(min(pause, max(1.0, until_poll + 1)))
+            pause = self._config.heartbeat_interval_ms
+            if not self._membership.heartbeats:
+                continue
+            if self._now() - self._host.last_poll_ms > self._config.max_poll_interval_ms:
+                _log.warning(
+                    "Group %s: consumer poll timeout has expired. The time between subsequent calls to poll() was longer"
+                    " than max_poll_interval_ms=%d; process records faster, or fewer at a time (max_poll_records).",
+                    self._group_id,
+                    self._config.max_poll_interval_ms,
+                )
+                await self._leave_group("consumer poll timeout has expired.")
+            elif not await self._heartbeat():
+                pause = self._config.retry_backoff_ms
+
+    async def _heartbeat(self) -> bool:
+        """False if it is to be repeated soon."""
+        sent = self._membership.generation
+        request = HeartbeatRequest(
+            group_id=self._group_id,
+            generation_id=sent.id,
+            member_id=sent.member_id,
+            group_instance_id=self._config.group_instance_id,
+        )
+        try:
+            response = await self._lookup.send(request)
+        except KafkaError as failure:
+            if not getattr(failure, "retriable", False):
+                self._fail(failure)
+            return False
+        error = Errors.for_code(response.error_code)
+        verdict = self._membership.judge(Api.HEARTBEAT, error, sent)
+        if verdict is Verdict.OK:
+            self.last_ms = self._now()
+            return True
+        _log.info("Group %s: heartbeat answered %s: %s", self._group_id, error.name, verdict.value)
+        if verdict is Verdict.FATAL:
+            self._fail(error_for(error))
+        elif verdict is Verdict.FIND_COORDINATOR:
+            self._lookup.forget(self._lookup.node_id, error.name)
+            return False
+        self._host.wake()
+        return True
+
+    def _now(self) -> float:
+        return self._driver.time.monotonic_ms()
