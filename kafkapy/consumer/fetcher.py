@@ -45,8 +45,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("kafkapy.consumer")
 
-_FIRST_VERSION = 4
-"""Of Fetch: with isolation levels and batches of format v2 (Kafka 0.11)."""
 _LAST_VERSION_BY_NAME = 12
 _BULK_BYTES = 1 << 18
 """A response of so many bytes pays for loading the compiled kernels."""
@@ -182,7 +180,7 @@ class Fetcher:
         }
         sent = self._time.monotonic_ms()
         response: Completion[FetchResponse] = self._client.send(
-            node_id, request, min_version=_FIRST_VERSION, max_version=32767 if by_id else _LAST_VERSION_BY_NAME
+            node_id, request, max_version=32767 if by_id else _LAST_VERSION_BY_NAME
         )
         response.add_callback(lambda done: self._answered(node_id, session, sent, done))
 

@@ -1,0 +1,3 @@
+from kafkapy.consumer.assignors.abstract import AbstractPartitionAssignor
+
+__all__ = ["AbstractPartitionAssignor"]

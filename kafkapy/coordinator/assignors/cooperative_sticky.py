@@ -1,0 +1,3 @@
+from kafkapy.consumer.assignors.sticky import CooperativeStickyAssignor
+
+__all__ = ["CooperativeStickyAssignor"]

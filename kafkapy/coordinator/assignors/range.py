@@ -1,0 +1,3 @@
+from kafkapy.consumer.assignors.range import RangePartitionAssignor
+
+__all__ = ["RangePartitionAssignor"]

@@ -1,0 +1,3 @@
+from kafkapy.consumer.assignors.roundrobin import RoundRobinPartitionAssignor
+
+__all__ = ["RoundRobinPartitionAssignor"]

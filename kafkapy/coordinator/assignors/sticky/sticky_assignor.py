@@ -1,0 +1,3 @@
+from kafkapy.consumer.assignors.sticky import StickyPartitionAssignor
+
+__all__ = ["StickyPartitionAssignor"]
