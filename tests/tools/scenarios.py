@@ -18,6 +18,8 @@ TOOLS = {
     "log_dirs": "org.apache.kafka.tools.LogDirsCommand",
     "broker_api_versions": "kafka.admin.BrokerApiVersionsCommand",
     "cluster": "org.apache.kafka.tools.ClusterTool",
+    "reassign_partitions": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
+    "leader_election": "org.apache.kafka.tools.LeaderElectionCommand",
 }
 
 
@@ -56,6 +58,14 @@ def _groups(name: str, command: str, error: str = "", before: str = "", quirk: s
 
 def _offsets(name: str, command: str, error: str = "") -> Scenario:
     return Scenario(f"offsets-{name}", "get_offsets", command, f"Error occurred: {error}" if error else "")
+
+
+def _reassign(name: str, command: str, error: str = "") -> Scenario:
+    return Scenario(f"reassign-{name}", "reassign_partitions", command, error)
+
+
+def _election(name: str, command: str, error: str = "") -> Scenario:
+    return Scenario(f"election-{name}", "leader_election", command, error)
 
 
 _FORGET_NEW = "--delete --if-exists --topic new"
@@ -205,4 +215,23 @@ SCENARIOS = [
     ),
     Scenario("broker-api-versions", "broker_api_versions", ""),
     Scenario("cluster-id", "cluster", "cluster-id"),
+    _reassign("list", "--list"),
+    _reassign("generate", "--generate --topics-to-move-json-file {dir}/topics-to-move.json --broker-list 0,7"),
+    _reassign("execute", "--execute --reassignment-json-file {dir}/reassignment-in-place.json --throttle 5000"),
+    _reassign("verify", "--verify --reassignment-json-file {dir}/reassignment.json"),
+    _reassign(
+        "verify-elsewhere", "--verify --preserve-throttles --reassignment-json-file {dir}/reassignment-elsewhere.json"
+    ),
+    _reassign(
+        "execute-unknown-broker",
+        "--execute --reassignment-json-file {dir}/reassignment-elsewhere.json",
+        "Error: Unknown broker id 7",
+    ),
+    _election("needless", "--election-type preferred --path-to-json-file {dir}/election.json"),
+    _election("all", "--election-type unclean --all-topic-partitions"),
+    _election(
+        "unknown",
+        "--election-type preferred --topic nothing --partition 0",
+        "1 replica(s) could not be elected",
+    ),
 ]
