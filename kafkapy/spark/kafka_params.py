@@ -88,8 +88,7 @@ CONSUMER = COMMON | {
     "fetch.min.bytes": Param(_integer(0), 1),
     "fetch.max.wait.ms": Param(_integer(0), 500),
     "fetch.max.bytes": Param(_integer(1), 50 << 20),
-    # Kafka's default of 1 MiB is for consumers of many partitions; a task reads one.
-    "max.partition.fetch.bytes": Param(_integer(1), 2 << 20),
+    "max.partition.fetch.bytes": Param(_integer(1), 1 << 20),
     "check.crcs": Param(_boolean, True),
 }
 
