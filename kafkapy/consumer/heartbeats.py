@@ -58,8 +58,10 @@ class Heartbeats:
         """For the life of the consumer; a consumer that does not poll leaves, so that others get its partitions."""
         pause = float(self._config.heartbeat_interval_ms)
         while True:
-            until_poll = self._host.last_poll_ms + self._config.max_poll_interval_ms - self._now()
-            await self._driver.sleep(min(pause, max(1.0, until_poll + 1)))
+            if self._membership.heartbeats:
+                until_poll = self._host.last_poll_ms + self._config.max_poll_interval_ms - self._now()
+                pause = min(pause, max(1.0, until_poll + 1))
+            await self._driver.sleep(pause)
             pause = self._config.heartbeat_interval_ms
             if not self._membership.heartbeats:
                 continue

@@ -89,9 +89,15 @@ def test_heartbeats_go_out_while_nobody_polls() -> None:
 def test_who_does_not_poll_leaves_and_comes_back() -> None:
     listener = Listener()
     group = Group(max_poll_interval_ms=5_000).join(listener)
+    beats = len(group.asked(ApiKey.HEARTBEAT))
     group.driver.advance(6_000)
+    assert len(group.asked(ApiKey.HEARTBEAT)) - beats <= 2
     assert (group.state, len(group.asked(ApiKey.LEAVE_GROUP))) == ("unjoined", 1)
     assert listener.log == [("+", [0, 1])]  # nobody is told behind his back
+    sleeps = next(group.driver._ids)
+    group.driver.advance(30_000)
+    assert next(group.driver._ids) - sleeps < 400  # it does not spin while it is out
+    assert len(group.asked(ApiKey.LEAVE_GROUP)) == 1
     with pytest.raises(CommitFailedError):
         commit(group)
     for _ in range(4):
