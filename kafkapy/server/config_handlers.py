@@ -9,6 +9,7 @@ from kafkapy.common import metadata_version
 from kafkapy.server import entity_configs
 from kafkapy.server.dynamic_broker_config import DEFAULT_ENTITY, DynamicBrokerConfig
 from kafkapy.server.kafka_config import KafkaConfig
+from kafkapy.server.replication_quota import ReplicationThrottles
 from kafkapy.server.zk_config_change_listener import ConfigHandler
 
 log = logging.getLogger("kafkapy.server.ZkConfigManager")
@@ -22,14 +23,17 @@ class TopicConfigHandler:
         config: KafkaConfig,
         update_topic_config: Callable[[str, dict[str, str]], object],
         enable_topic_unclean_leader_election: Callable[[str], object],
+        throttles: ReplicationThrottles,
     ) -> None:
         """`update_topic_config(topic, overrides)` is the log manager's, the other one (`topic`) the controller's."""
         self._config = config
         self._update_topic_config = update_topic_config
         self._enable_topic_unclean_leader_election = enable_topic_unclean_leader_election
+        self._throttles = throttles
 
     def __call__(self, topic: str, configs: dict[str, str]) -> None:
         self._update_topic_config(topic, usable_topic_configs(self._config, topic, configs))
+        self._throttles.update_topic(topic, configs, self._config.broker_id)
         if configs.get("unclean.leader.election.enable", "").lower() == "true":
             self._enable_topic_unclean_leader_election(topic)
 
@@ -37,14 +41,16 @@ class TopicConfigHandler:
 class BrokerConfigHandler:
     """Puts dynamic configs over those of the properties file."""
 
-    def __init__(self, dynamic_config: DynamicBrokerConfig) -> None:
+    def __init__(self, dynamic_config: DynamicBrokerConfig, throttles: ReplicationThrottles) -> None:
         self._dynamic_config = dynamic_config
+        self._throttles = throttles
 
     def __call__(self, broker: str, configs: dict[str, str]) -> None:
         if broker == DEFAULT_ENTITY:
             self._dynamic_config.update_default_config(configs)
         elif broker == str(self._dynamic_config.config.broker_id):
             self._dynamic_config.update_broker_config(configs)
+        self._throttles.update_rates(self._dynamic_config.dynamic_broker, self._dynamic_config.dynamic_default)
 
 
 def usable_topic_configs(config: KafkaConfig, topic: str, configs: Mapping[str, str]) -> dict[str, str]:
@@ -78,6 +84,7 @@ def config_handlers(
     dynamic_config: DynamicBrokerConfig,
     update_topic_config: Callable[[str, dict[str, str]], object],
     enable_topic_unclean_leader_election: Callable[[str], object],
+    throttles: ReplicationThrottles,
 ) -> dict[str, ConfigHandler]:
     """Handlers by type of entity, for `ZkConfigChangeListener`. Quotas of clients, users and IPs are only stored."""
 
@@ -85,9 +92,11 @@ def config_handlers(
         pass
 
     return {
-        entity_configs.TOPICS: TopicConfigHandler(config, update_topic_config, enable_topic_unclean_leader_election),
+        entity_configs.TOPICS: TopicConfigHandler(
+            config, update_topic_config, enable_topic_unclean_leader_election, throttles
+        ),
         entity_configs.CLIENTS: stored_only,
         entity_configs.USERS: stored_only,
-        entity_configs.BROKERS: BrokerConfigHandler(dynamic_config),
+        entity_configs.BROKERS: BrokerConfigHandler(dynamic_config, throttles),
         entity_configs.IPS: stored_only,
     }

@@ -26,7 +26,6 @@ NOT_ACTED_ON: Final = (
         *("alter.log.dirs.replication.quota.window.num", "alter.log.dirs.replication.quota.window.size.seconds"),
         *("controller.quota.window.num", "controller.quota.window.size.seconds"),
         *("quota.window.num", "quota.window.size.seconds"),
-        *("replication.quota.window.num", "replication.quota.window.size.seconds"),
         # metrics
         *("metrics.num.samples", "metrics.recording.level", "metrics.sample.window.ms", "telemetry.max.bytes"),
         # transactions
@@ -39,10 +38,7 @@ NOT_ACTED_ON: Final = (
         # is read, one of each connection at a time
         *("num.network.threads", "queued.max.requests", "queued.max.request.bytes"),
         "max.connection.creation.rate",
-        # followers do not fetch yet
-        *("num.replica.fetchers", "replica.lag.time.max.ms", "replica.selector.class", "replica.socket.timeout.ms"),
-        *(name for name in KafkaConfig.definition if name.startswith("replica.fetch.")),
-        *("replica.socket.receive.buffer.bytes", "socket.connection.setup.timeout.max.ms", "log.dir.failure.timeout.ms"),
+        *("socket.connection.setup.timeout.max.ms", "log.dir.failure.timeout.ms"),
         "connection.failed.authentication.delay.ms",
         "max.request.partition.size.limit",
     }

@@ -51,6 +51,7 @@ from kafkapy.server.reactor_scheduler import ReactorScheduler
 from kafkapy.server.reconfigurables import (
     DynamicCleanerConfig,
     DynamicConnectionLimits,
+    DynamicFetchers,
     DynamicLogConfig,
     DynamicThreadPools,
 )
@@ -211,13 +212,15 @@ class KafkaServer:
         await self._in_thread(services.finalized_features.startup)
         await self._in_thread(controller.startup)
         self._undo.append(("controller", lambda: self._in_thread(controller.shutdown)))
-        await self._follow_configs(services, sockets)
+        await self._follow_configs(services, sockets, replication)
         first_metadata = FirstMetadata(KafkaApis(services).handle, metadata_cache, bool(log_manager.all_logs()))
         sockets.start_accepting(first_metadata.handle)
         self._undo.append(("listeners", sockets.stop_listening))
         log.info("[KafkaServer id=%d] started", broker_id)
 
-    async def _follow_configs(self, services: BrokerServices, sockets: SocketServer) -> None:
+    async def _follow_configs(
+        self, services: BrokerServices, sockets: SocketServer, replication: Replication
+    ) -> None:
         """Apply what ZooKeeper has of configs, now and whenever it changes (KIP-226)."""
         dynamic_config, controller = services.dynamic_config, services.controller
         for part in (
@@ -225,6 +228,7 @@ class KafkaServer:
             DynamicConnectionLimits(sockets),
             DynamicThreadPools(self._reactor, services.request_threads),
             DynamicCleanerConfig(services.log_manager, self._reactor),
+            DynamicFetchers(replication.fetchers),
         ):
             dynamic_config.add_reconfigurable(part)
         handlers = config_handlers(
@@ -232,6 +236,7 @@ class KafkaServer:
             dynamic_config,
             services.log_manager.update_topic_config,
             controller.enable_topic_unclean_leader_election,
+            replication.throttles,
         )
         listener = ZkConfigChangeListener(services.zk_client, handlers, self._reactor.callFromThread, self._time)
         await self._in_thread(listener.startup)

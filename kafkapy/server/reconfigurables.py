@@ -13,6 +13,7 @@ from kafkapy.log.log_manager import LogManager
 from kafkapy.network.socket_server import SocketServer, limits_by_address
 from kafkapy.server.dynamic_config_rules import DYNAMIC_CONFIGS
 from kafkapy.server.kafka_config import KafkaConfig
+from kafkapy.server.replica_fetcher_manager import ReplicaFetcherManager
 
 
 class DynamicLogConfig:
@@ -103,3 +104,18 @@ class DynamicCleanerConfig:
         if isinstance(cleaner, LogCleaner):
             # It waits for its threads to notice, so not on the reactor.
             self._reactor.callInThread(cleaner.reconfigure, CleanerConfig.of(new_config))
+
+
+class DynamicFetchers:
+    """How many fetchers there are for each broker that is followed."""
+
+    reconfigurable_configs = frozenset(("num.replica.fetchers",))
+
+    def __init__(self, fetchers: ReplicaFetcherManager) -> None:
+        self._fetchers = fetchers
+
+    def validate_reconfiguration(self, new_config: KafkaConfig) -> None:
+        """The limits of a change are checked for all pools alike (`dynamic_config_rules`)."""
+
+    def reconfigure(self, old_config: KafkaConfig, new_config: KafkaConfig) -> None:
+        self._fetchers.resize(new_config.num_replica_fetchers)

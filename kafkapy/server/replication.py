@@ -16,7 +16,7 @@ from kafkapy.server.inter_broker_client import Address, InterBrokerClient
 from kafkapy.server.kafka_config import KafkaConfig
 from kafkapy.server.replica_fetcher_manager import ReplicaFetcherManager, inter_broker_client_config
 from kafkapy.server.replica_manager import ReplicaManager
-from kafkapy.server.replication_quota import ReplicationQuota
+from kafkapy.server.replication_quota import ReplicationQuota, ReplicationThrottles
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
 
 
@@ -42,13 +42,12 @@ class Replication:
         self._replica_manager = replica_manager
         self._zk_client = zk_client
         self._driver = TwistedDriver(reactor, time)
-        self.leader_quota = replica_manager.leader_quota
-        self.follower_quota = replication_quota(config, time)
+        self.throttles = ReplicationThrottles(replica_manager.leader_quota, replication_quota(config, time))
         self.fetchers = ReplicaFetcherManager(
             config,
             self._driver,
             FollowerLogs(replica_manager),
-            self.follower_quota,
+            self.throttles.follower,
             self._address_of,
             lambda: self._broker_epoch(),
         )

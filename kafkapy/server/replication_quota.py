@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 
 from kafkapy.common.time import Time
 from kafkapy.common.topic_partition import TopicPartition
@@ -85,3 +86,26 @@ class ReplicationQuota:
     def _expire(self, now: int) -> None:
         while self._samples and now - self._samples[0][0] >= self._num_windows * self._window_ms:
             self._total -= self._samples.popleft()[1]
+
+
+class ReplicationThrottles:
+    """Both directions, as topic and broker configs set them."""
+
+    LEADER_REPLICAS = "leader.replication.throttled.replicas"
+    FOLLOWER_REPLICAS = "follower.replication.throttled.replicas"
+    LEADER_RATE = "leader.replication.throttled.rate"
+    FOLLOWER_RATE = "follower.replication.throttled.rate"
+
+    def __init__(self, leader: ReplicationQuota, follower: ReplicationQuota) -> None:
+        self.leader = leader
+        self.follower = follower
+
+    def update_topic(self, topic: str, configs: Mapping[str, str], broker_id: int) -> None:
+        """`configs`: the topic's own."""
+        self.leader.mark_from_config(topic, configs.get(self.LEADER_REPLICAS, ""), broker_id)
+        self.follower.mark_from_config(topic, configs.get(self.FOLLOWER_REPLICAS, ""), broker_id)
+
+    def update_rates(self, broker_configs: Mapping[str, str], default_configs: Mapping[str, str]) -> None:
+        """From the dynamic configs of this broker and of all."""
+        for quota, name in ((self.leader, self.LEADER_RATE), (self.follower, self.FOLLOWER_RATE)):
+            quota.limit = int(broker_configs.get(name, default_configs.get(name, UNLIMITED)))

@@ -12,6 +12,7 @@ from kafkapy.common.time import MockTime
 from kafkapy.server.config_handlers import config_handlers
 from kafkapy.server.dynamic_broker_config import DynamicBrokerConfig
 from kafkapy.server.kafka_config import KafkaConfig
+from kafkapy.server.replication_quota import ReplicationQuota, ReplicationThrottles
 from kafkapy.server.zk_config_change_listener import CHANGE_EXPIRATION_MS, ZkConfigChangeListener
 
 
@@ -167,6 +168,7 @@ def handlers_of(config: KafkaConfig) -> tuple[dict[str, Any], DynamicBrokerConfi
         dynamic_config,
         lambda topic, configs: told.append((topic, configs)),
         lambda topic: told.append((topic, "unclean")),
+        ReplicationThrottles(ReplicationQuota(MockTime()), ReplicationQuota(MockTime())),
     )
     return handlers, dynamic_config, told
 

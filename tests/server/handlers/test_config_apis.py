@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from config_zookeeper import ConfigZooKeeper
 
+from kafkapy.common.time import MockTime
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.alter_configs import AlterConfigsRequest
 from kafkapy.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
@@ -20,6 +21,7 @@ from kafkapy.server.config_handlers import config_handlers
 from kafkapy.server.dynamic_broker_config import DynamicBrokerConfig
 from kafkapy.server.handlers import configs
 from kafkapy.server.kafka_config import KafkaConfig
+from kafkapy.server.replication_quota import ReplicationQuota, ReplicationThrottles
 
 TOPIC, BROKER, LOGGER, CLIENT_METRICS = 2, 4, 8, 16
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
@@ -61,7 +63,10 @@ class FakeBroker(SimpleNamespace):
 
     def hear_of_changes(self) -> None:
         """What the change listener does."""
-        handlers = config_handlers(self.config, self.dynamic_config, lambda topic, own: None, lambda topic: None)
+        self.throttles = ReplicationThrottles(ReplicationQuota(MockTime()), ReplicationQuota(MockTime()))
+        handlers = config_handlers(
+            self.config, self.dynamic_config, lambda topic, own: None, lambda topic: None, self.throttles
+        )
         for entity in self.zookeeper.notifications:
             entity_type, _, name = entity.partition("/")
             handlers[entity_type](name, self.zookeeper.get_entity_configs(entity_type, name))
