@@ -35,12 +35,17 @@ def number_of(value: bytes | None) -> int:
 
 
 def create_topic(
-    bootstrap: str, name: str, partitions: int = 1, configs: Mapping[str, object] | None = None, seconds: float = 30
+    bootstrap: str,
+    name: str,
+    partitions: int = 1,
+    configs: Mapping[str, object] | None = None,
+    seconds: float = 30,
+    replication: int = 1,
 ) -> None:
     """Create a topic; tries again while the broker has no controller or the connection goes."""
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
     deadline = time.monotonic() + seconds
-    topic = NewTopic(name, partitions, 1, config={key: str(value) for key, value in (configs or {}).items()})
+    topic = NewTopic(name, partitions, replication, config={key: str(value) for key, value in (configs or {}).items()})
     while True:
         try:
             admin.create_topics([topic], operation_timeout=5, request_timeout=5)[name].result()

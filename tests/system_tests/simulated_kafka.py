@@ -55,7 +55,8 @@ class SimulatedKafka:
 
     def transaction(self) -> None:
         self.transactions += 1
-        commit, touched = self.chance.random() < 0.6, {}
+        commit = self.chance.random() < 0.6
+        touched: dict[Partition, None] = {}
         for _ in range(self.chance.randint(1, 4)):
             partition, value = self.invoke(self.transactions)
             self.open.add(value)
@@ -85,7 +86,7 @@ class SimulatedKafka:
         self.read(self.chance.choice(["c1", "c2"]), self.chance.randint(1, 5))
 
     def read(self, member: str, at_most: int) -> None:
-        records = []
+        records: list[tuple[Partition, int, int]] = []
         for partition, owner in self.owners.items():
             if owner != member:
                 continue
