@@ -151,16 +151,15 @@ class ReplicaOperations(ClusterClient):
         ask: Callable[[list[TopicPartition]], Results[TopicPartition, None]],
         timeout_ms: int | None,
     ) -> Results[TopicPartition, None]:
-        """What the controller says of a partition is final; only what hits the whole request is repeated."""
+        """What the controller says of a partition is final; what hits the whole request is repeated or raised."""
+        wanted = list(partitions)
+        missing = KafkaError(Errors.UNKNOWN_SERVER_ERROR, "The controller's response lacks a result for this partition")
 
-        def attempt(left: list[TopicPartition]) -> Results[TopicPartition, None]:
-            missing = KafkaError(
-                Errors.UNKNOWN_SERVER_ERROR, "The controller's response lacks a result for this partition"
-            )
-            answer = ask(left)
-            return {partition: answer.get(partition, missing) for partition in left}
+        def attempt() -> Results[TopicPartition, None]:
+            answer = ask(wanted)
+            return {partition: answer.get(partition, missing) for partition in wanted}
 
-        return self.retry_each(name, partitions, attempt, timeout_ms, lambda error: error is Errors.NOT_CONTROLLER)
+        return self.retry(name, attempt, timeout_ms)
 
     def _raise(self, error: KafkaError | None) -> None:
         if error is not None:

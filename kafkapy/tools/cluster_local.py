@@ -13,7 +13,16 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from kafkapy.tools.command_line import CommandLineError, Option, OptionParser, Options, ToolError, guard, integer
+from kafkapy.tools.command_line import (
+    CommandLineError,
+    Option,
+    OptionParser,
+    Options,
+    ToolError,
+    guard,
+    integer,
+    print_version,
+)
 from kafkapy.tools.java import zookeeper_command
 from kafkapy.tools.local_layout import HOST, LocalCluster, create, load
 from kafkapy.tools.local_processes import ProcessIdentity, spawn, wait_until_ended
@@ -46,6 +55,9 @@ def execute(arguments: list[str]) -> int:
     options = PARSER.parse(arguments)
     if options.has("help"):
         print(PARSER.usage())
+        return 0
+    if options.has("version"):
+        print_version()
         return 0
     if arguments[0] not in ACTIONS:
         raise CommandLineError(f"The first word must be one of {', '.join(ACTIONS)}")

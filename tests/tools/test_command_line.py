@@ -21,6 +21,10 @@ TOOLS = {
     "dump_log": "kafka-dump-log.sh",
     "broker_api_versions": "kafka-broker-api-versions.sh",
     "cluster": "kafka-cluster.sh",
+    "reassign_partitions": "kafka-reassign-partitions.sh",
+    "leader_election": "kafka-leader-election.sh",
+    "replica_verification": "kafka-replica-verification.sh",
+    "cluster_local": "kafka-cluster-local.sh",
 }
 
 PARSER = OptionParser(

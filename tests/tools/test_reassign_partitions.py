@@ -259,34 +259,6 @@ def test_topics_files_that_make_no_sense(tool: Tool, tmp_path: Path) -> None:
     assert "Unable to read file /no/file" in tool("--verify --reassignment-json-file /no/file", 1)
 
 
-@pytest.mark.parametrize(
-    ("command", "sentence"),
-    [
-        (
-            "--bootstrap-server b:1",
-            "Command must include exactly one action: --generate, --execute, --verify, --cancel, --list",
-        ),
-        (
-            "--execute --list --bootstrap-server b:1",
-            "Command must include exactly one action: --generate, --execute, --verify, --cancel, --list",
-        ),
-        ("--list", 'Missing required argument "[bootstrap-server]"'),
-        ("--verify --bootstrap-server b:1", 'Missing required argument "[reassignment-json-file]"'),
-        (
-            "--list --bootstrap-server b:1 --throttle 3",
-            'Option "[throttle]" can\'t be used with action "[list]"',
-        ),
-        (
-            "--execute --bootstrap-server b:1 --reassignment-json-file f --preserve-throttles",
-            'Option "[preserve-throttles]" can\'t be used with action "[execute]"',
-        ),
-    ],
-)
-def test_options_that_make_no_sense(command: str, sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert reassign_partitions.main(command.split()) == 1
-    assert capsys.readouterr().err == sentence + "\n"
-
-
 PARTITIONS = st.builds(TopicPartition, st.sampled_from(["a", "b"]), st.integers(0, 3))
 BROKERS = st.lists(st.integers(0, 4), min_size=1, max_size=4, unique=True)
 

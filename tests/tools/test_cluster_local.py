@@ -1,0 +1,114 @@
+"""kafka-cluster-local: what it lays out, what it stops, and a cluster from its start to its end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kafkapy.admin.client import AdminClient
+from kafkapy.common.properties import load_file
+from kafkapy.tools import cluster_local, local_layout
+from kafkapy.tools.command_line import ToolError
+from kafkapy.tools.local_processes import ProcessIdentity, identify, spawn, wait_until_ended
+
+Tool = Callable[..., str]
+
+
+@pytest.fixture
+def tool(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Tool:
+    def tool(command: str, status: int = 0) -> str:
+        assert cluster_local.main([*command.split(), "--dir", str(tmp_path / "cluster")]) == status
+        printed = capsys.readouterr()
+        return printed.err or printed.out
+
+    return tool
+
+
+class TestLayout:
+    def test_an_ensemble(self, tmp_path: Path) -> None:
+        cluster = local_layout.create(tmp_path / "c", 2, 3, None)
+        ports = [*cluster.broker_ports, *cluster.zookeeper_ports, *(p for pair in cluster.quorum_ports for p in pair)]
+        assert len(set(ports)) == 11
+        zookeeper = load_file(str(tmp_path / "c/zookeeper-2/zookeeper.properties"))
+        first, second = cluster.quorum_ports[1]
+        assert zookeeper["server.2"] == f"127.0.0.1:{first}:{second}"
+        assert zookeeper["clientPort"] == str(cluster.zookeeper_ports[1])
+        assert (tmp_path / "c/zookeeper-2/data/myid").read_text() == "2"
+        broker = load_file(str(tmp_path / "c/broker-1/server.properties"))
+        assert broker["zookeeper.connect"].split(",") == [f"127.0.0.1:{port}" for port in cluster.zookeeper_ports]
+        assert broker["listeners"] == f"PLAINTEXT://127.0.0.1:{cluster.broker_ports[1]}"
+        assert (broker["default.replication.factor"], broker["min.insync.replicas"]) == ("2", "1")
+
+    def test_is_found_again(self, tmp_path: Path) -> None:
+        cluster = local_layout.create(tmp_path / "c", 1, 3, None)
+        cluster.processes["broker-0"] = ProcessIdentity(1, 2)
+        cluster.save()
+        assert local_layout.load(tmp_path / "c") == cluster
+        assert local_layout.load(tmp_path) is None
+
+    def test_given_ports(self, tmp_path: Path) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1]
+            with pytest.raises(ToolError, match=f"Port {port} is taken .* needs {port - 1} to {port + 2}"):
+                local_layout.create(tmp_path / "c", 3, 1, port - 1)
+        with pytest.raises(ToolError, match="4 ports from there on are not possible"):
+            local_layout.create(tmp_path / "c", 3, 1, 65533)
+
+    def test_somebody_elses_directory(self, tmp_path: Path, tool: Tool) -> None:
+        (tmp_path / "cluster").mkdir()
+        (tmp_path / "cluster" / "letter.txt").touch()
+        assert "holds other things than a local cluster" in tool("start", 1)
+        (tmp_path / "cluster" / "cluster.json").write_text("{}")
+        assert "cluster.json is damaged" in tool("start", 1)
+
+
+class TestProcesses:
+    def test_an_id_that_came_again(self, tmp_path: Path) -> None:
+        """Only the very process that was started is stopped, not another one with its id."""
+        process = spawn(["sleep", "60"], tmp_path / "out", os.environ)
+        assert process.is_running
+        ProcessIdentity(process.pid, process.started - 1).stop(signal.SIGKILL)
+        assert wait_until_ended([process], 0.05) == [process]
+        process.stop()
+        assert wait_until_ended([process], 10) == []
+
+    def test_a_zombie_has_ended(self) -> None:
+        process = subprocess.Popen(["true"])
+        deadline = time.monotonic() + 10
+        while identify(process.pid) is not None and time.monotonic() < deadline:
+            time.sleep(0.005)
+        assert identify(process.pid) is None
+        process.wait()
+
+
+@pytest.mark.integration
+def test_from_start_to_stop(tool: Tool, tmp_path: Path) -> None:
+    printed = tool("start -n 2")
+    try:
+        assert "2 brokers and 1 ZooKeeper are running" in printed
+        cluster = local_layout.load(tmp_path / "cluster")
+        assert cluster is not None
+        assert f"bootstrap servers: {cluster.bootstrap_servers}\n" in printed
+        with AdminClient(cluster.bootstrap_servers) as admin:
+            assert [node.id for node in admin.describe_cluster().nodes] == [0, 1]
+        assert f"runs already: {cluster.bootstrap_servers}. Stop it first." in tool("start", 1)
+        assert "was made with -n 2" in tool("start -n 3", 1)
+        assert tool("status").count("running, process") == 3
+
+        killed = cluster.processes["broker-0"]
+        killed.stop(signal.SIGKILL)
+        assert wait_until_ended([killed], 10) == []
+        assert "broker-0     127.0.0.1:" in tool("status", 1)
+        assert "but for broker-0, which is started again." in tool("start")
+        assert tool("status").count("running, process") == 3
+    finally:
+        tool("stop")
+    assert "is not running" in tool("stop", 1)
+    assert tool("status", 1).count("not running") == 3
