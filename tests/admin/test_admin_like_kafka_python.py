@@ -98,7 +98,7 @@ CALLS: dict[str, Callable[[Any, Module], Any]] = {
     "alter to nonsense": lambda c, m: c.alter_configs(resource(m, {"flush.ms": "x"})),
     "alter without increments": lambda c, m: c.alter_configs(resource(m, {"flush.ms": "78"}), incremental=False),
     "reset one": lambda c, m: c.reset_configs(resource(m, ["flush.ms"])),
-    "reset all": lambda c, m: c.reset_configs(resource(m)),
+    "reset all": lambda c, m: c.reset_configs(resource(m, [])),
     "more partitions": lambda c, m: c.create_partitions({"t": 3}),
     "assigned partitions": lambda c, m: c.create_partitions({"t": {"count": 4, "assignments": [[0]]}}),
     "fewer partitions": lambda c, m: c.create_partitions({"t": 1}),

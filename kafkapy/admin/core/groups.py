@@ -136,7 +136,7 @@ class GroupOperations(PartitionOperations):
             group_specs if isinstance(group_specs, Mapping) else dict.fromkeys(group_specs)
         )
         if not specs:
-            raise ValueError("Empty group_specs!")
+            return {}
         wanted = {group: None if some is None else by_topic(some) for group, some in specs.items()}
         found: dict[str, Offsets] = {}
         ids = await self._coordinator_ids(wanted)
