@@ -191,6 +191,7 @@ class ClusterClient:
                 except KafkaError as error:
                     if not error.error.retriable:
                         raise
+                    self.forget_controller()  # it may have gone; another one is looked for
                     outcome = dict.fromkeys(left, error)
                 if left and self._time.monotonic_ms() + backoff >= self._deadline:
                     results.update({key: _timed_out(name, timeout, outcome[key]) for key in left})

@@ -31,6 +31,7 @@ from kafkapy.protocol.messages.incremental_alter_configs import IncrementalAlter
 from kafkapy.protocol.messages.leave_group import LeaveGroupResponse
 from kafkapy.protocol.messages.list_groups import ListGroupsResponse
 from kafkapy.protocol.messages.list_offsets import ListOffsetsResponse
+from kafkapy.protocol.messages.list_partition_reassignments import ListPartitionReassignmentsResponse
 from kafkapy.protocol.messages.metadata import MetadataResponse
 from kafkapy.protocol.messages.offset_commit import OffsetCommitResponse
 from kafkapy.protocol.messages.offset_delete import OffsetDeleteResponse
@@ -487,3 +488,24 @@ class TestProperties:
         with pytest.raises(KafkaError, match=sentence) as caught:
             AdminClient.from_properties({"bootstrap.servers": "a:1", key: value})
         assert caught.value.error is Errors.INVALID_CONFIG
+
+
+def test_a_controller_that_has_gone_is_looked_for_anew() -> None:
+    """Its broker does not answer any more; another broker knows who has taken over."""
+
+    def metadata(request: Any) -> MetadataResponse:
+        struct = MetadataResponse.MetadataResponseBroker
+        brokers = [struct(node_id=i, host="127.0.0.1", port=b.port) for i, b in enumerate((gone, other))]
+        return MetadataResponse(brokers=brokers, cluster_id="c", controller_id=controllers.pop(0))
+
+    controllers = [0, 1]
+    handlers = {
+        ApiKey.METADATA: metadata,
+        ApiKey.LIST_PARTITION_REASSIGNMENTS: lambda request: ListPartitionReassignmentsResponse(),
+    }
+    gone = FakeBroker(handlers)
+    gone.close()
+    with FakeBroker(handlers) as other:
+        with AdminClient(other.address, retry_backoff_ms=1) as admin:
+            assert admin.list_partition_reassignments() == {}
+        assert controllers == []

@@ -82,6 +82,9 @@ class Holder:
         return self.process.stderr.read()
 
 
+Hold = Callable[..., Holder]
+
+
 def wait_until(condition: Callable[[], bool], seconds: float = 10) -> float:
     """Seconds it took."""
     start = time.monotonic()
@@ -89,6 +92,20 @@ def wait_until(condition: Callable[[], bool], seconds: float = 10) -> float:
         assert time.monotonic() - start < seconds
         time.sleep(0.005)
     return time.monotonic() - start
+
+
+@pytest.fixture
+def hold(zookeeper: str) -> Iterator[Hold]:
+    """Starts holders, of a session with these servers; what is left of them ends with the test."""
+    holders: list[Holder] = []
+
+    def hold(servers: str = zookeeper) -> Holder:
+        holders.append(Holder(servers))
+        return holders[-1]
+
+    yield hold
+    for holder in holders:
+        holder.kill()
 
 
 @pytest.fixture
@@ -102,9 +119,9 @@ def observer(zookeeper: str) -> Iterator[KazooClient]:
 
 @pytest.mark.integration
 class TestAgainstZooKeeper:
-    def test_killed(self, zookeeper: str, observer: KazooClient) -> None:
+    def test_killed(self, hold: Hold, zookeeper: str, observer: KazooClient) -> None:
         """The ephemeral node goes at once; the first server of the list is not there."""
-        holder = Holder(f"127.0.0.1:1,{zookeeper}")
+        holder = hold(f"127.0.0.1:1,{zookeeper}")
         assert observer.exists(holder.path)
         assert holder.dog.memory_info().rss < 15 * 1024 * 1024
         assert holder.dog_pid not in set(kafka_server_stop.broker_processes())
@@ -113,24 +130,24 @@ class TestAgainstZooKeeper:
         holder.wait_until_dog_ended()
         assert f"watchdog: ZooKeeper session 0x{holder.session_id:x} of broker process" in holder.said()
 
-    def test_a_chroot(self, zookeeper: str, observer: KazooClient) -> None:
+    def test_a_chroot(self, hold: Hold, zookeeper: str, observer: KazooClient) -> None:
         observer.ensure_path("/a/chroot")
-        holder = Holder(f"{zookeeper}/a/chroot")
+        holder = hold(f"{zookeeper}/a/chroot")
         assert observer.exists(f"/a/chroot{holder.path}")
         holder.kill()
         assert wait_until(lambda: observer.exists(f"/a/chroot{holder.path}") is None) < 1
 
-    def test_closed(self, zookeeper: str, observer: KazooClient) -> None:
+    def test_closed(self, hold: Hold, observer: KazooClient) -> None:
         """An orderly end: the watchdog ends too and says nothing."""
-        holder = Holder(zookeeper)
+        holder = hold()
         holder.order("close")
         assert holder.process.wait(10) == 0
         holder.wait_until_dog_ended()
         assert holder.said() == ""
 
-    def test_stopped_and_continued(self, zookeeper: str, observer: KazooClient) -> None:
+    def test_stopped_and_continued(self, hold: Hold, observer: KazooClient) -> None:
         """SIGSTOP is no death, nor are signals to the process group or to the watchdog."""
-        holder = Holder(zookeeper)
+        holder = hold()
         os.kill(holder.process.pid, signal.SIGSTOP)
         wait_until(lambda: psutil.Process(holder.process.pid).status() == psutil.STATUS_STOPPED)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -145,8 +162,8 @@ class TestAgainstZooKeeper:
         holder.process.wait()
         assert wait_until(lambda: observer.exists(holder.path) is None) < 1
 
-    def test_a_child_that_holds_the_pipe(self, zookeeper: str, observer: KazooClient) -> None:
-        holder = Holder(zookeeper)
+    def test_a_child_that_holds_the_pipe(self, hold: Hold, observer: KazooClient) -> None:
+        holder = hold()
         holder.order("fork")
         assert holder.process.stdout is not None
         assert holder.process.stdout.readline() == "forked\n"
@@ -157,11 +174,11 @@ class TestAgainstZooKeeper:
         finally:
             child.kill()
 
-    def test_zookeeper_comes_back(self, tmp_path: Path) -> None:
+    def test_zookeeper_comes_back(self, hold: Hold, tmp_path: Path) -> None:
         """It is away when the holder is killed, and starts again later: sessions get their full time then."""
         server = ZooKeeperServer(tmp_path / "zk")
         server.start()
-        holder = Holder(server.address)
+        holder = hold(server.address)
         server.stop()
         holder.kill()
         time.sleep(0.5)
@@ -281,7 +298,7 @@ def test_a_watchdog_that_is_gone(caplog: pytest.LogCaptureFixture) -> None:
 @pytest.mark.integration
 class TestOfABroker:
     def test_killed_and_started_again(self, zk_connect: str, observer: KazooClient, tmp_path: Path) -> None:
-        broker = BrokerProcess(tmp_path, zk_connect)
+        broker = BrokerProcess(tmp_path, zk_connect, controlled_shutdown_enable="false")
         broker.start()
         path = f"{zk_connect[zk_connect.index('/') :]}/brokers/ids/0"
         assert broker.process is not None
@@ -294,7 +311,9 @@ class TestOfABroker:
         assert broker.log().count("watchdog:") == 1
 
     def test_switched_off(self, zk_connect: str, observer: KazooClient, tmp_path: Path) -> None:
-        broker = BrokerProcess(tmp_path, zk_connect, kafkapy_watchdog_enable="false")
+        broker = BrokerProcess(
+            tmp_path, zk_connect, kafkapy_watchdog_enable="false", controlled_shutdown_enable="false"
+        )
         broker.start()
         assert broker.process is not None
         assert psutil.Process(broker.process.pid).children() == []
