@@ -239,3 +239,187 @@ def test_the_low_watermark_is_that_of_the_live_replicas(replica: Replicated) -> 
 def test_deletion_needs_a_leader(replica: Replicated) -> None:
     replica.follow()
     assert error_of(replica.partition.delete_records, 0) is Errors.NOT_LEADER_OR_FOLLOWER
+
+
+# -- who is in sync
+
+
+def fetched(replica: Replicated, broker: int, offset: int, broker_epoch: int = -1) -> bool:
+    """A fetch of a follower, as `ReplicaManager` passes it on."""
+    partition = replica.partition
+    log = partition.leader_log()
+    position = LogOffsetMetadata(offset, 0, 0)
+    return partition.update_follower_fetch_state(
+        partition.follower(broker, True), position, 0, replica.time.monotonic_ms(), log.log_end_offset, broker_epoch
+    )
+
+
+def proposed(replica: Replicated) -> tuple[int, ...]:
+    return replica.host.proposals[-1][0].isr
+
+
+def confirm(replica: Replicated) -> None:
+    state, _, done = replica.host.proposals[-1]
+    done(state.with_partition_epoch(state.partition_epoch + 1))
+
+
+def refuse(replica: Replicated, error: Errors) -> None:
+    replica.host.proposals[-1][2](error)
+
+
+def test_whoever_has_caught_up_is_taken_in(replica: Replicated) -> None:
+    replica.lead(replicas=(ME, 1, 2), isr=(ME, 2))
+    replica.append(3)
+    fetched(replica, 2, 3)
+    assert replica.high_watermark == 3
+    fetched(replica, 1, 2)
+    assert not replica.host.proposals, "2 is below the high watermark"
+    fetched(replica, 1, 3, broker_epoch=77)
+    (state, epochs, _) = replica.host.proposals[-1]
+    assert (state.isr, state.leader_epoch, state.partition_epoch, epochs) == ((ME, 2, 1), 0, 0, {1: 77})
+    assert replica.partition.isr == {ME, 2}
+    confirm(replica)
+    assert (replica.partition.isr, replica.partition.partition_epoch) == ({ME, 1, 2}, 1)
+
+
+def test_not_before_it_has_all_from_before_this_epoch(replica: Replicated) -> None:
+    replica.lead(replicas=(ME, 1, 2), isr=(ME, 2))
+    replica.append(3)
+    replica.lead(1, replicas=(ME, 1, 2), isr=(ME, 2))
+    assert replica.high_watermark == 0
+    fetched(replica, 1, 2)
+    assert not replica.host.proposals
+    fetched(replica, 1, 3)
+    assert proposed(replica) == (ME, 2, 1)
+
+
+def test_not_while_its_broker_is_dead(replica: Replicated) -> None:
+    replica.lead(replicas=(ME, 1), isr=(ME,))
+    replica.host.dead.add(1)
+    fetched(replica, 1, 0)
+    assert not replica.host.proposals
+    replica.host.dead.clear()
+    fetched(replica, 1, 0)
+    assert proposed(replica) == (ME, 1)
+
+
+def test_one_proposal_at_a_time(replica: Replicated) -> None:
+    replica.lead(replicas=(ME, 1, 2), isr=(ME,))
+    fetched(replica, 1, 0)
+    fetched(replica, 2, 0)
+    assert len(replica.host.proposals) == 1
+    confirm(replica)
+    fetched(replica, 2, 0)
+    assert proposed(replica) == (ME, 1, 2)
+
+
+def test_what_is_committed_is_what_both_isrs_have(replica: Replicated) -> None:
+    """While an expansion is under way the newcomer may be in the ISR already: it is waited for."""
+    replica.lead(replicas=(ME, 1), isr=(ME,))
+    fetched(replica, 1, 0)
+    assert replica.partition.maximal_isr == {ME, 1}
+    replica.append(2)
+    assert replica.high_watermark == 0
+    fetched(replica, 1, 2)
+    assert replica.high_watermark == 2
+
+
+def test_whoever_lags_is_put_out(replica: Replicated) -> None:
+    replica.lead(replicas=(ME, 1, 2))
+    for broker in (1, 2):
+        fetched(replica, broker, 0)
+    replica.append(2)
+    replica.time.sleep(0.09)
+    fetched(replica, 1, 2)
+    replica.partition.maybe_shrink_isr()
+    assert not replica.host.proposals, "replica.lag.time.max.ms is 100"
+    replica.time.sleep(0.02)
+    replica.partition.maybe_shrink_isr()
+    assert proposed(replica) == (ME, 1)
+    assert replica.high_watermark == 0, "the controller has not confirmed it"
+    confirm(replica)
+    assert (replica.high_watermark, replica.host.moved) == (2, 1)
+
+
+def test_an_idle_partition_keeps_its_followers(replica: Replicated) -> None:
+    replica.lead(replicas=(ME, 1))
+    fetched(replica, 1, 0)
+    replica.time.sleep(60)
+    replica.partition.maybe_shrink_isr()
+    assert not replica.host.proposals
+
+
+def test_a_refusal_that_says_nothing_was_written_restores_the_old_isr(replica: Replicated) -> None:
+    replica.lead(replicas=(ME, 1), isr=(ME,))
+    fetched(replica, 1, 0)
+    refuse(replica, Errors.INELIGIBLE_REPLICA)
+    assert (replica.partition.maximal_isr, replica.partition.in_sync.in_flight) == ({ME}, False)
+    fetched(replica, 1, 0)
+    assert len(replica.host.proposals) == 2
+
+
+@pytest.mark.parametrize("error", [Errors.INVALID_UPDATE_VERSION, Errors.FENCED_LEADER_EPOCH, Errors.NEW_LEADER_ELECTED])
+def test_a_refusal_that_leaves_it_open_keeps_both(replica: Replicated, error: Errors) -> None:
+    replica.lead(replicas=(ME, 1), isr=(ME,))
+    fetched(replica, 1, 0)
+    refuse(replica, error)
+    assert replica.partition.maximal_isr == {ME, 1}
+    fetched(replica, 1, 0)
+    assert len(replica.host.proposals) == 1, "the controller's decision is on its way"
+    replica.lead(1, replicas=(ME, 1), isr=(ME,))
+    assert replica.partition.maximal_isr == {ME}
+
+
+def test_any_other_error_is_asked_again(replica: Replicated) -> None:
+    replica.lead(replicas=(ME, 1), isr=(ME,))
+    fetched(replica, 1, 0)
+    refuse(replica, Errors.UNKNOWN_SERVER_ERROR)
+    assert len(replica.host.proposals) == 2
+    confirm(replica)
+    assert replica.partition.isr == {ME, 1}
+
+
+def test_a_late_answer_is_passed_over(replica: Replicated) -> None:
+    replica.lead(replicas=(ME, 1), isr=(ME,))
+    fetched(replica, 1, 0)
+    replica.lead(1, replicas=(ME, 1), isr=(ME,))
+    confirm(replica)
+    assert replica.partition.isr == {ME}
+
+
+def test_a_follower_of_an_earlier_life_is_fenced(replica: Replicated) -> None:
+    replica.lead(replicas=(ME, 1), isr=(ME,))
+    fetched(replica, 1, 0, broker_epoch=5)
+    assert error_of(fetched, replica, 1, 0, 4) is Errors.NOT_LEADER_OR_FOLLOWER
+    assert error_of(replica.partition.follower, 9, True) is Errors.UNKNOWN_LEADER_EPOCH
+    assert error_of(replica.partition.follower, 9, False) is Errors.NOT_LEADER_OR_FOLLOWER
+
+
+def test_a_leader_that_is_confirmed_goes_on_with_what_it_knows(replica: Replicated) -> None:
+    replica.lead(0, replicas=(ME, 1))
+    replica.append(2)
+    fetched(replica, 1, 2)
+    replica.lead(1, replicas=(ME, 1))
+    assert replica.partition.remote_replicas[1].log_end_offset.message_offset == 2
+    replica.follow(epoch=2)
+    assert not replica.partition.isr
+    replica.lead(3, replicas=(ME, 1))
+    assert replica.partition.remote_replicas[1].log_end_offset.message_offset == -1
+
+
+def test_nobody_is_waited_for_who_is_out_of_sync_since_before(replica: Replicated) -> None:
+    replica.lead(0, replicas=(ME, 1), isr=(ME,))
+    replica.append(2)
+    assert replica.high_watermark == 2
+
+
+def test_whoever_is_about_to_join_is_waited_for(replica: Replicated) -> None:
+    replica.lead(0, replicas=(ME, 1), isr=(ME,))
+    replica.append(2)
+    fetched(replica, 1, 2)
+    refuse(replica, Errors.INELIGIBLE_REPLICA)
+    replica.append(1)
+    assert replica.high_watermark == 2, "it has caught up just now, and will be in the ISR with its next fetch"
+    replica.time.sleep(0.2)
+    replica.append(1)
+    assert replica.high_watermark == 4

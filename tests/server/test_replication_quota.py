@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+from kafkapy.common.time import MockTime
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.server.replication_quota import UNLIMITED, ReplicationQuota, ReplicationThrottles
+
+
+def test_the_rate_is_that_of_ten_seconds_at_least() -> None:
+    time = MockTime()
+    quota = ReplicationQuota(time)
+    quota.mark("t", None)
+    quota.limit = 99
+    assert quota.rate() == 0
+    quota.record(1000)
+    assert (quota.rate(), quota.is_exceeded()) == (100, True)
+    time.sleep(0.5)
+    quota.record(1000)
+    assert quota.rate() > 150
+    time.sleep(10)
+    assert 180 < quota.rate() < 200
+    time.sleep(1)
+    assert (quota.rate(), quota.is_exceeded()) == (0, False), "all windows have passed"
+
+
+def test_nothing_is_exceeded_where_nothing_is_limited() -> None:
+    quota = ReplicationQuota(MockTime())
+    quota.record(1 << 40)
+    assert not quota.is_exceeded()
+    quota.limit = 1
+    assert not quota.is_exceeded(), "nothing is throttled"
+
+
+def test_which_partitions_the_configs_name() -> None:
+    time = MockTime()
+    throttles = ReplicationThrottles(ReplicationQuota(time), ReplicationQuota(time))
+
+    def throttled(quota: ReplicationQuota) -> list[int]:
+        return [index for index in range(4) if quota.is_throttled(TopicPartition("t", index))]
+
+    throttles.update_topic("t", {throttles.LEADER_REPLICAS: "0:1,2:1,3:2", throttles.FOLLOWER_REPLICAS: "*"}, 1)
+    assert (throttled(throttles.leader), throttled(throttles.follower)) == ([0, 2], [0, 1, 2, 3])
+    throttles.update_topic("t", {}, 1)
+    assert (throttled(throttles.leader), throttles.follower.is_idle) == ([], True)
+
+
+def test_a_broker_s_own_rate_wins_over_that_of_all() -> None:
+    time = MockTime()
+    throttles = ReplicationThrottles(ReplicationQuota(time), ReplicationQuota(time))
+    throttles.update_rates({throttles.LEADER_RATE: "5"}, {throttles.LEADER_RATE: "6", throttles.FOLLOWER_RATE: "7"})
+    assert (throttles.leader.limit, throttles.follower.limit) == (5, 7)
+    throttles.update_rates({}, {})
+    assert throttles.leader.limit == UNLIMITED

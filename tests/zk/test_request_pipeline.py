@@ -1,0 +1,68 @@
+"""Writes that only the present controller can make, many in one multi."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import SimpleNamespace
+
+import pytest
+
+from kafkapy.zk.errors import BadVersionError, ControllerMovedError, RolledBackError
+from kafkapy.zk.request_pipeline import MAX_OPS_OF_MULTI, RequestPipeline
+from kafkapy.zk.requests import Check, Multi, Request, Response, SetData
+
+
+class Tree:
+    """Nodes and their versions; a multi is all or nothing, as in ZooKeeper."""
+
+    def __init__(self, epoch_version: int, **versions: int) -> None:
+        self.versions = {"/controller_epoch": epoch_version, **{f"/{name}": v for name, v in versions.items()}}
+        self.multis: list[int] = []
+
+    def handle_requests(self, requests: Sequence[Request]) -> list[Response]:
+        return [self._multi(request) for request in requests if isinstance(request, Multi)]
+
+    def _multi(self, multi: Multi) -> Response:
+        self.multis.append(len(multi.ops))
+        wrong = [op for op in multi.ops if isinstance(op, Check | SetData) and self.versions[op.path] != op.version]
+        if wrong:
+            first = multi.ops.index(wrong[0])
+            results = [Response(BadVersionError() if i == first else RolledBackError()) for i in range(len(multi.ops))]
+            return Response(results[first].error, results=results)
+        results = []
+        for op in multi.ops:
+            if isinstance(op, SetData):
+                self.versions[op.path] += 1
+            results.append(Response(stat=SimpleNamespace(version=self.versions[op.path])))  # type: ignore[arg-type]
+        return Response(results=results)
+
+
+def writes(count: int, version: int = 0) -> list[SetData]:
+    return [SetData(f"/n{index}", b"x", version) for index in range(count)]
+
+
+def test_many_writes_share_a_multi() -> None:
+    tree = Tree(3, **{f"n{index}": 0 for index in range(120)})
+    responses = RequestPipeline(tree).fenced(writes(120), 3)  # type: ignore[arg-type]
+    assert [(r.error, r.version) for r in responses] == [(None, 1)] * 120
+    assert tree.multis == [MAX_OPS_OF_MULTI + 1, MAX_OPS_OF_MULTI + 1, 21]
+
+
+def test_one_that_fails_takes_nobody_with_it() -> None:
+    tree = Tree(3, n0=0, n1=7, n2=0)
+    responses = RequestPipeline(tree).fenced(writes(3), 3)  # type: ignore[arg-type]
+    assert [type(r.error) for r in responses] == [type(None), BadVersionError, type(None)]
+    assert (tree.versions["/n0"], tree.versions["/n1"], tree.versions["/n2"]) == (1, 7, 1)
+
+
+def test_a_controller_that_was_replaced_writes_nothing() -> None:
+    tree = Tree(4, n0=0, n1=0)
+    with pytest.raises(ControllerMovedError):
+        RequestPipeline(tree).fenced(writes(2), 3)  # type: ignore[arg-type]
+    assert tree.versions["/n0"] == 0
+
+
+def test_large_payloads_are_spread() -> None:
+    tree = Tree(3, **{f"n{index}": 0 for index in range(4)})
+    RequestPipeline(tree).fenced([SetData(f"/n{i}", b"x" * 100_000, 0) for i in range(4)], 3)  # type: ignore[arg-type]
+    assert tree.multis == [3, 3]
