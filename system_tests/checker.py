@@ -68,7 +68,9 @@ class Verdict:
         return {anomaly.name for anomaly in self.anomalies}
 
     def __str__(self) -> str:
-        counts = f"{self.sent:,} sent, {self.acknowledged:,} acknowledged, {self.unknown:,} unknown, {self.polled:,} polled"
+        counts = (
+            f"{self.sent:,} sent, {self.acknowledged:,} acknowledged, {self.unknown:,} unknown, {self.polled:,} polled"
+        )
         if self.valid:
             return f"{counts}: no anomaly"
         lines = [f"{counts}: {len(self.anomalies)} anomalies"]
@@ -99,7 +101,9 @@ def check(history: Iterable[object], allowed: Collection[str] = ()) -> Verdict:
         sent=len(sends),
         acknowledged=sum(send.outcome is Kind.OK for send in sends),
         unknown=sum(send.outcome in (Kind.INFO, Kind.INVOKE) for send in sends),
-        polled=sum(len(read) for book in books.partitions.values() for reads in book.reads.values() for _, read in reads),
+        polled=sum(
+            len(read) for book in books.partitions.values() for reads in book.reads.values() for _, read in reads
+        ),
     )
 
 

@@ -21,6 +21,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("system tests")
     group.addoption("--kills", type=int, help="how often the broker is killed under load (default: 20; short: 3)")
     group.addoption("--outage", type=float, help="seconds that ZooKeeper is away (default: 30; short: 8)")
+    group.addoption("--seed", type=int, default=1, help="of the random faults (default: 1)")
+    group.addoption("--faults", type=int, default=20, help="how many random faults there are (default: 20)")
+    group.addoption("--brokers", type=int, default=1, help="of how many brokers the harmed cluster is (default: 1)")
+    group.addoption("--clients", type=int, default=4, help="how many producers, and consumers, it has (default: 4)")
     group.addoption("--report", type=Path, metavar="FILE", help="write the summary to this file as well")
 
 

@@ -116,9 +116,7 @@ class History:
     def info(self, process: str, partition: Partition, value: int) -> None:
         self.add(Send(Kind.INFO, process, partition, value))
 
-    def poll(
-        self, process: str, records: Iterable[tuple[Partition, int, int]], read_committed: bool = False
-    ) -> None:
+    def poll(self, process: str, records: Iterable[tuple[Partition, int, int]], read_committed: bool = False) -> None:
         self.add(Poll(process, tuple(Polled(*record) for record in records), read_committed))
 
     def assign(self, process: str, partitions: Iterable[Partition], group: str | None = None) -> None:

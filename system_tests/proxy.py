@@ -21,8 +21,12 @@ class Proxy:
     Invariant: `_lines` has every connection that is not yet closed; all else happens on the loop's thread.
     """
 
-    def __init__(self, target: tuple[str, int], host: str = "127.0.0.1", port: int = 0) -> None:
+    def __init__(
+        self, target: tuple[str, int], host: str = "127.0.0.1", port: int = 0, source: str | None = None
+    ) -> None:
+        """`source`: the address that its connections to the target come from."""
         self.target = target
+        self._source = None if source is None else (source, 0)
         self._lines: set[_Line] = set()
         self.delay = 0.0
         """Seconds that each piece of data is late."""
@@ -77,12 +81,14 @@ class Proxy:
     # ------------------------------------------------------------------------------------------------ inside
 
     def _run(self) -> None:
-        self._loop.run_until_complete(asyncio.start_server(self._accepted, sock=self._listener))
+        server = self._loop.run_until_complete(asyncio.start_server(self._accepted, sock=self._listener))
         self._loop.run_forever()
-        for task in asyncio.all_tasks(self._loop):
+        server.close()
+        self._loop.run_until_complete(asyncio.sleep(0))  # connections that are being accepted
+        for task in (tasks := asyncio.all_tasks(self._loop)):
             task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            self._loop.run_until_complete(asyncio.sleep(0))
+        if tasks:
+            self._loop.run_until_complete(asyncio.wait(tasks))
         self._loop.close()
 
     def _call(self, f: Callable[[], T]) -> T:
@@ -102,8 +108,8 @@ class Proxy:
             if not self.open:
                 raise ConnectionRefusedError
             await self._flowing.wait()
-            to_broker = await asyncio.open_connection(*self.target)
-        except OSError:
+            to_broker = await asyncio.open_connection(*self.target, local_addr=self._source)
+        except (OSError, asyncio.CancelledError):
             _abort(writer)
             return
         line = _Line(self, (reader, writer), to_broker)
@@ -144,15 +150,13 @@ class _Line:
         ]
         try:
             await asyncio.gather(*pumps)
-        except OSError:
+        except (OSError, asyncio.CancelledError):
             self.reset()
         else:
             self._client_writer.close()
             self._broker_writer.close()
 
-    async def _pump(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, from_broker: bool
-    ) -> None:
+    async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, from_broker: bool) -> None:
         while data := await reader.read(_CHUNK):
             await self._proxy.pass_on(len(data))
             if self._stalled or (from_broker and self._ended_for_client):

@@ -49,6 +49,10 @@ class RecordingClient:
         if self._thread.is_alive():
             self.history.failure(self.name, f"has not ended within {seconds:g} s")
 
+    def abandon(self) -> None:
+        """Let it end soon, whatever becomes of its records."""
+        self._stopping.set()
+
     @property
     def is_alive(self) -> bool:
         return self._thread.is_alive()
@@ -82,6 +86,7 @@ class RecordingProducer(RecordingClient):
     ) -> None:
         super().__init__(history, name)
         self.acknowledged = 0
+        self.producer: KafkaProducer | None = None
         self._topic = topic
         self._partitions: list[Partition] = [(topic, number) for number in range(partitions)]
         self._rate = records_per_second
@@ -98,6 +103,7 @@ class RecordingProducer(RecordingClient):
 
     def _run(self) -> None:
         with KafkaProducer(**self._options) as producer:
+            self.producer = producer
             begin, sent, size = time.monotonic(), 0, 10
             for partition in itertools.cycle(self._partitions):
                 if self._stopping.is_set():
@@ -113,6 +119,11 @@ class RecordingProducer(RecordingClient):
                     begin, sent = time.monotonic(), 0
                 self._stopping.wait(max(0.001, -late))
             producer.flush(timeout=120)
+
+    def abandon(self) -> None:
+        super().abandon()
+        if self.producer is not None:
+            self.producer.close(timeout=0)
 
     def _number_of_partition(self, partition: Partition) -> int | None:
         return partition[1] if len(self._partitions) > 1 else None
@@ -140,15 +151,11 @@ class RecordingProducer(RecordingClient):
         future = producer.send_many(self._topic, list(map(value_of, values)), partition=number)
         future.add_both(self._done_many, partition, values, future)
 
-    def _done_many(
-        self, partition: Partition, values: list[int], future: FutureBatchMetadata, outcome: object
-    ) -> None:
+    def _done_many(self, partition: Partition, values: list[int], future: FutureBatchMetadata, outcome: object) -> None:
         if isinstance(outcome, BaseException):
             self._failed(partition, values, outcome)
             return
-        places = [
-            run.offset + i if run.offset >= 0 else -1 for run in future.batches for i in range(run.record_count)
-        ]
+        places = [run.offset + i if run.offset >= 0 else -1 for run in future.batches for i in range(run.record_count)]
         for value, offset in zip(values, places, strict=True):
             self.acknowledged += 1
             self.history.ok(self.name, partition, value, offset)
@@ -177,7 +184,7 @@ class RecordingConsumer(RecordingClient):
         self.positions: dict[Partition, int] = {}
         """How far it has read."""
         self.assignments = 0
-        self.consumer: KafkaConsumer | None = None
+        self._consumer: KafkaConsumer | None = None
         self._topics = topics
         self._group = group
         self._commits = commits
@@ -191,9 +198,19 @@ class RecordingConsumer(RecordingClient):
             "auto_commit_interval_ms": 500,
             "session_timeout_ms": 6000,
             "heartbeat_interval_ms": 500,
+            "max_poll_interval_ms": 20_000,  # which is also how long a JoinGroup may take
             "fetch_max_wait_ms": 200,
             **options,
         }
+
+    @property
+    def owned(self) -> set[TopicPartition]:
+        return set() if self._consumer is None else self._consumer.assignment()
+
+    @property
+    def state(self) -> str | None:
+        """Of its membership: "stable" if all is well."""
+        return None if self._consumer is None else self._consumer.health().group_state
 
     def _run(self) -> None:
         member = self
@@ -207,7 +224,7 @@ class RecordingConsumer(RecordingClient):
                 member.history.assign(member.name, [(p.topic, p.partition) for p in assigned], member._group)
 
         with KafkaConsumer(**self._options) as consumer:
-            self.consumer = consumer
+            self._consumer = consumer
             consumer.subscribe(list(self._topics), listener=Listener())
             while not self._stopping.is_set():
                 records = consumer.poll(timeout_ms=200)

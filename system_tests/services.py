@@ -56,6 +56,10 @@ class Service:
     start_seconds = 60
     stop_seconds = 60
     clean_exit_codes: tuple[int, ...] = (0,)
+    host = HOST
+    """The address of 127.0.0.1's namespace, or of another, that it listens on."""
+    prefix: tuple[str, ...] = ()
+    """What its command begins with: `ip netns exec ...` has it run in a network namespace."""
 
     def __init__(self, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
@@ -68,7 +72,7 @@ class Service:
 
     @property
     def address(self) -> str:
-        return f"{HOST}:{self.port}"
+        return f"{self.host}:{self.port}"
 
     def command(self) -> list[str]:
         raise NotImplementedError
@@ -88,7 +92,7 @@ class Service:
         self._output_start = self.output.stat().st_size if self.output.exists() else 0
         with open(self.output, "ab") as out:
             self.process = subprocess.Popen(
-                self.command(),
+                [*self.prefix, *self.command()],
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=out,
@@ -187,12 +191,14 @@ class ZooKeeperService(Service):
     """The Apache ZooKeeper that bin/zookeeper-server-start.sh runs, alone, with short ticks."""
 
     name = "zookeeper"
+    clean_exit_codes = (0, 143)
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, host: str = HOST) -> None:
         super().__init__(directory)
+        self.host = host
         self._properties = directory / "zookeeper.properties"
         self._properties.write_text(
-            f"dataDir={directory / 'data'}\nclientPort={self.port}\nclientPortAddress={HOST}\nmaxClientCnxns=0\n"
+            f"dataDir={directory / 'data'}\nclientPort={self.port}\nclientPortAddress={host}\nmaxClientCnxns=0\n"
             "admin.enableServer=false\ntickTime=500\nminSessionTimeout=1000\nmaxSessionTimeout=60000\n"
             "4lw.commands.whitelist=*\n"
         )
@@ -202,7 +208,7 @@ class ZooKeeperService(Service):
 
     def is_serving(self) -> bool:
         try:
-            with socket.create_connection((HOST, self.port), timeout=1) as connection:
+            with socket.create_connection((self.host, self.port), timeout=1) as connection:
                 connection.sendall(b"ruok")
                 return connection.recv(4) == b"imok"
         except OSError:
@@ -269,7 +275,7 @@ class KafkaService(Service):
         """Does it answer Metadata v1, and know that it lives itself? (Its port is open before that.)"""
         request = struct.pack(">hhihi", 3, 1, 1, -1, 0)
         try:
-            with socket.create_connection((HOST, self.port), timeout=1) as connection:
+            with socket.create_connection((self.host, self.port), timeout=1) as connection:
                 connection.sendall(len(request).to_bytes(4, "big") + request)
                 answer = connection.recv(12, socket.MSG_WAITALL)
                 return len(answer) == 12 and int.from_bytes(answer[8:], "big") > 0
@@ -289,6 +295,16 @@ class KafkaService(Service):
         """Have ZooKeeper end the broker's session, by a second client that claims it and closes it."""
         with self.view() as view:
             view.end_session(view.owner(f"/brokers/ids/{self.broker_id}"))
+
+    def wait_until_in_zookeeper(self, seconds: float = 60, after_epoch: int = -1) -> int:
+        """Wait for a registration newer than `after_epoch`, and for some controller; returns the broker epoch."""
+        with self.view() as view:
+            wait_until(
+                lambda: view.epoch(f"/brokers/ids/{self.broker_id}") > after_epoch and view.owner("/controller") != 0,
+                seconds,
+                f"broker {self.broker_id} is registered, see {self.output}",
+            )
+            return view.epoch(f"/brokers/ids/{self.broker_id}")
 
     def wait_until_registered(self, seconds: float = 30, after_epoch: int = -1) -> int:
         """Wait for a registration newer than `after_epoch` that is also the controller; returns the broker epoch."""

@@ -19,7 +19,7 @@ from system_tests.proxy import Proxy
 from system_tests.services import HOST, KafkaService, Service, ZooKeeperService, free_port
 from system_tests.workload import Workload
 
-Wired = Callable[..., tuple[KafkaService, Proxy]]
+Start = Callable[..., Workload]
 
 
 @pytest.fixture
@@ -39,16 +39,32 @@ def line(new_broker: NewBroker) -> Iterator[tuple[KafkaService, Proxy]]:
     proxy.close()
 
 
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """Starts a workload, which ends with the test at the latest."""
+    started: list[Workload] = []
+
+    def start(bootstrap: str, records_per_second: int = 300) -> Workload:
+        started.append(Workload(bootstrap, records_per_second=records_per_second))
+        return started[-1].start()
+
+    yield start
+    for workload in started:
+        workload.abandon()
+
+
 def judged(work: Workload, tmp_path: Path, note: Note, bootstrap: str | None = None) -> None:
     note("settled after", f"{work.wait_until_settled():.1f} s")
     verdict = work.judge(tmp_path, bootstrap=bootstrap)
     note("history", f"{verdict.acknowledged:,} acknowledged, {verdict.polled:,} polled, no anomaly")
 
 
-def test_clients_under_kill_and_cut_connections(line: tuple[KafkaService, Proxy], tmp_path: Path, note: Note) -> None:
+def test_clients_under_kill_and_cut_connections(
+    line: tuple[KafkaService, Proxy], start: Start, tmp_path: Path, note: Note
+) -> None:
     """The short one: a bit of everything."""
     broker, proxy = line
-    work = Workload(f"{HOST}:{proxy.port}").start()
+    work = start(f"{HOST}:{proxy.port}")
     proxy.cut()
     work.wait_for_progress()
     broker.hard_bounce()
@@ -59,8 +75,10 @@ def test_clients_under_kill_and_cut_connections(line: tuple[KafkaService, Proxy]
 
 
 @pytest.mark.long
-def test_clients_under_kills(broker: KafkaService, tmp_path: Path, note: Note, progress: Progress) -> None:
-    work = Workload(broker.bootstrap, records_per_second=1000).start()
+def test_clients_under_kills(
+    broker: KafkaService, start: Start, tmp_path: Path, note: Note, progress: Progress
+) -> None:
+    work = start(broker.bootstrap, records_per_second=1000)
     slowest = 0.0
     for kill in range(5):
         broker.hard_bounce()
@@ -71,8 +89,8 @@ def test_clients_under_kills(broker: KafkaService, tmp_path: Path, note: Note, p
 
 
 @pytest.mark.long
-def test_clients_under_clean_bounces(broker: KafkaService, tmp_path: Path, note: Note) -> None:
-    work = Workload(broker.bootstrap).start()
+def test_clients_under_clean_bounces(broker: KafkaService, start: Start, tmp_path: Path, note: Note) -> None:
+    work = start(broker.bootstrap)
     for _ in range(3):
         broker.clean_bounce()
         work.wait_for_progress()
@@ -80,9 +98,9 @@ def test_clients_under_clean_bounces(broker: KafkaService, tmp_path: Path, note:
 
 
 @pytest.mark.long
-def test_clients_while_the_broker_is_away(broker: KafkaService, tmp_path: Path, note: Note) -> None:
+def test_clients_while_the_broker_is_away(broker: KafkaService, start: Start, tmp_path: Path, note: Note) -> None:
     """For longer than a request may take and the group's sessions last."""
-    work = Workload(broker.bootstrap).start()
+    work = start(broker.bootstrap)
     broker.hard_kill()
     time.sleep(15)
     broker.start()
@@ -93,10 +111,10 @@ def test_clients_while_the_broker_is_away(broker: KafkaService, tmp_path: Path, 
 @pytest.mark.long
 @pytest.mark.parametrize("seconds", [3, 12])
 def test_clients_while_the_broker_stands_still(
-    broker: KafkaService, seconds: int, tmp_path: Path, note: Note
+    broker: KafkaService, seconds: int, start: Start, tmp_path: Path, note: Note
 ) -> None:
     """SIGSTOP, for less and for more than a request may take (5 s) and the group's sessions last (6 s)."""
-    work = Workload(broker.bootstrap).start()
+    work = start(broker.bootstrap)
     for _ in range(2):
         with broker.paused():
             time.sleep(seconds)
@@ -106,9 +124,9 @@ def test_clients_while_the_broker_stands_still(
 
 @pytest.mark.long
 def test_clients_under_zookeeper_restarts(
-    broker: KafkaService, zookeeper: ZooKeeperService, tmp_path: Path, note: Note
+    broker: KafkaService, zookeeper: ZooKeeperService, start: Start, tmp_path: Path, note: Note
 ) -> None:
-    work = Workload(broker.bootstrap).start()
+    work = start(broker.bootstrap)
     for _ in range(2):
         zookeeper.hard_bounce()
         work.wait_for_progress()
@@ -120,12 +138,12 @@ def test_clients_under_zookeeper_restarts(
 @pytest.mark.long
 @pytest.mark.parametrize("fault", ["cut", "cut within a response", "half-close", "stall", "freeze", "all of them"])
 def test_clients_on_a_bad_line(
-    line: tuple[KafkaService, Proxy], fault: str, tmp_path: Path, note: Note, progress: Progress
+    line: tuple[KafkaService, Proxy], fault: str, start: Start, tmp_path: Path, note: Note, progress: Progress
 ) -> None:
     """Connections are reset, end in the middle of a response, half-close, or swallow everything."""
     _, proxy = line
     chance = Random(fault)
-    work = Workload(f"{HOST}:{proxy.port}").start()
+    work = start(f"{HOST}:{proxy.port}")
     faults: dict[str, Callable[[], object]] = {
         "cut": proxy.cut,
         "cut within a response": lambda: proxy.cut_after(chance.randrange(1, 2000)),
@@ -154,11 +172,11 @@ def freeze(proxy: Proxy, seconds: float) -> None:
 
 
 @pytest.mark.long
-def test_clients_on_a_slow_line(line: tuple[KafkaService, Proxy], tmp_path: Path, note: Note) -> None:
+def test_clients_on_a_slow_line(line: tuple[KafkaService, Proxy], start: Start, tmp_path: Path, note: Note) -> None:
     """100 ms each way and 3 Mbit/s, and then a cut in every second."""
     _, proxy = line
     proxy.delay, proxy.rate = 0.1, 3_000_000 / 8
-    work = Workload(f"{HOST}:{proxy.port}", records_per_second=200).start()
+    work = start(f"{HOST}:{proxy.port}", records_per_second=200)
     for _ in range(8):
         time.sleep(1)
         proxy.cut()
@@ -168,10 +186,10 @@ def test_clients_on_a_slow_line(line: tuple[KafkaService, Proxy], tmp_path: Path
 
 
 @pytest.mark.long
-def test_metadata_changes_under_clients(broker: KafkaService, tmp_path: Path, note: Note) -> None:
+def test_metadata_changes_under_clients(broker: KafkaService, start: Start, tmp_path: Path, note: Note) -> None:
     """Topics come, grow and go; the broker comes back at another address, known from a second bootstrap server."""
     spare = free_port()
-    work = Workload(f"{broker.bootstrap},{HOST}:{spare}").start()
+    work = start(f"{broker.bootstrap},{HOST}:{spare}")
     for number in range(5):
         create_topic(broker.bootstrap, f"other-{number}", 3)
         work.wait_for_progress(30)

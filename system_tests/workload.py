@@ -111,13 +111,21 @@ class Workload:
         """Wait until the members of the group have all partitions between them, and all are stable."""
 
         def settled() -> bool:
-            health = [member.consumer.health() for member in self.consumers if member.consumer is not None]
-            owned = [partition for one in health for partition in one.partitions]
-            return all(one.group_state == "stable" for one in health) and len(owned) == len(set(owned)) == sum(
+            owned = [partition for member in self.consumers for partition in member.owned]
+            return all(member.state == "stable" for member in self.consumers) and len(owned) == len(set(owned)) == sum(
                 self.partitions.values()
             )
 
-        return wait_until(settled, seconds, "the group is settled")
+        def what() -> str:
+            members = ", ".join(f"{m.name} is {m.state} with {len(m.owned)} partitions" for m in self.consumers)
+            return f"the group is settled ({members})"
+
+        return wait_until(settled, seconds, what)
+
+    def abandon(self) -> None:
+        """End all clients soon, whatever state they are in."""
+        for client in (*self.producers, *self.consumers):
+            client.abandon()
 
     def finish(self, bootstrap: str | None = None, seconds: float = 120) -> Verdict:
         """Let the producers end, the group read what is left, and everything be read again from the beginning, by

@@ -1,0 +1,163 @@
+"""A ZooKeeper and some brokers on a network that can be harmed, with room on small disks where root can mount them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from pathlib import Path
+
+from confluent_kafka.admin import AdminClient
+
+from system_tests.network import BrokerLines, make_network
+from system_tests.services import HOST, KafkaService, Service, ZooKeeperService, wait_until
+from system_tests.zookeeper_session import ZooKeeperView
+
+_DISK_MEGABYTES = 768
+
+
+class Cluster:
+    """Brokers 0 to N-1; a context manager. `bootstrap` is for clients, which reach each broker through `lines`.
+
+    Invariant: what is harmed is undone by `heal`, whatever its state.
+    """
+
+    def __init__(self, directory: Path, brokers: int = 1) -> None:
+        self.directory = directory
+        self.network = make_network()
+        self.lines: list[BrokerLines] = []
+        self.brokers: list[KafkaService] = []
+        self.disks: list[Path] = []
+        """Of each broker; empty if nobody may mount here."""
+        self.zookeeper = ZooKeeperService(directory / "zookeeper", self.network.zookeeper_host)
+        try:
+            for number in range(brokers):
+                self._add_broker(number, min(brokers, 3))
+        except BaseException:
+            self.close()
+            raise
+
+    def _add_broker(self, number: int, replication: int) -> None:
+        lines = self.network.add_broker(number, self.zookeeper.port)
+        directory = self.directory / f"broker-{number}"
+        configs = {
+            **lines.properties,
+            "default.replication.factor": replication,
+            "offsets.topic.replication.factor": replication,
+            "transaction.state.log.replication.factor": replication,
+            "min.insync.replicas": max(1, replication - 1),
+            "replica.lag.time.max.ms": 5000,
+            "controlled.shutdown.retry.backoff.ms": 500,
+        }
+        broker = KafkaService(directory, self.zookeeper, configs, broker_id=number)
+        broker.host, broker.port, broker.prefix = lines.host, lines.port, lines.prefix
+        broker.properties["zookeeper.connect"] = lines.zookeeper
+        disk = directory / "disk"
+        if _mount(disk):
+            self.disks.append(disk)
+            broker.properties["log.dirs"] = broker.data = disk / "data"
+        self.lines.append(lines)
+        self.brokers.append(broker)
+
+    @property
+    def bootstrap(self) -> str:
+        return ",".join(f"{HOST}:{lines.clients.port}" for lines in self.lines)
+
+    def start(self) -> Cluster:
+        self.zookeeper.start()
+        for broker in self.brokers:
+            broker.start(wait=False)
+        for broker in self.brokers:
+            broker.wait_until_serving()
+        return self
+
+    def controller(self) -> int:
+        """The broker that is the controller; broker 0 if there is none at the moment, or ZooKeeper is away."""
+        if not self.zookeeper.is_serving():
+            return 0
+        with ZooKeeperView(self.zookeeper.address) as view:
+            owner = view.owner("/controller")
+            owners = [view.owner(f"/brokers/ids/{broker.broker_id}") for broker in self.brokers]
+        return owners.index(owner) if owner in owners and owner else 0
+
+    # ------------------------------------------------------------------------------------------------ health
+
+    def heal(self) -> None:
+        """Undo all harm: every line, every disk, every process."""
+        for number, broker in enumerate(self.brokers):
+            self.network.heal(number)
+            if self.disks:
+                self.empty_disk(number)
+            if broker.is_running:
+                broker.resume()
+        if not self.zookeeper.is_running:
+            self.zookeeper.close()
+            self.zookeeper.start()
+        for broker in self.brokers:
+            if not broker.is_running:
+                broker.close()
+                broker.start(wait=False)
+        for broker in self.brokers:
+            broker.wait_until_serving()
+
+    def wait_until_healthy(self, seconds: float = 60) -> float:
+        """Wait until every partition has its leader and all its replicas are in sync."""
+        return wait_until(
+            lambda: not self.faulty_partitions(), seconds, lambda: f"healthy; faulty: {self.faulty_partitions()[:5]}"
+        )
+
+    def faulty_partitions(self) -> list[str]:
+        """Partitions without leader, or some of whose replicas are not in sync, as the brokers' metadata say."""
+        admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
+        try:
+            metadata = admin.list_topics(timeout=5)
+        except Exception as error:
+            return [str(error)]
+        if len(metadata.brokers) < len(self.brokers):
+            return [f"only brokers {sorted(metadata.brokers)} are known"]
+        return [
+            f"{topic.topic}-{number}: leader {partition.leader}, in sync {partition.isrs} of {partition.replicas}"
+            for topic in metadata.topics.values()
+            for number, partition in topic.partitions.items()
+            if partition.leader < 0 or len(partition.isrs) < len(partition.replicas)
+        ]
+
+    # ------------------------------------------------------------------------------------------------ disks
+
+    def fill_disk(self, number: int) -> None:
+        """Leave no room; `empty_disk` gives it back."""
+        with open(self.disks[number] / "ballast", "wb", buffering=0) as ballast:
+            try:
+                while ballast.write(bytes(1 << 20)):
+                    pass
+            except OSError:
+                return
+
+    def empty_disk(self, number: int) -> None:
+        (self.disks[number] / "ballast").unlink(missing_ok=True)
+
+    # ------------------------------------------------------------------------------------------------ the end
+
+    def close(self) -> None:
+        services: list[Service] = [*self.brokers, self.zookeeper]
+        for service in services:
+            service.close()
+        self.network.close()
+        for disk in self.disks:
+            for _ in range(20):
+                if not subprocess.run(["umount", str(disk)], capture_output=True).returncode:
+                    break
+                time.sleep(0.1)
+
+    def __enter__(self) -> Cluster:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _mount(disk: Path) -> bool:
+    """A small file system of its own; False where it can't be had."""
+    disk.mkdir(parents=True)
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={_DISK_MEGABYTES}m", "kafkapy-test", str(disk)]
+    return os.geteuid() == 0 and not subprocess.run(mount, capture_output=True).returncode
