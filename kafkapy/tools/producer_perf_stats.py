@@ -65,7 +65,7 @@ class Stats:
 def percentiles(latencies: Counter[int], fractions: Sequence[float]) -> list[int]:
     """The latency at rank `int(fraction * count)` of all in order, as Kafka counts ranks; 0 if there are none."""
     ranks = [int(fraction * latencies.total()) for fraction in fractions]
-    found = []
+    found: list[int] = []
     seen = 0
     for latency, count in sorted(latencies.items()):
         seen += count

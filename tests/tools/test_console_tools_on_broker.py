@@ -84,11 +84,11 @@ def test_the_end_by_a_timeout_and_by_an_error(tools: Tools) -> None:
 
 
 def test_a_record_that_cannot_be_sent_is_told(tools: Tools) -> None:
-    small = "--topic small --producer-property max.request.size=100"
-    _, err = tools.run("console_producer", small, "a\n" + "b" * 200 + "\nc\n")
-    assert "Error when sending message to topic small with key: null, value: 200 bytes" in err
+    small = "--topic small --producer-property max.request.size=100 --property parse.key=true"
+    _, err = tools.run("console_producer", small, "k\ta\nk\t" + "b" * 200 + "\nk\tc\n")
+    assert "Error when sending message to topic small with key: 1 bytes, value: 200 bytes" in err
     assert tools.run("console_consumer", "--topic small --from-beginning --max-messages 2")[0] == "a\nc\n"
-    tools.run("console_producer", f"{small} --sync", "b" * 200 + "\n", status=1)
+    tools.run("console_producer", f"{small} --sync", "k\t" + "b" * 200 + "\n", status=1)
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
