@@ -98,10 +98,12 @@ def _start_watchdog(config: Any) -> watchdog.Watchdog | None:
         log.warning("The watchdog is off: it speaks to ZooKeeper without TLS only (zookeeper.ssl.client.enable=true)")
         return None
     try:
-        return watchdog.start()
-    except OSError as error:
+        dog = watchdog.start()
+    except (OSError, AttributeError) as error:  # AttributeError: this system's Python knows no pidfd
         log.warning("The watchdog is off, it can't be started: %s", error)
         return None
+    log.info("The watchdog is process %d", dog.pid)
+    return dog
 
 
 def _start_daemon(arguments: list[str]) -> int:

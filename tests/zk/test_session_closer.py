@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import queue
 import socket
 import struct
 import threading
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkapy.zk.session_closer import Session, close_session
+from kafkapy.zk.zookeeper_client import ZooKeeperClient
 
 SESSION = Session(0x1234, b"p" * 16, 18_000, "127.0.0.1")
 CONNECT = struct.pack("!iqiqi", 0, 0, 18_000, 0x1234, 16) + b"p" * 16 + b"\0"
@@ -126,3 +128,37 @@ def test_addresses() -> None:
         ("fe80::1", 2181),
         ("10.0.0.1", 2),
     ]
+
+
+@pytest.mark.integration
+def test_sessions_that_a_client_tells_of(zookeeper: str) -> None:
+    """Each new one, before `start` returns or a request can use it; closing it at ZooKeeper makes the client take a new
+    one; None at the end."""
+    told: queue.Queue[Session | None] = queue.Queue()
+    client = ZooKeeperClient(zookeeper, 10_000, on_session=told.put)
+    client.start(10_000)
+    first = told.get_nowait()
+    assert first is not None
+    assert (first.session_id, first.servers) == (client.session_id, zookeeper)
+    (address,) = first.addresses()
+    assert close_session(first, address, 5)
+    assert not close_session(first, address, 5)
+    second = told.get(timeout=10)
+    assert second is not None
+    assert second.session_id != first.session_id
+    client.close()
+    assert told.get(timeout=10) is None
+    assert not close_session(second, address, 5)
+
+
+@pytest.mark.integration
+def test_a_wrong_password_closes_nothing(zookeeper: str) -> None:
+    told: queue.Queue[Session | None] = queue.Queue()
+    client = ZooKeeperClient(zookeeper, 10_000, on_session=told.put)
+    client.start(10_000)
+    session = told.get_nowait()
+    assert session is not None
+    (address,) = session.addresses()
+    assert not close_session(Session(session.session_id, b"x" * 16, 10_000, zookeeper), address, 5)
+    assert close_session(session, address, 5)
+    client.close()
