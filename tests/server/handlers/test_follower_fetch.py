@@ -257,5 +257,5 @@ def test_the_classes_that_are_known() -> None:
     selector = make_replica_selector(LEADER)
     assert selector is not None
     assert selector.select("b", ReplicaView(0, "a", 10, 0), [ReplicaView(1, "b", 10, 0)]) == 0
-    with pytest.raises(Exception, match="com.example.Selector"):
+    with pytest.raises(Exception, match=r"com\.example\.Selector"):
         make_replica_selector("com.example.Selector")
