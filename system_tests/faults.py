@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from random import Random
 from typing import NamedTuple
@@ -11,23 +12,27 @@ from typing import NamedTuple
 from system_tests.cluster import Cluster
 from system_tests.network import PEERS, SIDES
 from system_tests.services import KafkaService, wait_until
+from system_tests.workload import Workload
 
 CONTROLLER = -1
 """In place of a broker's number: whoever is the controller then."""
 
 
 class Fault(NamedTuple):
-    """`broker`: whom it befalls. `seconds`: how long it lasts. `sides`: what a partition cuts the broker off from."""
+    """`broker`: whom it befalls. `seconds`: how long it lasts. `churn`: does a consumer leave meanwhile, and another come?
+    `sides`: what a partition cuts the broker off from."""
 
     name: str
     broker: int
     seconds: float
+    churn: bool = False
     sides: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         whom = "the controller" if self.broker == CONTROLLER else f"broker {self.broker}"
         from_whom = f" from {', '.join(self.sides)}" if self.sides else ""
-        return f"{self.name} of {whom}{from_whom}, {self.seconds:.1f} s"
+        consumers = "; a consumer leaves, another comes" if self.churn else ""
+        return f"{self.name} of {whom}{from_whom}, {self.seconds:.1f} s{consumers}"
 
 
 class NotHere(Exception):
@@ -47,7 +52,7 @@ def sequence(seed: int, count: int, brokers: int) -> list[Fault]:
         broker = chance.choice([CONTROLLER, *range(brokers)])
         seconds = round(chance.uniform(*FAULTS[name].seconds), 1)
         sides = _sides(chance, brokers) if name == "partition" else ()
-        faults.append(Fault(name, broker, seconds, sides))
+        faults.append(Fault(name, broker, seconds, chance.random() < 0.3, sides))
     return faults
 
 
@@ -57,13 +62,17 @@ def _sides(chance: Random, brokers: int) -> tuple[str, ...]:
     return tuple(sorted(chance.sample(there, chance.randint(1, len(there)))))
 
 
-def inflict(cluster: Cluster, fault: Fault) -> str:
+def inflict(cluster: Cluster, work: Workload, fault: Fault) -> str:
     """Returns when the fault is over and undone, and the brokers serve again; returns whom it befell.
 
     Raises `NotHere`, and `ServiceError` if a broker does not come back.
     """
     number = cluster.controller() if fault.broker == CONTROLLER else fault.broker
-    FAULTS[fault.name].do(cluster, number, fault)
+    with ThreadPoolExecutor(1) as beside:
+        churn = beside.submit(work.replace_consumer) if fault.churn else None
+        FAULTS[fault.name].do(cluster, number, fault)
+        if churn is not None:
+            churn.result()
     return f"broker {number}"
 
 

@@ -44,7 +44,7 @@ def test_chaos(pytestconfig: pytest.Config, tmp_path: Path, note: Note, progress
         for number, fault in enumerate(sequence(seed, count, brokers), 1):
             tell(f"fault {number} of {count}: {fault}")
             try:
-                whom = inflict(cluster, fault)
+                whom = inflict(cluster, work, fault)
                 recovery = work.wait_for_progress(30)
             except NotHere as error:
                 tell(f"  left out: {error}")

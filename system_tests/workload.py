@@ -61,17 +61,18 @@ class Workload:
             )
             for number in range(producers)
         ]
-        self.consumers = [
-            RecordingConsumer(
-                self.history,
-                f"consumer-{number}",
-                bootstrap,
-                topics,
-                f"{name}-group",
-                **{**CONSUMERS[number % len(CONSUMERS)], **client_options},
-            )
-            for number in range(consumers)
-        ]
+        self._group = f"{name}-group"
+        self._client_options = client_options
+        self._joined = 0
+        self._left: list[RecordingConsumer] = []
+        self.consumers = [self._new_consumer() for _ in range(consumers)]
+
+    def _new_consumer(self) -> RecordingConsumer:
+        number = self._joined
+        self._joined += 1
+        options = {**CONSUMERS[number % len(CONSUMERS)], **self._client_options}
+        topics = list(self.partitions)
+        return RecordingConsumer(self.history, f"consumer-{number}", self.bootstrap, topics, self._group, **options)
 
     @property
     def acknowledged(self) -> int:
@@ -79,7 +80,7 @@ class Workload:
 
     @property
     def polled(self) -> int:
-        return sum(consumer.polled for consumer in self.consumers)
+        return sum(consumer.polled for consumer in (*self._left, *self.consumers))
 
     def start(self, seconds: float = 60) -> Workload:
         """Returns when all clients have made their first progress."""
@@ -121,6 +122,14 @@ class Workload:
             return f"the group is settled ({members})"
 
         return wait_until(settled, seconds, what)
+
+    def replace_consumer(self) -> None:
+        """The member that has been there longest leaves the group, another comes."""
+        leaving = self.consumers.pop(0)
+        leaving.stop()
+        self._left.append(leaving)
+        self.consumers.append(self._new_consumer())
+        self.consumers[-1].start()
 
     def abandon(self) -> None:
         """End all clients soon, whatever state they are in."""
@@ -172,7 +181,7 @@ class Workload:
 
     def _group_has_read(self, ends: dict[Partition, int]) -> bool:
         read = dict.fromkeys(ends, 0)
-        for consumer in self.consumers:
+        for consumer in (*self._left, *self.consumers):
             for partition, offset in consumer.positions.items():
                 read[partition] = max(read[partition], offset)
         return read == ends
