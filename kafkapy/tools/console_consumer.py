@@ -78,13 +78,20 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def execute(options: Options) -> int:
+    from kafkapy import KafkaConsumer
+
     check_options(options)
     properties = consumer_properties(options)
     arguments = consumer_arguments(properties)
     format_record = formatter(options.value("formatter"), formatter_properties(options))
+    console = ConsoleConsumer(options, format_record)
     log_to_stderr()
+    try:
+        consumer = KafkaConsumer(**arguments)
+    except (ValueError, TypeError) as error:
+        raise ToolError(str(error)) from error
     with Interruption() as interruption:
-        status = ConsoleConsumer(options, format_record, interruption).run(arguments)
+        status = console.run(consumer, interruption)
     if options.has("enable-systest-events"):
         print("shutdown_complete", flush=True)
     return status or interruption.status
@@ -171,10 +178,9 @@ def start_offset(options: Options) -> int | str:
 class ConsoleConsumer:
     """One run. `count` records were taken so far; those behind them are given back before the consumer commits."""
 
-    def __init__(self, options: Options, format_record: Format, interruption: Interruption) -> None:
+    def __init__(self, options: Options, format_record: Format) -> None:
         self._options = options
         self._format = format_record
-        self._interruption = interruption
         self._partition = options.value("partition")
         self._offset = start_offset(options)
         self._max = options.value("max-messages") if options.has("max-messages") else -1
@@ -182,17 +188,11 @@ class ConsoleConsumer:
         self._output: BinaryIO = sys.stdout.buffer
         self.count = 0
 
-    def run(self, arguments: dict[str, object]) -> int:
-        """The exit status, but for that of a signal."""
-        from kafkapy import KafkaConsumer
-
-        try:
-            consumer = KafkaConsumer(**arguments)
-        except (ValueError, TypeError) as error:
-            raise ToolError(str(error)) from error
+    def run(self, consumer: KafkaConsumer, interruption: Interruption) -> int:
+        """The exit status, but for that of a signal. Closes the consumer."""
         try:
             self._choose(consumer)
-            return self._process(consumer)
+            return self._process(consumer, interruption)
         finally:
             consumer.close()
             print(f"Processed a total of {self.count} messages", file=sys.stderr)
@@ -215,10 +215,10 @@ class ConsoleConsumer:
         else:
             consumer.subscribe(pattern=_whole(options.value("include") or options.value("whitelist")))
 
-    def _process(self, consumer: KafkaConsumer) -> int:
-        while not self._interruption and self.count != self._max:
+    def _process(self, consumer: KafkaConsumer, interruption: Interruption) -> int:
+        while not interruption and self.count != self._max:
             try:
-                records = self._receive(consumer)
+                records = self._receive(consumer, interruption)
             except (KafkaError, TimeoutError) as error:
                 told = java_error(error) if isinstance(error, KafkaError) else str(error)
                 _log.error("Error processing message, terminating consumer process: %s", told)
@@ -238,11 +238,11 @@ class ConsoleConsumer:
                 _give_back(consumer, rest)
         return 0
 
-    def _receive(self, consumer: KafkaConsumer) -> list[ConsumerRecord]:
+    def _receive(self, consumer: KafkaConsumer, interruption: Interruption) -> list[ConsumerRecord]:
         """Some records; none only when interrupted. Raises TimeoutError after --timeout-ms."""
         most = _CHUNK if self._max < 0 else min(_CHUNK, self._max - self.count)
         begin = time.monotonic()
-        while not self._interruption:
+        while not interruption:
             found = consumer.poll(timeout_ms=_POLL_MS, max_records=most)
             if found:
                 return list(chain.from_iterable(found.values()))
