@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import socketserver
 import threading
@@ -17,8 +18,9 @@ HOST = "127.0.0.1"
 
 class Echo(socketserver.BaseRequestHandler):
     def handle(self) -> None:
-        while data := self.request.recv(1 << 16):
-            self.request.sendall(data)
+        with contextlib.suppress(ConnectionError):
+            while data := self.request.recv(1 << 16):
+                self.request.sendall(data)
 
 
 @pytest.fixture
