@@ -7,6 +7,7 @@ bin/setup.sh zookeeper quickstart test >&2
 bin=.venv/bin
 if [ $# -gt 0 ]; then exec "$bin/python" -m pytest "$@"; fi
 "$bin/ruff" check .
+"$bin/ruff" format --check --quiet .
 "$bin/mypy"
 "$bin/lint-imports"
 "$bin/python" -m pytest

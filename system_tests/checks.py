@@ -44,7 +44,9 @@ def check_compacted(producer: AckedProducer, found: list[Record], keys: int) -> 
     assert offsets == sorted(set(offsets)), f"{producer.topic}: offsets go backwards"
     for offset, number in found:
         acked = producer.acked[0].get(offset, number)
-        assert acked == number, f"{producer.topic}: record {number} at offset {offset}, where record {acked} was acknowledged"
+        assert acked == number, (
+            f"{producer.topic}: record {number} at offset {offset}, where record {acked} was acknowledged"
+        )
     last = producer.sent[0]
     missing = set(range(last - keys, last)) - {record.number for record in found}
     assert not missing, f"{producer.topic}: the last records of {len(missing)} keys are missing, e.g. {min(missing)}"
@@ -65,13 +67,17 @@ def check_group(members: list[GroupMember], ends: Mapping[int, int]) -> int:
                 position.pop(partition, None)
                 continue
             expected = position.get(partition, offset)
-            assert offset == expected, f"{member.name} polled offset {offset} of partition {partition} after {expected - 1}"
+            assert offset == expected, (
+                f"{member.name} polled offset {offset} of partition {partition} after {expected - 1}"
+            )
             position[partition] = offset + 1
             seen[partition].add(offset)
             polls += 1
     for partition, end in ends.items():
         missing = set(range(end)) - seen[partition]
-        assert not missing, f"{len(missing)} records of partition {partition} were never polled, e.g. offset {min(missing)}"
+        assert not missing, (
+            f"{len(missing)} records of partition {partition} were never polled, e.g. offset {min(missing)}"
+        )
     return polls - sum(map(len, seen.values()))
 
 

@@ -244,7 +244,9 @@ def read_topic(bootstrap: str, topic: str, partitions: int = 1, seconds: float =
     return found
 
 
-def committed(bootstrap: str, group: str, topic: str, partitions: int, seconds: float = 30) -> dict[int, tuple[int, Any]]:
+def committed(
+    bootstrap: str, group: str, topic: str, partitions: int, seconds: float = 30
+) -> dict[int, tuple[int, Any]]:
     """partition → (committed offset, its metadata), once the group's coordinator answers."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, "log_level": 0})
     try:

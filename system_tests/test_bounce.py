@@ -45,7 +45,9 @@ def test_group_survives_bounces_under_load(broker: KafkaService, short: bool, no
     assert not producer.failures, producer.failures[0]
     ends = dict(enumerate(producer.sent))
     wait_until(
-        lambda: {p: offset for p, (offset, _) in committed(broker.bootstrap, "three", topic, partitions).items()} == ends,
+        lambda: (
+            {p: offset for p, (offset, _) in committed(broker.bootstrap, "three", topic, partitions).items()} == ends
+        ),
         60,
         "the group has committed everything",
     )

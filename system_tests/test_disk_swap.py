@@ -45,9 +45,7 @@ def test_brokers_take_turns(
         if number == 0:
             for codec in CODECS:
                 create_topic(broker.bootstrap, codec, 2)
-                producers[codec] = AckedProducer(
-                    broker.bootstrap, codec, 2, compression_type=codec, batch_size=20_000
-                )
+                producers[codec] = AckedProducer(broker.bootstrap, codec, 2, compression_type=codec, batch_size=20_000)
             create_topic(broker.bootstrap, "cut", 1)
             producers["cut"] = AckedProducer(broker.bootstrap, "cut", batch_size=20_000)
         else:

@@ -49,7 +49,10 @@ class Cluster:
     def states(self, topic: str) -> dict[int, tuple[int, set[int]]]:
         """partition → (leader, ISR), as any of the brokers says."""
         admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
-        return {p: (state.leader, set(state.isrs)) for p, state in admin.list_topics(topic, 10).topics[topic].partitions.items()}
+        return {
+            p: (state.leader, set(state.isrs))
+            for p, state in admin.list_topics(topic, 10).topics[topic].partitions.items()
+        }
 
     def leader(self, topic: str, partition: int) -> KafkaService:
         wait_until(lambda: self.states(topic)[partition][0] >= 0, 30, f"{topic}-{partition} has no leader")
@@ -120,9 +123,7 @@ def test_a_replica_that_is_cut_off_leaves_the_isr(cluster: Cluster) -> None:
     producer.wait_for(500)
     leader = cluster.states("t")[0][0]
     with cluster.brokers[(leader + 1) % 3].paused():
-        wait_until(
-            lambda: cluster.states("t")[0][1] == {leader, (leader + 2) % 3}, 30, "the ISR does not shrink"
-        )
+        wait_until(lambda: cluster.states("t")[0][1] == {leader, (leader + 2) % 3}, 30, "the ISR does not shrink")
         producer.wait_for(500)
     cluster.wait_for_full_isr("t")
     producer.wait_for(500)

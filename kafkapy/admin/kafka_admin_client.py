@@ -28,7 +28,8 @@ class KafkaAdminClient:
 
     Options are keywords, with kafka-python's names and defaults (`DEFAULT_CONFIG`). The constructor connects: it raises
     KafkaTimeoutError if no broker answers within `bootstrap_timeout_ms`, KafkaConfigurationError for options that
-    make no sense. `metrics_*` are taken and have no effect: this client measures nothing. The methods are those of `AdminCore`; they block and raise `kafkapy.errors`.
+    make no sense. `metrics_*` are taken and have no effect: this client measures nothing. The methods are those of
+    `AdminCore`; they block and raise `kafkapy.errors`.
     """
 
     DEFAULT_CONFIG = ADMIN_DEFAULTS

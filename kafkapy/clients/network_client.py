@@ -217,11 +217,14 @@ class NetworkClient:
             return None, min(self.connection_delay_ms(node_id) for node_id in (*known, *self._bootstrap))
         return min(usable, key=self._load), 0.0
 
-    def _load(self, node_id: int) -> tuple[int, int]:
+    def _load(self, node_id: int) -> tuple[int, int, float]:
+        """Those that failed lately come last, so that none is tried twice before the others have been."""
         connection = self._connections.get(node_id)
+        backoff = self._backoffs.get(node_id)
+        failed_ms = backoff.until_ms if backoff is not None else 0
         if connection is None:
-            return 1, 0
-        return (0 if connection.state is State.READY else 1), connection.pending
+            return 1, 0, failed_ms
+        return (0 if connection.state is State.READY else 1), connection.pending, failed_ms
 
     # --- metadata
 

@@ -155,7 +155,9 @@ class IsrKeeper:
         ]
         if not lagging:
             return
-        brokers = ", ".join(f"{replica.broker_id} (at offset {replica.log_end_offset.message_offset})" for replica in lagging)
+        brokers = ", ".join(
+            f"{replica.broker_id} (at offset {replica.log_end_offset.message_offset})" for replica in lagging
+        )
         out = {replica.broker_id for replica in lagging}
         self._propose(
             tuple(broker_id for broker_id in self._in_sync.members if broker_id not in out),
@@ -165,7 +167,9 @@ class IsrKeeper:
 
     def _propose(self, isr: tuple[int, ...], cause: str) -> None:
         members = self._in_sync.members
-        log.info("Partition %s: ISR %s -> %s proposed, because %s", self.topic_partition, list(members), list(isr), cause)
+        log.info(
+            "Partition %s: ISR %s -> %s proposed, because %s", self.topic_partition, list(members), list(isr), cause
+        )
         proposed = LeaderAndIsr(self.local_broker_id, isr, self.leader_epoch, partition_epoch=self.partition_epoch)
         pending = InSyncReplicas(members, proposed)
         self._set_in_sync(pending)
@@ -198,7 +202,10 @@ class IsrKeeper:
             log.info("Partition %s: a confirmed ISR is of another epoch, and ignored: %s", self.topic_partition, state)
             return
         log.info(
-            "Partition %s: ISR is %s now, partition epoch %d", self.topic_partition, list(state.isr), state.partition_epoch
+            "Partition %s: ISR is %s now, partition epoch %d",
+            self.topic_partition,
+            list(state.isr),
+            state.partition_epoch,
         )
         self._set_isr(state.isr)
         self.partition_epoch = state.partition_epoch

@@ -81,5 +81,10 @@ class Replica:
         self.last_fetch_leader_end_offset = leader_end_offset
         self.last_fetch_ms = fetch_ms
 
+    def was_caught_up(self, fetch_ms: int) -> None:
+        """It fetched then, at the end of all that the leader had."""
+        self.last_caught_up_ms = max(self.last_caught_up_ms, fetch_ms)
+        self.last_fetch_ms = max(self.last_fetch_ms, fetch_ms)
+
     def is_caught_up(self, leader_end_offset: int, now_ms: int, max_lag_ms: int) -> bool:
         return self.log_end_offset.message_offset == leader_end_offset or now_ms - self.last_caught_up_ms <= max_lag_ms

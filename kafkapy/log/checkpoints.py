@@ -88,7 +88,9 @@ class OffsetCheckpointFile:
 
     def write(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Replace the file. Raises `OSError`."""
-        _write_checkpoint(self.path, [f"{topic} {partition} {offset}" for (topic, partition), offset in offsets.items()])
+        _write_checkpoint(
+            self.path, [f"{topic} {partition} {offset}" for (topic, partition), offset in offsets.items()]
+        )
 
     def read(self) -> dict[TopicPartition, int]:
         """All offsets; empty if there is no file. Raises `OSError` (`MalformedFileError`)."""

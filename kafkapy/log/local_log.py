@@ -106,7 +106,8 @@ class LocalLog:
     def _check_open(self) -> None:
         if self.closed:
             raise KafkaError(
-                Errors.KAFKA_STORAGE_ERROR, f"The log for partition {self.topic_partition} is closed or its dir is offline"
+                Errors.KAFKA_STORAGE_ERROR,
+                f"The log for partition {self.topic_partition} is closed or its dir is offline",
             )
 
     def _storage_failure(self, doing: str, error: OSError) -> KafkaError:
@@ -179,7 +180,9 @@ class LocalLog:
         info, _ = self._read_up_to(offset, 1, False, self.log_end_offset_metadata)
         return info.fetch_offset_metadata
 
-    def _collect_aborted(self, start_offset: int, info: FetchDataInfo, segment: LogSegment | None) -> list[tuple[int, int]]:
+    def _collect_aborted(
+        self, start_offset: int, info: FetchDataInfo, segment: LogSegment | None
+    ) -> list[tuple[int, int]]:
         """(producer id, first offset) of the aborted transactions that may overlap what was read."""
         if segment is None or not len(info.records):
             return []
@@ -204,15 +207,21 @@ class LocalLog:
         active = self.segments.active
         if new_offset == active.base_offset and active.size == 0:
             # An index that holds no entry at all (segment.index.bytes too small) is full from the start (KAFKA-6388).
-            logger.warning("[%s] Trying to roll a new log segment at %d while it is active with size 0", self.name, new_offset)
+            logger.warning(
+                "[%s] Trying to roll a new log segment at %d while it is active with size 0", self.name, new_offset
+            )
             self._replace_active(new_offset)
         elif new_offset <= active.base_offset:
-            raise ValueError(f"Trying to roll a new log segment for {self.name} at {new_offset}, but active is {active}")
+            raise ValueError(
+                f"Trying to roll a new log segment for {self.name} at {new_offset}, but active is {active}"
+            )
         else:
             active.on_become_inactive()
             self.segments.add(LogSegment.create(self.directory, new_offset, self.config, self.time))
         self._update_log_end_offset(self.log_end_offset)
-        logger.info("[Log partition=%s, dir=%s] Rolled new log segment at offset %d", self.name, self.parent_dir, new_offset)
+        logger.info(
+            "[Log partition=%s, dir=%s] Rolled new log segment at offset %d", self.name, self.parent_dir, new_offset
+        )
         return self.segments.active
 
     def _replace_active(self, new_offset: int) -> None:

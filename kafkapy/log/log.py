@@ -111,9 +111,7 @@ class Log(AppendableLog):
             return self._read(start_offset, max_length, isolation, min_one_message)
         except OSError:
             # Not `_read_files` at once: a closure less on the fetch path.
-            return self._read_files(
-                "reading", lambda: self._read(start_offset, max_length, isolation, min_one_message)
-            )
+            return self._read_files("reading", lambda: self._read(start_offset, max_length, isolation, min_one_message))
 
     def _read(
         self, start_offset: int, max_length: int, isolation: FetchIsolation, min_one_message: bool

@@ -224,7 +224,9 @@ class AppendableLog(BoundedLog):
             self.epochs.assign(batch.partition_leader_epoch, batch.base_offset)
         elif self.epochs.latest_epoch is not None:
             # An older format has come back: only the high watermark is a safe place to truncate to now.
-            logger.warning("[%s] Clearing leader epoch cache after unexpected append with format v%d", self.name, batch.magic)
+            logger.warning(
+                "[%s] Clearing leader epoch cache after unexpected append with format v%d", self.name, batch.magic
+            )
             self.epochs.clear_and_flush()
 
     def _check_producers(

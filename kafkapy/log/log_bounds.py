@@ -43,7 +43,15 @@ class BoundedLog(LocalLog):
         on_dir_failure: DirFailureHandler,
     ) -> None:
         super().__init__(
-            directory, topic_partition, config, segments, recovery_point, log_end_offset, scheduler, time, on_dir_failure
+            directory,
+            topic_partition,
+            config,
+            segments,
+            recovery_point,
+            log_end_offset,
+            scheduler,
+            time,
+            on_dir_failure,
         )
         self.epochs = epochs
         self.producers = producers
@@ -81,7 +89,10 @@ class BoundedLog(LocalLog):
                 if first.message_offset_only:
                     first = self._position_of(first.message_offset)
                     with self.lock:
-                        if self._first_unstable is not None and self._first_unstable.message_offset == first.message_offset:
+                        if (
+                            self._first_unstable is not None
+                            and self._first_unstable.message_offset == first.message_offset
+                        ):
                             self._first_unstable = first
                 return first
         metadata = self._high_watermark_metadata
@@ -112,7 +123,9 @@ class BoundedLog(LocalLog):
         The high watermark before, None if it stays. `ValueError` above the log end.
         """
         if new.message_offset > self.log_end_offset:
-            raise ValueError(f"High watermark {new} update exceeds current log end offset {self.log_end_offset_metadata}")
+            raise ValueError(
+                f"High watermark {new} update exceeds current log end offset {self.log_end_offset_metadata}"
+            )
         with self.lock:
             old = self._high_watermark_metadata
             if old.message_offset < new.message_offset or (
@@ -143,7 +156,9 @@ class BoundedLog(LocalLog):
         if metadata.message_offset < 0:
             raise ValueError("High watermark offset should be non-negative")
         if metadata.message_offset < self.high_watermark:
-            logger.warning("[%s] Non-monotonic update of high watermark from %d to %s", self.name, self.high_watermark, metadata)
+            logger.warning(
+                "[%s] Non-monotonic update of high watermark from %d to %s", self.name, self.high_watermark, metadata
+            )
         self._high_watermark_metadata = metadata
         self.high_watermark = metadata.message_offset
         producers = self.producers

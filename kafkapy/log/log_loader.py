@@ -179,7 +179,9 @@ class _LogLoader:
         names = {entry.name for entry in os.scandir(self.directory) if entry.is_file()}
         for name in sorted(names):
             if name.endswith(_INDEX_SUFFIXES) and name[: name.index(".")] + LOG_FILE_SUFFIX not in names:
-                logger.warning("Found an orphaned index file %s in %s, with no corresponding log file.", name, self.directory)
+                logger.warning(
+                    "Found an orphaned index file %s in %s, with no corresponding log file.", name, self.directory
+                )
                 self._unlink(name)
             elif name.endswith(LOG_FILE_SUFFIX):
                 self._open_segment(offset_from_file(name), names)

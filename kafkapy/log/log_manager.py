@@ -163,7 +163,9 @@ class LogManager:
         def load(path: str) -> None:
             partition = parse_topic_partition_name(path)
             try:
-                self._load(path, partition, recovery_points.get(partition, 0), log_start_offsets.get(partition, 0), clean)
+                self._load(
+                    path, partition, recovery_points.get(partition, 0), log_start_offsets.get(partition, 0), clean
+                )
             except OSError as error:
                 self.handle_log_dir_failure(log_dir.path, f"Error while loading log {path}", error)
 
@@ -318,7 +320,9 @@ class LogManager:
                     producer_id_expiration_ms=self._config.producer_id_expiration_ms,
                 )
             except OSError as error:
-                self.handle_log_dir_failure(directory, f"Error while creating log for {partition} in dir {directory}", error)
+                self.handle_log_dir_failure(
+                    directory, f"Error while creating log for {partition} in dir {directory}", error
+                )
                 continue
             logger.info("Created log for partition %s in %s", partition, path)
             return log

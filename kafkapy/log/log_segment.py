@@ -51,7 +51,14 @@ class LogSegment(SegmentFiles):
     )
 
     def __init__(
-        self, directory: str, base_offset: int, config: LogConfig, time: Time, size: int, txn_index_exists: bool, suffix: str
+        self,
+        directory: str,
+        base_offset: int,
+        config: LogConfig,
+        time: Time,
+        size: int,
+        txn_index_exists: bool,
+        suffix: str,
     ) -> None:
         """Use `create` or `open`."""
         super().__init__(directory, base_offset, config, txn_index_exists, suffix)
@@ -100,7 +107,9 @@ class LogSegment(SegmentFiles):
 
     # -- the append path
 
-    def should_roll(self, incoming_size: int, max_timestamp: int, max_offset: int, now_ms: int, config: LogConfig) -> bool:
+    def should_roll(
+        self, incoming_size: int, max_timestamp: int, max_offset: int, now_ms: int, config: LogConfig
+    ) -> bool:
         """Must a new segment begin before `incoming_size` bytes up to `max_offset` are appended?"""
         size = self.size
         if size > config.segment_bytes - incoming_size:
@@ -382,8 +391,7 @@ class LogSegment(SegmentFiles):
 
     def __repr__(self) -> str:
         return (
-            f"LogSegment(baseOffset={self.base_offset}, size={self.size}, "
-            f"largestRecordTimestamp={self._max_timestamp})"
+            f"LogSegment(baseOffset={self.base_offset}, size={self.size}, largestRecordTimestamp={self._max_timestamp})"
         )
 
 

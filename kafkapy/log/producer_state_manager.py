@@ -132,7 +132,9 @@ class ProducerStateManager:
         """A marker has ended a transaction: unstable still, until the marker is below the high watermark."""
         txn = self.ongoing_txns.pop(completed.first_offset, None)
         if txn is None:
-            raise ValueError(f"Attempted to complete transaction {completed} on {self._partition} which was not started")
+            raise ValueError(
+                f"Attempted to complete transaction {completed} on {self._partition} which was not started"
+            )
         txn.last_offset = completed.last_offset
         self.unreplicated_txns[completed.first_offset] = txn
 
@@ -166,8 +168,7 @@ class ProducerStateManager:
 
     def _is_expired(self, now_ms: int, entry: ProducerStateEntry) -> bool:
         return (
-            entry.current_txn_first_offset == NO_TXN
-            and now_ms - entry.last_timestamp >= self.producer_id_expiration_ms
+            entry.current_txn_first_offset == NO_TXN and now_ms - entry.last_timestamp >= self.producer_id_expiration_ms
         )
 
     # -- truncation and reload

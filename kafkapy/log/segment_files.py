@@ -38,7 +38,9 @@ class SegmentFiles:
 
     __slots__ = ("_file", "_offset_index", "_time_index", "base_offset", "config", "directory", "suffix", "txn_index")
 
-    def __init__(self, directory: str, base_offset: int, config: LogConfig, txn_index_exists: bool, suffix: str) -> None:
+    def __init__(
+        self, directory: str, base_offset: int, config: LogConfig, txn_index_exists: bool, suffix: str
+    ) -> None:
         self.directory = directory
         self.base_offset = base_offset
         self.config = config

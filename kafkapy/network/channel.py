@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 from twisted.internet.protocol import Protocol, connectionDone
 from twisted.python.failure import Failure
 
+from kafkapy.common.metrics_requests import RequestStats
 from kafkapy.network.request import Request, RequestContext
 from kafkapy.network.transport import Part, PlaintextTransport
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.headers import RequestHeader, encode_response_parts
 from kafkapy.protocol.message import Message
+from kafkapy.protocol.response_errors import error_codes
 from kafkapy.protocol.wire import SchemaError
 
 if TYPE_CHECKING:
@@ -34,6 +36,9 @@ KEPT_PRIVATE_BUFFER = 1 << 18
 
 FRAMES_PER_TURN = 8
 """Requests of one connection that are handled before the reactor looks at the others."""
+
+_ERRORS_NOTED_BY_HANDLER = (ApiKey.PRODUCE, ApiKey.FETCH)
+"""On the hot paths the handler knows whether there was an error at all."""
 
 _shared = memoryview(bytearray(SHARED_BUFFER_SIZE))
 
@@ -70,6 +75,11 @@ class KafkaChannel(Protocol):
         self.closed = False
         self.last_active = server.now()
         self._queued_before = 0
+        self._stats = None if server.request_stats is None else server.request_stats.clients
+        """By API key; None: nothing is measured."""
+        self._in_flight: tuple[RequestStats, float, float] | None = None
+        """Of a request that is measured and was not answered at once: when it was received, when its handler returned."""
+        self._answered_at = 0.0
 
     # ------------------------------------------------------------------------------------------------ receiving
 
@@ -183,10 +193,18 @@ class KafkaChannel(Protocol):
         context.client_id = header.client_id
         self._busy = True
         self._handling = True
+        received = self.last_active
         try:
             self._handler(Request(self, context, api_key, version, header.correlation_id, body))
         finally:
             self._handling = False
+            stats = self._stats
+            if stats is not None:
+                if not self._busy:
+                    stats[api_key].at_once(self.last_active - received)
+                elif not self.closed:
+                    self._answered_at = handled = self._server.now()
+                    self._in_flight = (stats[api_key], received, handled)
         return None
 
     # ------------------------------------------------------------------------------------------------ answering
@@ -199,6 +217,12 @@ class KafkaChannel(Protocol):
             self.transport.send(parts[0])
         else:
             self.transport.send_parts(parts)
+        stats = self._stats
+        if stats is not None:
+            if request.api_key not in _ERRORS_NOTED_BY_HANDLER:
+                self._count_errors(request.api_key, response)
+            if throttle_ms:
+                stats[request.api_key].throttle.record(throttle_ms)
         self.request_done(throttle_ms)
 
     def send_parts(self, parts: list[Part]) -> None:
@@ -209,6 +233,8 @@ class KafkaChannel(Protocol):
         if self.closed:
             return
         self._throttle_ms = throttle_ms
+        if self._in_flight is not None:
+            self._answered_at = self._server.now()
         if not self.transport.queued_bytes:
             self._unmute()
 
@@ -219,10 +245,15 @@ class KafkaChannel(Protocol):
 
     def _unmute(self) -> None:
         self._busy = False
-        if not self._handling:
-            self.last_active = self._server.now()  # the client had to wait; its time begins now
+        if not self._handling or self._stats is not None:
+            self.last_active = now = self._server.now()  # the client had to wait; its time begins now
+            if self._in_flight is not None:
+                stats, received, handled = self._in_flight
+                self._in_flight = None
+                stats.answered((received, handled, self._answered_at, now))
         if self._throttle_ms > 0:
             self._wait(self._throttle_ms / 1000)
+            self.last_active += self._throttle_ms / 1000
             self._throttle_ms = 0
         elif not self._handling:
             self._resume()
@@ -239,6 +270,24 @@ class KafkaChannel(Protocol):
         self._handle_pending()
         if not self.muted:
             self.transport.resume_reading()
+
+    # ------------------------------------------------------------------------------------------------ measuring
+
+    def is_of_follower(self) -> None:
+        """Another broker fetches by this connection: it is counted apart, as Kafka does."""
+        if self._server.request_stats is not None:
+            self._stats = self._server.request_stats.followers
+
+    def note_errors(self, api_key: ApiKey, response: Message) -> None:
+        """Of Produce and Fetch, the handler says when there are errors to be counted; others are always looked through."""
+        if self._stats is not None and api_key in _ERRORS_NOTED_BY_HANDLER:
+            self._count_errors(api_key, response)
+
+    def _count_errors(self, api_key: ApiKey, response: Message) -> None:
+        assert self._stats is not None
+        stats = self._stats[api_key]
+        for code in error_codes(response):
+            stats.error(code)
 
     # ------------------------------------------------------------------------------------------------ life
 

@@ -94,6 +94,10 @@ class Request:
         """The only answer is to hang up."""
         self.channel.close(reason)
 
+    def note_errors(self, response: Message) -> None:
+        """The handler of a Produce or Fetch answers with errors: count them. Those of other APIs are counted anyway."""
+        self.channel.note_errors(self.api_key, response)
+
     @property
     def cancelled(self) -> bool:
         """True when the sender has gone: nobody will read the answer."""

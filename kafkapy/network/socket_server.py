@@ -16,6 +16,7 @@ from twisted.internet.defer import maybeDeferred
 
 from kafkapy.common.broker import EndPoint
 from kafkapy.common.config_def import ConfigException
+from kafkapy.common.metrics_requests import RequestStatsByApi
 from kafkapy.network.channel import KafkaChannel
 from kafkapy.network.request import Request, RequestContext
 from kafkapy.network.transport import PlaintextPort
@@ -116,6 +117,8 @@ class SocketServer:
         self._accepting = True
         self._sequence = 0
         self._idle_scan: Any = None
+        self.request_stats: RequestStatsByApi | None = None
+        """Set before the first connection, where requests are to be measured."""
 
     now = staticmethod(time.monotonic)
 

@@ -232,7 +232,9 @@ class ZkAlterPartitionManager:
                 raise update
             return update
         found = zk_client.get_topic_partition_states([partition]).get(partition)
-        if found is not None and found.leader_and_isr == proposed.with_partition_epoch(found.leader_and_isr.partition_epoch):
+        if found is not None and found.leader_and_isr == proposed.with_partition_epoch(
+            found.leader_and_isr.partition_epoch
+        ):
             return found.leader_and_isr  # our own write, whose answer was lost
         return None
 

@@ -104,9 +104,7 @@ def _describe_users_and_clients(
     return _with_quotas(((e, c) for e, c in found), quota_names)
 
 
-def _describe_ips(
-    zk_client: KafkaZkClient, ip: Filter | None, strict: bool
-) -> list[tuple[Entity, dict[str, float]]]:
+def _describe_ips(zk_client: KafkaZkClient, ip: Filter | None, strict: bool) -> list[tuple[Entity, dict[str, float]]]:
     if ip is None and strict:
         return []
     found: list[tuple[Entity, dict[str, str]]] = [

@@ -40,9 +40,7 @@ class ConfigAdminManager:
     `incremental`: the operations change single configs (IncrementalAlterConfigs), else all others are dropped.
     """
 
-    def __init__(
-        self, broker: BrokerServices, context: RequestContext, incremental: bool, validate_only: bool
-    ) -> None:
+    def __init__(self, broker: BrokerServices, context: RequestContext, incremental: bool, validate_only: bool) -> None:
         self._broker = broker
         self._context = context
         self._incremental = incremental

@@ -160,9 +160,7 @@ class ConfigHelper:
         )
 
 
-def _selected(
-    resource: Resource, values: Mapping[str, Any], entry: Callable[[str, Any], Entry]
-) -> list[Entry]:
+def _selected(resource: Resource, values: Mapping[str, Any], entry: Callable[[str, Any], Entry]) -> list[Entry]:
     """Entries of the names that are asked for, of all if none are named."""
     wanted = resource.configuration_keys
     return [entry(name, value) for name, value in values.items() if not wanted or name in wanted]

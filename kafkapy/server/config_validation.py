@@ -102,9 +102,7 @@ def _validate_groups(config: KafkaConfig) -> None:
     _require(0 <= codec <= 4, f"Unknown compression type id: {codec}")
     protocols = [protocol.lower() for protocol in config.group_coordinator_rebalance_protocols]
     _require("classic" in protocols, "Disabling the 'classic' protocol is not supported.")
-    _require(
-        "consumer" not in protocols, "The new 'consumer' rebalance protocol is only supported in KRaft cluster."
-    )
+    _require("consumer" not in protocols, "The new 'consumer' rebalance protocol is only supported in KRaft cluster.")
     for kind in ("group.consumer", "group.share"):
         for what in ("heartbeat.interval.ms", "session.timeout.ms"):
             name, lowest, highest = f"{kind}.{what}", f"{kind}.min.{what}", f"{kind}.max.{what}"

@@ -42,7 +42,7 @@ class DelayedFetch(DelayedOperation):
         self._done = done
 
     def try_complete(self) -> bool:
-        return any(self.try_complete_after(key) for key in self._waiting)
+        return any(self.try_complete_after(key) for key in list(self._waiting))
 
     def try_complete_after(self, key: Hashable) -> bool:
         waiting = self._waiting.get(key)
@@ -60,6 +60,11 @@ class DelayedFetch(DelayedOperation):
             if self._accumulated >= self._params.min_bytes:
                 return self.force_complete()  # C
         return False
+
+    def wait_also(self, fetch: FetchPartition, start: LogOffsetMetadata) -> bool:
+        """One more partition may have something to offer. True if that was enough."""
+        self._waiting[fetch.topic_partition] = (fetch, start)
+        return self.try_complete_after(fetch.topic_partition)
 
     def _available(self, fetch: FetchPartition, start: LogOffsetMetadata) -> int | None:
         """Bytes that could be read now; None if the fetch must be answered whatever is there."""

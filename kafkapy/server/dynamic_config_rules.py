@@ -19,14 +19,23 @@ class ReplicationQuotaConfigs(ConfigTable):
     """Configs that a properties file cannot hold (Kafka's `QuotaConfigs.brokerQuotaConfigs`)."""
 
     leader_replication_throttled_rate: int = config(
-        ConfigType.LONG, MAX_LONG, at_least(0),
-        "Bytes a second that this broker sends for the replicas in leader.replication.throttled.replicas.")
+        ConfigType.LONG,
+        MAX_LONG,
+        at_least(0),
+        "Bytes a second that this broker sends for the replicas in leader.replication.throttled.replicas.",
+    )
     follower_replication_throttled_rate: int = config(
-        ConfigType.LONG, MAX_LONG, at_least(0),
-        "Bytes a second that this broker fetches for the replicas in follower.replication.throttled.replicas.")
+        ConfigType.LONG,
+        MAX_LONG,
+        at_least(0),
+        "Bytes a second that this broker fetches for the replicas in follower.replication.throttled.replicas.",
+    )
     replica_alter_log_dirs_io_max_bytes_per_second: int = config(
-        ConfigType.LONG, MAX_LONG, at_least(0),
-        "Bytes a second that moves of replicas between data directories may take.")
+        ConfigType.LONG,
+        MAX_LONG,
+        at_least(0),
+        "Bytes a second that moves of replicas between data directories may take.",
+    )
 
 
 DYNAMIC_CONFIGS: Final = frozenset(
@@ -149,9 +158,7 @@ def _validate_cleaner_threads(old: int, threads: int) -> None:
     if threads < old // 2:
         raise ConfigException(f"Log cleaner threads cannot be reduced to less than half the current value {old}")
     if threads > old * 2:
-        raise ConfigException(
-            f"Log cleaner threads cannot be increased to more than double the current value {old}"
-        )
+        raise ConfigException(f"Log cleaner threads cannot be increased to more than double the current value {old}")
 
 
 def validate_reporters(properties: Mapping[str, str]) -> None:

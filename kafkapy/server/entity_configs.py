@@ -33,31 +33,44 @@ class ClientQuotaConfigs(ConfigTable):
     """The quotas of a user, a client id, or a client id of a user (KIP-55, KIP-124, KIP-599)."""
 
     producer_byte_rate: int = config(
-        ConfigType.LONG, _MAX_LONG, None, "Bytes a second that may be produced.", name="producer_byte_rate")
+        ConfigType.LONG, _MAX_LONG, None, "Bytes a second that may be produced.", name="producer_byte_rate"
+    )
     consumer_byte_rate: int = config(
-        ConfigType.LONG, _MAX_LONG, None, "Bytes a second that may be fetched.", name="consumer_byte_rate")
+        ConfigType.LONG, _MAX_LONG, None, "Bytes a second that may be fetched.", name="consumer_byte_rate"
+    )
     request_percentage: float = config(
-        ConfigType.DOUBLE, float(_MAX_INT), None, "Share of a thread's time that requests may take, percent.",
-        name="request_percentage")
+        ConfigType.DOUBLE,
+        float(_MAX_INT),
+        None,
+        "Share of a thread's time that requests may take, percent.",
+        name="request_percentage",
+    )
     controller_mutation_rate: float = config(
-        ConfigType.DOUBLE, float(_MAX_INT), None, "Partitions a second that may be made or deleted.",
-        name="controller_mutation_rate")
+        ConfigType.DOUBLE,
+        float(_MAX_INT),
+        None,
+        "Partitions a second that may be made or deleted.",
+        name="controller_mutation_rate",
+    )
 
 
 class UserConfigs(ClientQuotaConfigs):
     """A user's quotas and SCRAM credentials (KIP-84)."""
 
     scram_sha_256: str | None = config(
-        ConfigType.STRING, None, None, "Credential for SCRAM-SHA-256.", name="SCRAM-SHA-256")
+        ConfigType.STRING, None, None, "Credential for SCRAM-SHA-256.", name="SCRAM-SHA-256"
+    )
     scram_sha_512: str | None = config(
-        ConfigType.STRING, None, None, "Credential for SCRAM-SHA-512.", name="SCRAM-SHA-512")
+        ConfigType.STRING, None, None, "Credential for SCRAM-SHA-512.", name="SCRAM-SHA-512"
+    )
 
 
 class IpConfigs(ConfigTable):
     """The quota of an IP address (KIP-612)."""
 
     connection_creation_rate: int = config(
-        ConfigType.INT, _MAX_INT, at_least(0), "New connections a second.", name="connection_creation_rate")
+        ConfigType.INT, _MAX_INT, at_least(0), "New connections a second.", name="connection_creation_rate"
+    )
 
 
 def change_client_id_config(zk_client: KafkaZkClient, client_id: str, configs: Mapping[str, str]) -> None:
@@ -77,9 +90,7 @@ def change_ip_config(zk_client: KafkaZkClient, ip: str, configs: Mapping[str, st
     change_entity_config(zk_client, IPS, ip, configs)
 
 
-def change_entity_config(
-    zk_client: KafkaZkClient, entity_type: str, entity: str, configs: Mapping[str, str]
-) -> None:
+def change_entity_config(zk_client: KafkaZkClient, entity_type: str, entity: str, configs: Mapping[str, str]) -> None:
     """Write all of an entity's configs and tell every broker. Quota entities that become empty are deleted."""
     is_quota_entity = entity_type in (CLIENTS, USERS, IPS)
     if configs or not is_quota_entity or not _try_clean_quota_nodes(zk_client, entity_type, entity):

@@ -6,14 +6,18 @@ import random
 from collections.abc import Callable
 
 from kafkapy.common.time import Time
+from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
+from kafkapy.log.log_types import LogOffsetMetadata
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.fetch import FetchResponse
-from kafkapy.server.replica_manager import FetchPartition
+from kafkapy.server.delayed_fetch import DelayedFetch
+from kafkapy.server.replica_manager import FetchPartition, FetchResult, ReplicaManager
 
 INVALID_SESSION_ID = 0
 INITIAL_EPOCH = 0
 FINAL_EPOCH = -1
+LOOK_AT_ALL_MS = 5_000
 MIN_EVICTION_MS = 120_000
 """A session younger than this is not driven out by one of equal rank (`min.incremental.fetch.session.eviction.ms`)."""
 
@@ -25,7 +29,7 @@ Key = tuple[bytes | str, int]
 class CachedPartition(FetchPartition):
     """What the client wants of a partition, and what it was told last."""
 
-    __slots__ = ("high_watermark", "local_log_start_offset")
+    __slots__ = ("high_watermark", "local_log_start_offset", "start")
 
     def __init__(self, fetch: FetchPartition) -> None:
         super().__init__(
@@ -39,6 +43,8 @@ class CachedPartition(FetchPartition):
         )
         self.high_watermark = -1
         self.local_log_start_offset = -1
+        self.start = LogOffsetMetadata(-1)
+        """Where the fetch offset was in the log when the partition was read last."""
 
     def update_request(self, fetch: FetchPartition) -> None:
         self.fetch_offset = fetch.fetch_offset
@@ -69,9 +75,10 @@ class FetchSession:
     """One client's partitions, in the order in which they are read.
 
     Invariant: `epoch` is the epoch that the client's next request must have; `partitions` all use topic ids or none does.
+    `active` are those that a fetch has to look at: for a consumer all (then it is `partitions` itself).
     """
 
-    __slots__ = ("created_ms", "epoch", "id", "last_used_ms", "partitions", "privileged", "uses_topic_ids")
+    __slots__ = ("active", "created_ms", "epoch", "id", "last_used_ms", "partitions", "privileged", "uses_topic_ids")
 
     def __init__(self, session_id: int, privileged: bool, uses_topic_ids: bool, now_ms: int) -> None:
         self.id = session_id
@@ -81,6 +88,7 @@ class FetchSession:
         self.last_used_ms = now_ms
         self.epoch = 1
         self.partitions: dict[Key, CachedPartition] = {}
+        self.active = self.partitions
 
     def update(self, wanted: list[FetchPartition], forgotten: list[Key]) -> None:
         partitions = self.partitions
@@ -96,6 +104,85 @@ class FetchSession:
 
     def next_epoch(self) -> None:
         self.epoch = 1 if self.epoch == 2147483647 else self.epoch + 1
+
+    def close(self) -> None:
+        """Nobody will use it again."""
+
+
+class FollowerFetchSession(FetchSession):
+    """A follower's, which mostly has many partitions and news of a few only.
+
+    Invariant: each of `partitions` is either in `active` or in `_quiet`. In a quiet one the follower is in sync, has
+    everything and knows the watermarks, and `quiet_partitions` will say when that changes. Every `LOOK_AT_ALL_MS` all are
+    active once, for what nobody tells of (retention has moved a log start, an ACL has changed).
+    """
+
+    __slots__ = ("_broker_id", "_looked_at_all_ms", "_quiet", "_replica_manager", "waiting")
+
+    def __init__(
+        self, session_id: int, uses_topic_ids: bool, now_ms: int, broker_id: int, replica_manager: ReplicaManager
+    ) -> None:
+        super().__init__(session_id, True, uses_topic_ids, now_ms)
+        self.active = {}
+        self.waiting: DelayedFetch | None = None
+        """The fetch that waits for news."""
+        self._broker_id = broker_id
+        self._replica_manager = replica_manager
+        self._quiet: dict[TopicPartition, CachedPartition] = {}
+        self._looked_at_all_ms = now_ms
+
+    def update(self, wanted: list[FetchPartition], forgotten: list[Key]) -> None:
+        for key in forgotten:
+            cached = self.partitions.get(key)
+            if cached is not None:
+                self._rouse(cached)
+                del self.active[key]
+        super().update(wanted, forgotten)
+        for fetch in wanted:
+            key = key_of(fetch)
+            if key in self.partitions:
+                self._rouse(self.partitions[key])
+
+    def look_at_all(self, now_ms: int) -> None:
+        """If it is time."""
+        if now_ms - self._looked_at_all_ms >= LOOK_AT_ALL_MS:
+            self._looked_at_all_ms = now_ms
+            for cached in list(self._quiet.values()):
+                self._rouse(cached)
+
+    def _rouse(self, cached: CachedPartition) -> None:
+        name = cached.topic_partition
+        if self._quiet.pop(name, None) is not None:
+            self._replica_manager.quiet_partitions.discard(name, self)
+            self._replica_manager.was_caught_up(name, self._broker_id, self.last_used_ms)
+        self.active[key_of(cached)] = cached
+
+    def settle(self, fetches: list[FetchPartition], results: list[FetchResult]) -> None:
+        """Where the follower has all and has been told all, it is quiet until something happens."""
+        for fetch, result in zip(fetches, results, strict=True):
+            assert isinstance(fetch, CachedPartition)
+            if result.start is not None:
+                fetch.start = result.start
+            told = (fetch.high_watermark, fetch.local_log_start_offset)
+            if result.has_all and told == (result.high_watermark, result.log_start_offset):
+                key = key_of(fetch)
+                if self.active.get(key) is fetch:
+                    del self.active[key]
+                    self._quiet[fetch.topic_partition] = fetch
+                    self._replica_manager.quiet_partitions.add(fetch.topic_partition, self)
+
+    def wake(self, partition: TopicPartition) -> None:
+        cached = self._quiet.pop(partition)
+        self.active[key_of(cached)] = cached
+        self._replica_manager.was_caught_up(partition, self._broker_id, self.last_used_ms)
+        waiting = self.waiting
+        if waiting is not None and not waiting.completed and not waiting.wait_also(cached, cached.start):
+            self._replica_manager.fetch_purgatory.watch_also(waiting, partition)
+
+    def close(self) -> None:
+        for name in self._quiet:
+            self._replica_manager.quiet_partitions.discard(name, self)
+        self._quiet.clear()
 
 
 def key_of(fetch: FetchPartition) -> Key:
@@ -139,12 +226,12 @@ class IncrementalFetchContext(FetchContext):
     """A fetch within a session: only what has news is answered."""
 
     def __init__(self, session: FetchSession) -> None:
-        super().__init__(list(session.partitions.values()))
-        self._session = session
+        super().__init__(list(session.active.values()))
+        self.session = session
         self.session_id = session.id
 
     def select(self, data: list[PartitionData]) -> list[int]:
-        partitions = self._session.partitions
+        partitions = self.session.active
         told: list[int] = []
         for index, (fetch, answer) in enumerate(zip(self.fetches, data, strict=True)):
             assert isinstance(fetch, CachedPartition)
@@ -174,7 +261,15 @@ class FetchSessionCache:
     Invariant: `_sessions` is ordered from the least to the most recently used.
     """
 
-    def __init__(self, max_entries: int, time: Time, new_id: Callable[[], int] | None = None) -> None:
+    def __init__(
+        self,
+        max_entries: int,
+        time: Time,
+        new_id: Callable[[], int] | None = None,
+        replica_manager: ReplicaManager | None = None,
+    ) -> None:
+        """With a `replica_manager`, followers get sessions that look only at partitions with news."""
+        self._replica_manager = replica_manager
         self._max_entries = max_entries
         self._time = time
         self._new_id = new_id or (lambda: random.randint(1, 2147483647))
@@ -192,14 +287,15 @@ class FetchSessionCache:
         uses_topic_ids: bool,
         fetches: list[FetchPartition],
         forgotten: list[Key],
+        broker_id: int = -1,
     ) -> FetchContext:
         """The context for a request (`FetchManager.newContext`)."""
         if session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
             if session_id != INVALID_SESSION_ID:
-                self._sessions.pop(session_id, None)
+                self._drop(session_id)
             if session_epoch == FINAL_EPOCH:
                 return FetchContext(fetches)
-            return FullFetchContext(fetches, self._maybe_create(is_follower, uses_topic_ids, fetches))
+            return FullFetchContext(fetches, self._maybe_create(is_follower, uses_topic_ids, fetches, broker_id))
         session = self._sessions.get(session_id)
         if session is None:
             return SessionErrorContext(Errors.FETCH_SESSION_ID_NOT_FOUND)
@@ -209,16 +305,24 @@ class FetchSessionCache:
             return SessionErrorContext(Errors.FETCH_SESSION_TOPIC_ID_ERROR)
         session.update(fetches, forgotten)
         if not session.partitions:
-            del self._sessions[session_id]
+            self._drop(session_id)
             return FetchContext([])
-        session.last_used_ms = self._time.monotonic_ms()
+        now = self._time.monotonic_ms()
+        if isinstance(session, FollowerFetchSession):
+            session.look_at_all(now)
+        session.last_used_ms = now
         del self._sessions[session_id]
         self._sessions[session_id] = session
         session.next_epoch()
         return IncrementalFetchContext(session)
 
+    def _drop(self, session_id: int) -> None:
+        session = self._sessions.pop(session_id, None)
+        if session is not None:
+            session.close()
+
     def _maybe_create(
-        self, privileged: bool, uses_topic_ids: bool, fetches: list[FetchPartition]
+        self, privileged: bool, uses_topic_ids: bool, fetches: list[FetchPartition], broker_id: int
     ) -> FetchSession | None:
         now = self._time.monotonic_ms()
         if not self._make_room(privileged, len(fetches), now):
@@ -226,7 +330,11 @@ class FetchSessionCache:
         session_id = self._new_id()
         while session_id in self._sessions:
             session_id = self._new_id()
-        session = FetchSession(session_id, privileged, uses_topic_ids, now)
+        session: FetchSession
+        if privileged and self._replica_manager is not None:
+            session = FollowerFetchSession(session_id, uses_topic_ids, now, broker_id, self._replica_manager)
+        else:
+            session = FetchSession(session_id, privileged, uses_topic_ids, now)
         session.update(fetches, [])
         self._sessions[session_id] = session
         return session
@@ -246,7 +354,11 @@ class FetchSessionCache:
             victim = stalest
         else:
             lowest = min(
-                (s for s in self._sessions.values() if now - s.created_ms > MIN_EVICTION_MS or privileged > s.privileged),
+                (
+                    s
+                    for s in self._sessions.values()
+                    if now - s.created_ms > MIN_EVICTION_MS or privileged > s.privileged
+                ),
                 key=lambda s: (s.privileged, len(s.partitions), s.id),
                 default=None,
             )
@@ -254,6 +366,6 @@ class FetchSessionCache:
                 victim = lowest
         if victim is None:
             return False
-        del self._sessions[victim.id]
+        self._drop(victim.id)
         self.evictions += 1
         return True

@@ -146,6 +146,7 @@ class KafkaApis:
         try:
             response = error_response(request.body, request.api_version, code, message)
             if response is not None:
+                request.note_errors(response)
                 request.respond(response)
                 return
         except Exception:

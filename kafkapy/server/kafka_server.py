@@ -71,7 +71,6 @@ log = logging.getLogger("kafkapy.server.KafkaServer")
 R = TypeVar("R")
 
 
-
 class KafkaServer:
     """The broker.
 
@@ -181,7 +180,9 @@ class KafkaServer:
             replica_manager=replica_manager,
             leadership=leadership,
             metadata_cache=metadata_cache,
-            fetch_sessions=FetchSessionCache(config.max_incremental_fetch_session_cache_slots, self._time),
+            fetch_sessions=FetchSessionCache(
+                config.max_incremental_fetch_session_cache_slots, self._time, replica_manager=replica_manager
+            ),
             group_coordinator=group_coordinator,
             controller=controller,
             zk_client=zk_client,
@@ -218,9 +219,7 @@ class KafkaServer:
         self._undo.append(("listeners", sockets.stop_listening))
         log.info("[KafkaServer id=%d] started", broker_id)
 
-    async def _follow_configs(
-        self, services: BrokerServices, sockets: SocketServer, replication: Replication
-    ) -> None:
+    async def _follow_configs(self, services: BrokerServices, sockets: SocketServer, replication: Replication) -> None:
         """Apply what ZooKeeper has of configs, now and whenever it changes (KIP-226)."""
         dynamic_config, controller = services.dynamic_config, services.controller
         for part in (

@@ -23,6 +23,8 @@ log = logging.getLogger("kafkapy.state.change")
 NO_EPOCH = -1
 
 PartitionState = LeaderAndIsrRequest.LeaderAndIsrPartitionState
+
+
 class Fetchers(Protocol):
     """The part of `ReplicaFetcherManager` that orders change."""
 

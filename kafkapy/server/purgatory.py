@@ -82,6 +82,10 @@ class DelayedOperationPurgatory:
         self._timer.add(operation, operation.delay_ms)
         return False
 
+    def watch_also(self, operation: DelayedOperation, key: Hashable) -> None:
+        """An operation that waits already waits for this key, too."""
+        self._watchers.setdefault(key, []).append(operation)
+
     def check_and_complete(self, key: Hashable) -> int:
         """An event happened on `key`: complete what can be (case B.1). How many did."""
         if not self._watchers:

@@ -59,7 +59,16 @@ class Phase(Enum):
 class PartitionFetch:
     """Where a follower stands in one partition. `lag` in records, None before the first answer."""
 
-    __slots__ = ("delayed", "failures", "fetch_offset", "lag", "last_fetched_epoch", "leader_epoch", "phase", "topic_id")
+    __slots__ = (
+        "delayed",
+        "failures",
+        "fetch_offset",
+        "lag",
+        "last_fetched_epoch",
+        "leader_epoch",
+        "phase",
+        "topic_id",
+    )
 
     def __init__(self, topic_id: bytes, leader_epoch: int, fetch_offset: int) -> None:
         self.topic_id = topic_id
@@ -230,7 +239,7 @@ class ReplicaFetcher:
         for phase, timestamp in ((Phase.FINDING_END, LATEST), (Phase.FINDING_START, EARLIEST)):
             if self._waiting[phase]:
                 return self._ask_for_offsets(self._waiting[phase], timestamp)
-        return self._fetch()
+        return self._fetch(now_ms)
 
     def wake_ms(self, now_ms: int) -> int:
         """When to look again though nothing happens."""
@@ -246,11 +255,15 @@ class ReplicaFetcher:
             fetch = self.partitions[partition]
             epoch = self._replicas.follower_log(partition).latest_epoch
             if epoch is None:
-                self._truncate_to(partition, fetch, fetch.fetch_offset, "no leader epoch is known: to the high watermark")
+                self._truncate_to(
+                    partition, fetch, fetch.fetch_offset, "no leader epoch is known: to the high watermark"
+                )
                 continue
             topic = topics.get(partition.topic)
             if topic is None:
-                topic = topics[partition.topic] = OffsetForLeaderEpochRequest.OffsetForLeaderTopic(topic=partition.topic)
+                topic = topics[partition.topic] = OffsetForLeaderEpochRequest.OffsetForLeaderTopic(
+                    topic=partition.topic
+                )
                 request.topics.append(topic)
             topic.partitions.append(
                 OffsetForLeaderEpochRequest.OffsetForLeaderPartition(
@@ -278,7 +291,7 @@ class ReplicaFetcher:
             asked[partition] = epoch
         return Step(request, self.config.list_offsets_version, asked)
 
-    def _fetch(self) -> Step | None:
+    def _fetch(self, now_ms: int) -> Step | None:
         self._apply_quota()
         changed: dict[TopicPartition, Asked] = {}
         for partition in list(self._changed):
@@ -304,6 +317,9 @@ class ReplicaFetcher:
         self._forgotten.clear()
         request.min_bytes = self.config.min_bytes
         request.max_wait_ms = self.config.max_wait_ms
+        if self._delayed:
+            # Whoever waits for its next try must not wait for others' data as well.
+            request.max_wait_ms = max(0, min(request.max_wait_ms, self._delayed[0][0] - now_ms))
         request.max_bytes = self.config.max_bytes
         return Step(request, version, {})
 

@@ -124,7 +124,8 @@ class ReplicaFetcherManager:
     def max_lag(self) -> int:
         """In records, of any partition that is followed here."""
         return max(
-            (fetch.lag or 0 for loop in self._fetchers.values() for fetch in loop.machine.partitions.values()), default=0
+            (fetch.lag or 0 for loop in self._fetchers.values() for fetch in loop.machine.partitions.values()),
+            default=0,
         )
 
     # --- making them

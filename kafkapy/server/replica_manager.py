@@ -9,6 +9,7 @@ from kafkapy.cluster.in_sync_replicas import AlterPartitionOutcome
 from kafkapy.cluster.partition import Partition
 from kafkapy.cluster.replica import NO_BROKER_EPOCH, Replica
 from kafkapy.common.leader_and_isr import LeaderAndIsr
+from kafkapy.common.metrics_topics import BrokerTopicStats
 from kafkapy.common.time import Time
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.log import Log
@@ -20,6 +21,7 @@ from kafkapy.server.delayed_fetch import DelayedFetch
 from kafkapy.server.delayed_produce import DelayedProduce, PendingAppend
 from kafkapy.server.metadata_cache import MetadataCache
 from kafkapy.server.purgatory import DelayedOperationPurgatory
+from kafkapy.server.quiet_partitions import QuietPartitions
 from kafkapy.server.replica_selector import ReplicaSelector, ReplicaView
 from kafkapy.server.replication_quota import ReplicationQuota
 from kafkapy.server.timer import Timer
@@ -73,6 +75,7 @@ class FetchResult:
         "aborted_transactions",
         "diverging_epoch",
         "error",
+        "has_all",
         "high_watermark",
         "last_stable_offset",
         "log_start_offset",
@@ -102,6 +105,8 @@ class FetchResult:
         self.aborted_transactions: list[tuple[int, int]] | None = None
         self.diverging_epoch: tuple[int, int] | None = None
         self.preferred_read_replica = -1
+        self.has_all = False
+        """A follower that is in sync and has everything: nothing changes before something happens to the partition."""
 
 
 class FetchParams:
@@ -179,11 +184,17 @@ class ReplicaManager:
         self.produce_purgatory = DelayedOperationPurgatory("Produce", timer, producer_purge_interval)
         self.fetch_purgatory = DelayedOperationPurgatory("Fetch", timer, fetch_purge_interval)
         self.delete_records_purgatory = DelayedOperationPurgatory("DeleteRecords", timer, delete_records_purge_interval)
+        self.quiet_partitions = QuietPartitions()
         self.replica_lag_time_max_ms = replica_lag_time_max_ms
         self.leader_quota = ReplicationQuota(time) if leader_quota is None else leader_quota
         self._replica_selector = replica_selector
         self.submit_alter_partition: AlterPartition | None = None
         """Set before the first partition is led here."""
+        self.topic_stats = BrokerTopicStats()
+        self._stats_of_clients = self.topic_stats.clients
+        self.isr_shrinks = 0
+        self.isr_expands = 0
+        self.failed_isr_updates = 0
 
     # ------------------------------------------------------------------------------------------------ partitions
 
@@ -234,7 +245,12 @@ class ReplicaManager:
     ) -> LogAppendInfo:
         """Append to one partition that is led here; `KafkaError` otherwise. The caller calls `appended` when it has answered."""
         partition = self._partitions.get(topic_partition) or self.get_partition(topic_partition)
-        return partition.append_records_to_leader(records, origin, required_acks, api_version)
+        info = partition.append_records_to_leader(records, origin, required_acks, api_version)
+        stats = self._stats_of_clients[topic_partition.topic]
+        stats.produces += 1
+        stats.bytes_in += len(records)
+        stats.messages_in += info.last_offset - info.first_offset + 1
+        return info
 
     def is_committed(self, topic_partition: TopicPartition, required_offset: int) -> bool:
         partition = self._partitions.get(topic_partition)
@@ -248,6 +264,8 @@ class ReplicaManager:
     def appended(self, topic_partition: TopicPartition) -> None:
         """New data or a new high watermark: wake those who wait for it."""
         self.fetch_purgatory.check_and_complete(topic_partition)
+        if self.quiet_partitions:
+            self.quiet_partitions.happened(topic_partition)
         self.produce_purgatory.check_and_complete(topic_partition)
 
     def role_changed(self, topic_partition: TopicPartition) -> None:
@@ -269,7 +287,19 @@ class ReplicaManager:
         done: Callable[[AlterPartitionOutcome], None],
     ) -> None:
         assert self.submit_alter_partition is not None
-        self.submit_alter_partition(topic_partition, topic_id, proposed, broker_epochs, done)
+        partition = self._partitions.get(topic_partition)
+        before = 0 if partition is None else len(partition.isr)
+
+        def count(outcome: AlterPartitionOutcome) -> None:
+            if not isinstance(outcome, LeaderAndIsr):
+                self.failed_isr_updates += 1
+            elif len(outcome.isr) < before:
+                self.isr_shrinks += 1
+            elif len(outcome.isr) > before:
+                self.isr_expands += 1
+            done(outcome)
+
+        self.submit_alter_partition(topic_partition, topic_id, proposed, broker_epochs, count)
 
     def high_watermark_moved(self, topic_partition: TopicPartition) -> None:
         self.role_changed(topic_partition)
@@ -279,6 +309,13 @@ class ReplicaManager:
         for partition in list(self._partitions.values()):
             if partition.remote_replicas:
                 partition.maybe_shrink_isr()
+
+    def was_caught_up(self, topic_partition: TopicPartition, broker_id: int, fetch_ms: int) -> None:
+        """A follower's fetch at that time did not look at the partition, since the follower had everything."""
+        partition = self._partitions.get(topic_partition)
+        replica = None if partition is None else partition.remote_replicas.get(broker_id)
+        if replica is not None:
+            replica.was_caught_up(fetch_ms)
 
     def should_leader_throttle(self, partition: Partition, replica_id: int) -> bool:
         """Is nothing to be sent to this follower now? Those in sync are never held up."""
@@ -368,6 +405,7 @@ class ReplicaManager:
             return FetchResult(error.error)
         except Exception:
             log.exception("Error processing fetch with offset %d of %s", fetch.fetch_offset, fetch.topic_partition)
+            self._stats_of_clients.known(fetch.topic_partition.topic).failed_fetches += 1
             return FetchResult(Errors.UNKNOWN_SERVER_ERROR)
         # The beginning of a batch is of no use to a client, and says to an old one only that its limit is too small.
         cut = info.first_entry_incomplete and not params.hard_max_bytes
@@ -385,6 +423,8 @@ class ReplicaManager:
         )
         if isolation is FetchIsolation.TXN_COMMITTED:
             result.aborted_transactions = info.aborted_transactions or []
+        elif replica is not None:
+            result.has_all = fetch.fetch_offset == leader_end and replica.broker_id in partition.isr
         return result
 
     def _preferred_read_replica(
@@ -436,7 +476,7 @@ class ReplicaManager:
         """Read; answer at once if there is enough, an error or nothing to wait for, else when more has come or time is up."""
         progressed: list[TopicPartition] = []
         results = self.read_from_log(params, fetches, progressed)
-        if _answers_at_once(params, results):
+        if params.max_wait_ms <= 0 or not results or is_enough(params, results):
             done(results)
         else:
             waiting = [
@@ -450,16 +490,11 @@ class ReplicaManager:
             self.role_changed(topic_partition)
 
 
-def _answers_at_once(params: FetchParams, results: list[FetchResult]) -> bool:
-    if params.max_wait_ms <= 0 or not results:
-        return True
+def is_enough(params: FetchParams, results: list[FetchResult]) -> bool:
+    """Is there something that must be said now?"""
     size = 0
     for result in results:
-        if (
-            result.error is not Errors.NONE
-            or result.diverging_epoch is not None
-            or result.preferred_read_replica != -1
-        ):
+        if result.error is not Errors.NONE or result.diverging_epoch is not None or result.preferred_read_replica != -1:
             return True
         size += result.size
     return size >= params.min_bytes

@@ -6,12 +6,13 @@ import logging
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any, Self
 
 from kafkapy.protocol.errors import KafkaError
-from kafkapy.tools.command_line import CommandLineError
+from kafkapy.tools.command_line import CommandLineError, ToolError
 from kafkapy.tools.common import exception_class
 
 _PROGRESS_DELAY_SECONDS = 1
@@ -46,6 +47,15 @@ def check_host_port(servers: str) -> None:
         host, colon, port = server.strip().rpartition(":")
         if not (colon and host and port.isascii() and port.isdigit()):
             raise CommandLineError("Please provide valid host:port like host1:9091,host2:9092")
+
+
+@contextmanager
+def wrong_values_told() -> Iterator[None]:
+    """What a client says of its arguments becomes a sentence for the user."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        raise ToolError(str(error)) from error
 
 
 class Interruption:

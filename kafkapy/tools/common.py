@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from kafkapy.admin.client import AdminClient
 
 
-
 def admin_client(options: Options, bootstrap_servers: str, client_id: str | None = None) -> AdminClient:
     """The admin client for `--bootstrap-server` and the properties of `--command-config`."""
     from kafkapy.admin.client import AdminClient

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from kafkapy.protocol.errors import KafkaError
 from kafkapy.tools.client_properties import consumer_arguments, key_values, merge_option, property_file
-from kafkapy.tools.client_tool import Interruption, java_error, log_to_stderr
+from kafkapy.tools.client_tool import Interruption, java_error, log_to_stderr, wrong_values_told
 from kafkapy.tools.command_line import CommandLineError, Option, OptionParser, Options, ToolError, integer, run
 from kafkapy.tools.deserializers import SerializationError
 from kafkapy.tools.message_formatters import DEFAULT, Format, formatter
@@ -86,10 +86,8 @@ def execute(options: Options) -> int:
     format_record = formatter(options.value("formatter"), formatter_properties(options))
     console = ConsoleConsumer(options, format_record)
     log_to_stderr()
-    try:
+    with wrong_values_told():
         consumer = KafkaConsumer(**arguments)
-    except (ValueError, TypeError) as error:
-        raise ToolError(str(error)) from error
     with Interruption() as interruption:
         status = console.run(consumer, interruption)
     if options.has("enable-systest-events"):
@@ -191,7 +189,8 @@ class ConsoleConsumer:
     def run(self, consumer: KafkaConsumer, interruption: Interruption) -> int:
         """The exit status, but for that of a signal. Closes the consumer."""
         try:
-            self._choose(consumer)
+            with wrong_values_told():
+                self._choose(consumer)
             return self._process(consumer, interruption)
         finally:
             consumer.close()

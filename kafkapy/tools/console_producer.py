@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from kafkapy.protocol.errors import KafkaError
 from kafkapy.tools.client_properties import key_values, merge_option, producer_arguments, property_file
-from kafkapy.tools.client_tool import Progress, check_host_port, java_error, log_to_stderr
+from kafkapy.tools.client_tool import Progress, check_host_port, java_error, log_to_stderr, wrong_values_told
 from kafkapy.tools.command_line import (
     CommandLineError,
     Option,
@@ -137,10 +137,8 @@ def execute(options: Options) -> None:
     if reader.null_marker is not None:
         arguments["value_serializer"] = _null_or_bytes
     log_to_stderr()
-    try:
+    with wrong_values_told():
         producer = KafkaProducer(**arguments)
-    except (ValueError, TypeError) as error:
-        raise ToolError(str(error)) from error
     with producer:
         send_all(producer, topic, reader, options.has("sync"))
 

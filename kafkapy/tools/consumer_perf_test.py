@@ -9,8 +9,8 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from kafkapy.tools.client_properties import consumer_arguments, property_file
-from kafkapy.tools.client_tool import Interruption, Progress, log_to_stderr, print_metrics
-from kafkapy.tools.command_line import CommandLineError, Option, OptionParser, Options, ToolError, integer, run
+from kafkapy.tools.client_tool import Interruption, Progress, log_to_stderr, print_metrics, wrong_values_told
+from kafkapy.tools.command_line import CommandLineError, Option, OptionParser, Options, integer, run
 from kafkapy.tools.java_date_format import date_format
 
 _POLL_MS = 100
@@ -69,10 +69,8 @@ def execute(options: Options) -> int:
     log_to_stderr()
     if not options.has("hide-header"):
         report.header()
-    try:
+    with wrong_values_told():
         consumer = KafkaConsumer(**arguments)
-    except (ValueError, TypeError) as error:
-        raise ToolError(str(error)) from error
     with Interruption() as interruption, Progress(options.value("messages"), "msg") as progress:
         try:
             test.run(consumer, interruption, progress)
@@ -134,7 +132,8 @@ class PerfTest:
     def run(self, consumer: Any, interruption: Interruption, progress: Progress) -> None:
         self.start = reported = consumed = now = _now_ms()
         self.joins = JoinTimes(self.start)
-        consumer.subscribe([self._topic], listener=_listener(self.joins))
+        with wrong_values_told():
+            consumer.subscribe([self._topic], listener=_listener(self.joins))
         last = (0, 0)
         while self.records < self._wanted and now - consumed <= self._timeout_ms and not interruption:
             found = consumer.poll(timeout_ms=_POLL_MS)

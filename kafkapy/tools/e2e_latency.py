@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from kafkapy.common.java_text import java_double
 from kafkapy.tools.client_properties import consumer_arguments, producer_arguments, property_file
-from kafkapy.tools.client_tool import Progress, log_to_stderr
+from kafkapy.tools.client_tool import Progress, log_to_stderr, wrong_values_told
 from kafkapy.tools.command_line import CommandLineError, ToolError, guard, integer
 
 if TYPE_CHECKING:
@@ -53,17 +53,18 @@ def execute(arguments: Sequence[str]) -> None:
         properties | {"linger.ms": "0", "max.block.ms": str((1 << 31) - 1), "acks": acks}
     )
     producer_options["bootstrap_timeout_ms"] = consumer_options.get("request_timeout_ms", 30_000)
-    try:
-        with KafkaConsumer(**consumer_options) as consumer, KafkaProducer(**producer_options) as producer:
-            if topic not in consumer.topics():
-                create_topic(properties, topic)
-            listen(consumer, topic)
-            with Progress(count, "msg") as progress:
-                latencies = measure(consumer, producer, topic, count, length, progress)
-            print_results(latencies)
-            consumer.commit()
-    except (ValueError, TypeError) as error:
-        raise ToolError(str(error)) from error
+    with (
+        wrong_values_told(),
+        KafkaConsumer(**consumer_options) as consumer,
+        KafkaProducer(**producer_options) as producer,
+    ):
+        if topic not in consumer.topics():
+            create_topic(properties, topic)
+        listen(consumer, topic)
+        with Progress(count, "msg") as progress:
+            latencies = measure(consumer, producer, topic, count, length, progress)
+        print_results(latencies)
+        consumer.commit()
 
 
 def _at_least(low: int, name: str, text: str) -> int:

@@ -47,7 +47,7 @@ class Stats:
         return (
             f"{count} records sent, {_per_second(count, elapsed):.1f} records/sec "
             f"({_per_second(self._window_bytes, elapsed) / _MB:.2f} MB/sec), "
-            f"{_average(self._window):.1f} ms avg latency, {float(max(self._window, default=0)):.1f} ms max latency."
+            f"{_fixed(_average(self._window), 1)} ms avg latency, {float(max(self._window, default=0)):.1f} ms max latency."
         )
 
     def total_line(self) -> str:
@@ -56,7 +56,7 @@ class Stats:
         return (
             f"{count} records sent, {_per_second(count, elapsed):f} records/sec "
             f"({_per_second(self._bytes, elapsed) / _MB:.2f} MB/sec), "
-            f"{_average(self._latencies):.2f} ms avg latency, "
+            f"{_fixed(_average(self._latencies), 2)} ms avg latency, "
             f"{float(max(self._latencies, default=0)):.2f} ms max latency, "
             f"{p50} ms 50th, {p95} ms 95th, {p99} ms 99th, {p999} ms 99.9th."
         )
@@ -77,6 +77,10 @@ def percentiles(latencies: Counter[int], fractions: Sequence[float]) -> list[int
 def _average(latencies: Counter[int]) -> float:
     count = latencies.total()
     return sum(latency * n for latency, n in latencies.items()) / count if count else math.nan
+
+
+def _fixed(value: float, digits: int) -> str:
+    return "NaN" if math.isnan(value) else f"{value:.{digits}f}"
 
 
 def _per_second(amount: float, elapsed_ms: float) -> float:

@@ -25,6 +25,7 @@ from kafkapy.tools.client_tool import (
     java_error,
     log_to_stderr,
     print_metrics,
+    wrong_values_told,
 )
 from kafkapy.tools.command_line import CommandLineError, ToolError, refuse
 from kafkapy.tools.producer_perf_stats import Stats
@@ -86,10 +87,8 @@ def execute(options: argparse.Namespace) -> int:
     payloads, size = _payloads(options)
     batch = arguments.get("batch_size", _DEFAULT_BATCH_SIZE)
     log_to_stderr()
-    try:
+    with wrong_values_told():
         producer = KafkaProducer(**arguments)
-    except (ValueError, TypeError) as error:
-        raise ToolError(str(error)) from error
     run_length = records_in_a_run(batch, size, options.throughput)
     with Interruption() as interruption, producer, Progress(options.num_records, "rec") as progress:
         test = PerfTest(options, producer, payloads, progress)

@@ -12,8 +12,14 @@ from typing import TYPE_CHECKING, Any
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.tools.argument_parser import ArgumentParser, run
 from kafkapy.tools.client_properties import consumer_arguments, property_file
-from kafkapy.tools.client_tool import Interruption, check_host_port, java_error, java_message, log_to_stderr
-from kafkapy.tools.command_line import ToolError
+from kafkapy.tools.client_tool import (
+    Interruption,
+    check_host_port,
+    java_error,
+    java_message,
+    log_to_stderr,
+    wrong_values_told,
+)
 from kafkapy.tools.json_events import print_event
 
 if TYPE_CHECKING:
@@ -62,10 +68,8 @@ def execute(options: argparse.Namespace) -> int:
     check_host_port(options.servers)
     arguments = consumer_arguments(consumer_properties(options))
     log_to_stderr()
-    try:
+    with wrong_values_told():
         consumer = KafkaConsumer(**arguments)
-    except (ValueError, TypeError) as error:
-        raise ToolError(str(error)) from error
     with Interruption() as interruption:
         VerifiableConsumer(options, consumer, interruption).run()
     return interruption.status
@@ -112,7 +116,7 @@ class VerifiableConsumer:
                 offsets = self._received(found)
                 if not self._auto_commit:
                     self._commit(offsets)
-        except KafkaError as error:
+        except (KafkaError, ValueError) as error:
             _log.error("Error during processing, terminating consumer process: %s", java_error(error))
         finally:
             self._consumer.close()

@@ -21,8 +21,8 @@ from kafkapy.tools.client_tool import (
     java_exception,
     java_message,
     log_to_stderr,
+    wrong_values_told,
 )
-from kafkapy.tools.command_line import ToolError
 from kafkapy.tools.json_events import print_event
 
 if TYPE_CHECKING:
@@ -59,10 +59,8 @@ def execute(options: argparse.Namespace) -> int:
     properties = {"bootstrap.servers": options.servers, "acks": str(options.acks), "retries": "0"}
     arguments = producer_arguments(properties | property_file(options.producer_config))
     log_to_stderr()
-    try:
+    with wrong_values_told():
         producer = KafkaProducer(**arguments)
-    except (ValueError, TypeError) as error:
-        raise ToolError(str(error)) from error
     with Interruption() as interruption:
         test = VerifiableProducer(options, producer)
         try:

@@ -358,7 +358,9 @@ def test_a_refusal_that_says_nothing_was_written_restores_the_old_isr(replica: R
     assert len(replica.host.proposals) == 2
 
 
-@pytest.mark.parametrize("error", [Errors.INVALID_UPDATE_VERSION, Errors.FENCED_LEADER_EPOCH, Errors.NEW_LEADER_ELECTED])
+@pytest.mark.parametrize(
+    "error", [Errors.INVALID_UPDATE_VERSION, Errors.FENCED_LEADER_EPOCH, Errors.NEW_LEADER_ELECTED]
+)
 def test_a_refusal_that_leaves_it_open_keeps_both(replica: Replicated, error: Errors) -> None:
     replica.lead(replicas=(ME, 1), isr=(ME,))
     fetched(replica, 1, 0)

@@ -67,4 +67,6 @@ def test_transactions_of_the_sample(log_dir: LogDirFixture) -> None:
     assert log.last_stable_offset == log.log_end_offset == 4
     assert log.read(0, 1000, FetchIsolation.TXN_COMMITTED, True).aborted_transactions == []
     assert log.read(2, 1000, FetchIsolation.TXN_COMMITTED, True).aborted_transactions == [(1004, 2)]
-    assert log_dir.read("00000000000000000001.txnindex") == (DATA / "d-txn-0/00000000000000000001.txnindex").read_bytes()
+    assert (
+        log_dir.read("00000000000000000001.txnindex") == (DATA / "d-txn-0/00000000000000000001.txnindex").read_bytes()
+    )

@@ -37,7 +37,17 @@ def test_a_missing_or_empty_checkpoint_has_no_entries(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "content",
-    ["1\n0\n", "0\n", "x\n0\n", "0\n2\na 0 1\n", "0\n1\na 0\n", "0\n1\na 0 1 2\n", "0\n0\na 0 1\n", "0\n1\na 0 b\n", "\xff"],
+    [
+        "1\n0\n",
+        "0\n",
+        "x\n0\n",
+        "0\n2\na 0 1\n",
+        "0\n1\na 0\n",
+        "0\n1\na 0 1 2\n",
+        "0\n0\na 0 1\n",
+        "0\n1\na 0 b\n",
+        "\xff",
+    ],
 )
 def test_a_malformed_checkpoint_is_refused(tmp_path: Path, content: str) -> None:
     (tmp_path / "file").write_bytes(content.encode("latin-1"))
@@ -83,7 +93,9 @@ def test_partition_metadata_left_empty_by_a_crash_of_the_machine_is_none(tmp_pat
     assert PartitionMetadataFile(str(tmp_path)).read() is None
 
 
-@pytest.mark.parametrize("content", ["version: 1\ntopic_id: k-ceO9NgS7mKa9R5XVpq0A", "version: 0\ntopic_id: x", "version: 0"])
+@pytest.mark.parametrize(
+    "content", ["version: 1\ntopic_id: k-ceO9NgS7mKa9R5XVpq0A", "version: 0\ntopic_id: x", "version: 0"]
+)
 def test_malformed_partition_metadata_is_refused(tmp_path: Path, content: str) -> None:
     (tmp_path / "partition.metadata").write_text(content)
     with pytest.raises(MalformedFileError):

@@ -123,7 +123,9 @@ def test_a_start_after_a_kill_recovers(broker: Broker, threads: int) -> None:
 
 def test_two_brokers_cannot_share_a_dir(broker: Broker) -> None:
     broker.start()
-    with pytest.raises(LogDirError, match=r"Failed to acquire lock on file .lock in .*dir0. A Kafka instance in another"):
+    with pytest.raises(
+        LogDirError, match=r"Failed to acquire lock on file .lock in .*dir0. A Kafka instance in another"
+    ):
         LogManager(broker.dirs, broker.config, {}, broker.scheduler, broker.time)
     other_process = (
         "import sys; from kafkapy.log.log_dirs import *\n"
@@ -357,7 +359,9 @@ def test_a_start_that_was_cut_short_leaves_no_clean_marker(broker: Broker, monke
     manager = broker.start()
     manager.get_or_create_log(T0)
     manager.shutdown()
-    monkeypatch.setattr("kafkapy.log.log_manager.load_log", lambda *a, **k: (_ for _ in ()).throw(RuntimeError("killed")))
+    monkeypatch.setattr(
+        "kafkapy.log.log_manager.load_log", lambda *a, **k: (_ for _ in ()).throw(RuntimeError("killed"))
+    )
     with pytest.raises(RuntimeError, match="killed"):
         broker.start()
     assert ".kafka_cleanshutdown" not in broker.names()

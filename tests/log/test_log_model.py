@@ -28,7 +28,9 @@ class LogModel(RuleBasedStateMachine):
         self.epoch = 0
         self.values = 0
 
-    @initialize(segment=st.integers(400, 900), interval=st.sampled_from([0, 100, 4096]), index=st.sampled_from([60, 4000]))
+    @initialize(
+        segment=st.integers(400, 900), interval=st.sampled_from([0, 100, 4096]), index=st.sampled_from([60, 4000])
+    )
     def open(self, segment: int, interval: int, index: int) -> None:
         self.fixture = LogDirFixture(
             Path(self.root.name),

@@ -299,7 +299,9 @@ def test_producers_and_transactions_come_back(tmp_path: Path, segment_batches: i
     again.update_high_watermark(8)
     assert {e.producer_id: (e.last_seq, e.current_txn_first_offset) for e in again.active_producers()} == expected
     assert again.last_stable_offset == log.last_stable_offset == 2
-    rebuilt = {name: fixture.read(name) for name in fixture.files() if name.endswith(".txnindex") and fixture.read(name)}
+    rebuilt = {
+        name: fixture.read(name) for name in fixture.files() if name.endswith(".txnindex") and fixture.read(name)
+    }
     assert rebuilt == txn_indexes
     again.append_as_leader(marker(0, 3, commit=True), 0, AppendOrigin.COORDINATOR)
     again.update_high_watermark(9)

@@ -180,7 +180,7 @@ class BrokerCore:
             replica_manager=self.replicas,
             leadership=self.leadership,
             metadata_cache=self.cache,
-            fetch_sessions=FetchSessionCache(100, self.time),
+            fetch_sessions=FetchSessionCache(100, self.time, replica_manager=self.replicas),
             authorizer=AllowAll(),
             producer_ids=ProducerIdManager(_block_of_ids, _run, self.time.monotonic_ms),
             auto_topic_creation=SimpleNamespace(create_topics=self._create_topics),

@@ -112,9 +112,7 @@ def test_what_cannot_be_a_quota(
     assert zookeeper.nodes == {}
 
 
-@pytest.mark.parametrize(
-    ("value", "text"), [(1.0000001, "1"), (float("nan"), "0"), (1e18, "1000000000000000000")]
-)
+@pytest.mark.parametrize(("value", "text"), [(1.0000001, "1"), (float("nan"), "0"), (1e18, "1000000000000000000")])
 def test_whole_numbers_are_stored_as_java_stores_them(zookeeper: Any, value: float, text: str) -> None:
     assert alter(zookeeper, ALICE, ("producer_byte_rate", value)) == (Errors.NONE, None)
     assert zookeeper.get_entity_configs("users", "alice") == {"producer_byte_rate": text}

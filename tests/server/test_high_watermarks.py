@@ -29,9 +29,7 @@ def checkpoints(*directories: Path) -> tuple[HighWatermarkCheckpoints, FakeLogMa
 
 
 def partition(directory: Path, topic: str, high_watermark: int, log_start_offset: int = 0) -> Any:
-    log = SimpleNamespace(
-        parent_dir=str(directory), high_watermark=high_watermark, log_start_offset=log_start_offset
-    )
+    log = SimpleNamespace(parent_dir=str(directory), high_watermark=high_watermark, log_start_offset=log_start_offset)
     return SimpleNamespace(topic_partition=TopicPartition(topic, 0), log=log)
 
 

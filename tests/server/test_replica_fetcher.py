@@ -444,5 +444,3 @@ def test_an_error_of_one_partition_does_not_hold_up_the_others(pair: Pair) -> No
     pair.settle()
     assert pair.log(1).log_end_offset == 1
     assert pair.fetcher.failed == {NAME}, "fenced: the leader of epoch 9 is another"
-
-

@@ -20,9 +20,7 @@ def zookeeper() -> Any:
 
 
 def put(user: str, mechanism: int = 1, iterations: int = 4096) -> Upsertion:
-    return Upsertion(
-        name=user, mechanism=mechanism, iterations=iterations, salt=b"s" * 20, salted_password=b"p" * 32
-    )
+    return Upsertion(name=user, mechanism=mechanism, iterations=iterations, salt=b"s" * 20, salted_password=b"p" * 32)
 
 
 def delete(user: str, mechanism: int = 1) -> Deletion:
@@ -91,9 +89,7 @@ def test_the_last_credential_takes_the_node_along(zookeeper: Any) -> None:
         (put(""), Errors.UNACCEPTABLE_CREDENTIAL, "Username must not be empty"),
     ],
 )
-def test_changes_that_cannot_be_made(
-    zookeeper: Any, change: Upsertion | Deletion, error: Errors, message: str
-) -> None:
+def test_changes_that_cannot_be_made(zookeeper: Any, change: Upsertion | Deletion, error: Errors, message: str) -> None:
     assert altered(zookeeper, change) == {change.name: (error, message)}
     assert zookeeper.nodes == {}
 

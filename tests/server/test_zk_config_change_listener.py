@@ -115,8 +115,14 @@ def test_old_notifications_are_deleted_and_younger_stay(zookeeper: ConfigZooKeep
 
 @pytest.mark.parametrize(
     "data",
-    [b"not json", b"{}", b'{"version":3,"entity_path":"topics/a"}', b'{"version":2,"entity_path":"moons/x"}',
-     b'{"version":2,"entity_path":"topics"}', b'{"version":2}'],
+    [
+        b"not json",
+        b"{}",
+        b'{"version":3,"entity_path":"topics/a"}',
+        b'{"version":2,"entity_path":"moons/x"}',
+        b'{"version":2,"entity_path":"topics"}',
+        b'{"version":2}',
+    ],
 )
 def test_what_cannot_be_understood_is_logged_and_passed_over(
     zookeeper: ConfigZooKeeper, data: bytes, caplog: pytest.LogCaptureFixture

@@ -56,7 +56,7 @@ def test_lines_of_figures() -> None:
 def test_figures_of_nothing() -> None:
     line = Stats(print, Clock()).total_line()
     assert line.startswith("0 records sent, ")
-    assert line.endswith("nan ms avg latency, 0.00 ms max latency, 0 ms 50th, 0 ms 95th, 0 ms 99th, 0 ms 99.9th.")
+    assert line.endswith("NaN ms avg latency, 0.00 ms max latency, 0 ms 50th, 0 ms 95th, 0 ms 99th, 0 ms 99.9th.")
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,10 @@ def test_class_path_is_found_without_importing_pyspark() -> None:
     jars = java.zookeeper_class_path(java.SHELL_JARS).split(os.pathsep)
     assert len(jars) == len(java.SHELL_JARS)
     assert all(Path(jar).is_file() for jar in jars)
-    assert "pyspark" not in sys.modules
+    program = (
+        'import sys; from kafkapy.tools import java; java.zookeeper_class_path(); sys.exit("pyspark" in sys.modules)'
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
 def test_missing_pyspark_or_jar_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -98,9 +98,7 @@ class GroupCoordinator:
         with self._replies:
             error = self._status(request.group_id)
             if error is Errors.NONE and not (
-                self._config.min_session_timeout_ms
-                <= request.session_timeout_ms
-                <= self._config.max_session_timeout_ms
+                self._config.min_session_timeout_ms <= request.session_timeout_ms <= self._config.max_session_timeout_ms
             ):
                 error = Errors.INVALID_SESSION_TIMEOUT
             if error is Errors.NONE:

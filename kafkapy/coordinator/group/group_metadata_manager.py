@@ -58,6 +58,7 @@ _STORE_OFFSETS_ERRORS = {
     Errors.INVALID_FETCH_SIZE: Errors.INVALID_COMMIT_OFFSET_SIZE,
 }
 
+
 class GroupMetadataManager:
     """The cache of groups and what is written of them.
 

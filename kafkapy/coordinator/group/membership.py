@@ -195,9 +195,7 @@ class Membership:
 
         self._store(group, {name: other.assignment for name, other in group.members.items()}, stored)
 
-    def _store(
-        self, group: GroupMetadata, assignment: Mapping[str, bytes], stored: Callable[[Errors], None]
-    ) -> None:
+    def _store(self, group: GroupMetadata, assignment: Mapping[str, bytes], stored: Callable[[Errors], None]) -> None:
         def done(error: Errors) -> None:
             with self._replies:
                 stored(error)
@@ -289,9 +287,7 @@ class Membership:
 
     # ------------------------------------------------------------------------------------------------ heartbeat, leave
 
-    def heartbeat(
-        self, group: GroupMetadata, member_id: str, instance_id: str | None, generation_id: int
-    ) -> Errors:
+    def heartbeat(self, group: GroupMetadata, member_id: str, instance_id: str | None, generation_id: int) -> Errors:
         error = self.validate_member(group, member_id, instance_id, generation_id)
         if error is not Errors.NONE:
             return error

@@ -96,11 +96,7 @@ class Rebalance:
 
     def maybe_complete_join(self, group: GroupMetadata) -> None:
         """End the join phase if nobody is missing."""
-        if (
-            group.is_in(GroupState.PREPARING_REBALANCE)
-            and not group.in_initial_delay
-            and group.has_all_members_joined
-        ):
+        if group.is_in(GroupState.PREPARING_REBALANCE) and not group.in_initial_delay and group.has_all_members_joined:
             self._complete_join(group)
 
     def _complete_join(self, group: GroupMetadata) -> None:

@@ -59,7 +59,9 @@ def commit_response(errors: dict[TopicPartition, Errors]) -> OffsetCommitRespons
     )
 
 
-def deleted_offsets(topic: str, indexes: Iterable[int], error: Errors) -> OffsetDeleteResponse.OffsetDeleteResponseTopic:
+def deleted_offsets(
+    topic: str, indexes: Iterable[int], error: Errors
+) -> OffsetDeleteResponse.OffsetDeleteResponseTopic:
     return OffsetDeleteResponse.OffsetDeleteResponseTopic(
         name=topic,
         partitions=[

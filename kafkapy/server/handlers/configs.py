@@ -119,9 +119,7 @@ async def handle_alter_configs(broker: BrokerServices, request: Request) -> Alte
     return AlterConfigsResponse(responses=responses)
 
 
-async def handle_incremental_alter_configs(
-    broker: BrokerServices, request: Request
-) -> IncrementalAlterConfigsResponse:
+async def handle_incremental_alter_configs(broker: BrokerServices, request: Request) -> IncrementalAlterConfigsResponse:
     body: IncrementalAlterConfigsRequest = request.body
     manager = ConfigAdminManager(broker, request.context, incremental=True, validate_only=body.validate_only)
     times = Counter((resource.resource_type, resource.resource_name) for resource in body.resources)
@@ -211,7 +209,5 @@ async def handle_alter_user_scram_credentials(
     _require_cluster(broker, request, "ALTER")
     body: AlterUserScramCredentialsRequest = request.body
     return AlterUserScramCredentialsResponse(
-        results=await broker.in_thread(
-            scram_credentials.alter, broker.zk_client, body.upsertions, body.deletions
-        )
+        results=await broker.in_thread(scram_credentials.alter, broker.zk_client, body.upsertions, body.deletions)
     )

@@ -240,5 +240,5 @@ async def handle_update_features(broker: BrokerServices, request: Request) -> Up
                 feature=feature, error_code=result.error.code, error_message=result.message
             )
             for feature, result in results.items()
-        ]
+        ],
     )

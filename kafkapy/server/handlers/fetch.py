@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kafkapy.common.metrics_topics import StatsByTopic
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.log.log_types import FetchIsolation
@@ -15,9 +16,16 @@ from kafkapy.record.file_records import FileRecords
 from kafkapy.record.record_batch import batches
 from kafkapy.server.authorizer import CLUSTER_NAME
 from kafkapy.server.current_leader import current_leader
-from kafkapy.server.fetch_session import FetchContext, Key, SessionErrorContext
+from kafkapy.server.delayed_fetch import DelayedFetch
+from kafkapy.server.fetch_session import (
+    FetchContext,
+    FollowerFetchSession,
+    IncrementalFetchContext,
+    Key,
+    SessionErrorContext,
+)
 from kafkapy.server.metadata_cache import Node
-from kafkapy.server.replica_manager import FetchParams, FetchPartition, FetchResult
+from kafkapy.server.replica_manager import FetchParams, FetchPartition, FetchResult, is_enough
 
 if TYPE_CHECKING:
     from kafkapy.server.services import BrokerServices
@@ -51,11 +59,10 @@ def handle_fetch(broker: BrokerServices, request: Request) -> FetchResponse | No
         uses_topic_ids,
         _wanted(broker, body, uses_topic_ids),
         _forgotten(body, uses_topic_ids),
+        replica_id,
     )
     if isinstance(context, SessionErrorContext):
         return FetchResponse(error_code=context.error.code, session_id=0)
-    errors = [_refusal(broker, request, fetch, is_follower) for fetch in context.fetches]
-    readable = [fetch for fetch, error in zip(context.fetches, errors, strict=True) if error is None]
     max_bytes = min(body.max_bytes, broker.config.fetch_max_bytes)
     params = FetchParams(
         replica_id,
@@ -69,18 +76,77 @@ def handle_fetch(broker: BrokerServices, request: Request) -> FetchResponse | No
         body.rack_id,
         request.context.listener_name,
     )
+    if isinstance(context, IncrementalFetchContext) and isinstance(context.session, FollowerFetchSession):
+        _FollowerFetch(broker, request, context, context.session, params).begin()
+        return None
+    errors = [_refusal(broker, request, fetch, is_follower) for fetch in context.fetches]
+    readable = [fetch for fetch, error in zip(context.fetches, errors, strict=True) if error is None]
 
     def done(results: list[FetchResult]) -> None:
         if request.cancelled:
             return
-        remaining = iter(results)
-        all_results = [next(remaining) if error is None else _refused(error) for error in errors]
         if is_follower:
             _record_throttled(broker, readable, results)
-        request.respond(_response(broker, request, context, all_results))
+        remaining = iter(results)
+        all_results = [next(remaining) if error is None else _refused(error) for error in errors]
+        request.respond(_response(broker, request, context, all_results, is_follower))
 
     broker.replica_manager.fetch_messages(params, readable, done)
     return None
+
+
+class _FollowerFetch:
+    """A follower's fetch within a session: only partitions with news are looked at, when it comes and while it waits."""
+
+    def __init__(
+        self,
+        broker: BrokerServices,
+        request: Request,
+        context: IncrementalFetchContext,
+        session: FollowerFetchSession,
+        params: FetchParams,
+    ) -> None:
+        self._broker = broker
+        self._request = request
+        self._context = context
+        self._session = session
+        self._params = params
+
+    def begin(self) -> None:
+        params, session, replica_manager = self._params, self._session, self._broker.replica_manager
+        progressed: list[TopicPartition] = []
+        results = self._read(progressed)
+        fetches = self._context.fetches
+        if params.max_wait_ms <= 0 or is_enough(params, results):
+            self._respond(results)
+        else:
+            session.settle(fetches, results)
+            waiting = [(f, r.start) for f, r in zip(fetches, results, strict=True) if r.start is not None]
+            session.waiting = operation = DelayedFetch(params, waiting, replica_manager, self._waited)
+            replica_manager.fetch_purgatory.try_complete_else_watch(
+                operation, [fetch.topic_partition for fetch in session.active.values()]
+            )
+        for topic_partition in progressed:
+            replica_manager.role_changed(topic_partition)
+
+    def _waited(self) -> None:
+        self._session.waiting = None
+        if not self._request.cancelled:
+            self._context.fetches = list(self._session.active.values())
+            self._respond(self._read(None))
+
+    def _read(self, progressed: list[TopicPartition] | None) -> list[FetchResult]:
+        errors = [_refusal(self._broker, self._request, fetch, True) for fetch in self._context.fetches]
+        readable = [fetch for fetch, error in zip(self._context.fetches, errors, strict=True) if error is None]
+        results = self._broker.replica_manager.read_from_log(self._params, readable, progressed)
+        _record_throttled(self._broker, readable, results)
+        remaining = iter(results)
+        return [next(remaining) if error is None else _refused(error) for error in errors]
+
+    def _respond(self, results: list[FetchResult]) -> None:
+        response = _response(self._broker, self._request, self._context, results, is_follower=True)
+        self._session.settle(self._context.fetches, results)
+        self._request.respond(response)
 
 
 def _record_throttled(broker: BrokerServices, fetches: list[FetchPartition], results: list[FetchResult]) -> None:
@@ -179,10 +245,18 @@ def _refusal_of_old_client(
 
 
 def _response(
-    broker: BrokerServices, request: Request, context: FetchContext, results: list[FetchResult]
+    broker: BrokerServices,
+    request: Request,
+    context: FetchContext,
+    results: list[FetchResult],
+    is_follower: bool,
 ) -> FetchResponse:
     version = request.api_version
-    data = [_partition_data(fetch, result, version) for fetch, result in zip(context.fetches, results, strict=True)]
+    topic_stats = broker.replica_manager.topic_stats
+    stats = topic_stats.followers if is_follower else topic_stats.clients
+    data = [
+        _partition_data(fetch, result, version, stats) for fetch, result in zip(context.fetches, results, strict=True)
+    ]
     topics: list[FetchResponse.FetchableTopicResponse] = []
     last: FetchResponse.FetchableTopicResponse | None = None
     for index in context.select(data):
@@ -193,11 +267,12 @@ def _response(
             topics.append(last)
         last.partitions.append(data[index])
     response = FetchResponse(session_id=context.session_id, responses=topics)
-    if version >= _FIRST_WITH_CURRENT_LEADER:
-        for result in results:
-            if result.error is not _NONE:
+    for result in results:
+        if result.error is not _NONE:
+            request.note_errors(response)
+            if version >= _FIRST_WITH_CURRENT_LEADER:
                 _add_current_leaders(broker, request, context, results, data, response)
-                break
+            break
     return response
 
 
@@ -222,10 +297,16 @@ def _add_current_leaders(
     ]
 
 
-def _partition_data(fetch: FetchPartition, result: FetchResult, version: int) -> FetchResponse.PartitionData:
+def _partition_data(
+    fetch: FetchPartition, result: FetchResult, version: int, stats: StatsByTopic
+) -> FetchResponse.PartitionData:
     aborted = result.aborted_transactions
     records = result.records
     error = result.error
+    topic = fetch.topic_partition.topic
+    of_topic = stats[topic] if error is _NONE else stats.known(topic)
+    of_topic.fetches += 1
+    of_topic.bytes_out += result.size
     if version < _FIRST_WITH_MAGIC_2 and records:
         try:
             records = _down_converted(fetch, records, 0 if version < 2 else 1)

@@ -351,8 +351,7 @@ def _authorized_operations(broker: BrokerServices, request: Request, group_id: s
     return sum(
         1 << code
         for code, operation in ACL_OPERATIONS.items()
-        if GROUP_OPERATIONS >> code & 1
-        and broker.authorizer.authorize(request.context, operation, "GROUP", group_id)
+        if GROUP_OPERATIONS >> code & 1 and broker.authorizer.authorize(request.context, operation, "GROUP", group_id)
     )
 
 
@@ -391,9 +390,7 @@ def handle_consumer_group_describe(broker: BrokerServices, request: Request) -> 
     body: ConsumerGroupDescribeRequest = request.body
     return ConsumerGroupDescribeResponse(
         groups=[
-            ConsumerGroupDescribeResponse.DescribedGroup(
-                group_id=group_id, error_code=Errors.UNSUPPORTED_VERSION.code
-            )
+            ConsumerGroupDescribeResponse.DescribedGroup(group_id=group_id, error_code=Errors.UNSUPPORTED_VERSION.code)
             for group_id in body.group_ids
         ]
     )

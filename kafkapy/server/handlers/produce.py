@@ -131,10 +131,16 @@ def _failure(
     answer = PartitionResponse(
         index=partition.partition, error_code=Errors.UNKNOWN_SERVER_ERROR.code, base_offset=-1, log_start_offset=-1
     )
+    stats = broker.replica_manager.topic_stats.clients.known(partition.topic)
     if not isinstance(error, KafkaError):
+        stats.failed_produces += 1
         log.exception("Error processing append operation on partition %s", partition, exc_info=error)
         return answer
     answer.error_code = error.error.code
+    if error.error in _ERRORS_OF_THE_PARTITION:
+        stats.refused_produces += 1
+    else:
+        stats.failed_produces += 1
     if error.error not in _ERRORS_OF_THE_PARTITION and not isinstance(error, InvalidProduceRequest):
         local = broker.replica_manager.partition(partition)
         if local is not None and local.log is not None:
@@ -152,6 +158,8 @@ def _response(
     broker: BrokerServices, request: Request, topics: list[ProduceResponse.TopicProduceResponse], failed: bool
 ) -> ProduceResponse:
     response = ProduceResponse(responses=topics)
+    if failed:
+        request.note_errors(response)
     if failed and request.api_version >= _FIRST_WITH_CURRENT_LEADER:
         nodes: set[Node] = set()
         for topic in topics:

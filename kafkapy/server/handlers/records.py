@@ -78,6 +78,7 @@ def handle_delete_records(broker: BrokerServices, request: Request) -> DeleteRec
                     raise KafkaError(Errors.INVALID_TOPIC_EXCEPTION)
                 partition = broker.replica_manager.get_partition(name)
                 offset = partition.delete_records(wanted.offset)
+                broker.replica_manager.role_changed(name)  # followers must hear of the log start
                 result.low_watermark = partition.low_watermark(broker.metadata_cache.alive_broker_ids())
                 result.error_code = Errors.REQUEST_TIMED_OUT.code
                 pending[name] = (offset, result)

@@ -253,7 +253,9 @@ class Harness:
         self.coordinator.commit_offsets(request, reply)
         return reply
 
-    def commit(self, offsets: dict[tuple[str, int], int], member_id: str = "", generation: int = -1, **more: Any) -> Errors:
+    def commit(
+        self, offsets: dict[tuple[str, int], int], member_id: str = "", generation: int = -1, **more: Any
+    ) -> Errors:
         """The error of the first partition."""
         reply = self.start_commit(offsets, member_id, generation, **more)
         return commit_errors(reply)[0]

@@ -66,7 +66,13 @@ class Groups(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.h = Harness(config=GroupConfig(max_size=7))
-        self.clients = [Client("a", False), Client("b", False), Client("c", True), Client("d", True), Client("e", False)]
+        self.clients = [
+            Client("a", False),
+            Client("b", False),
+            Client("c", True),
+            Client("d", True),
+            Client("e", False),
+        ]
         self.epoch = 1
         self.forgotten: list[Reply] = []
 
@@ -277,6 +283,10 @@ class Groups(RuleBasedStateMachine):
 
 
 Groups.TestCase.settings = settings(
-    max_examples=60, stateful_step_count=30, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=60,
+    stateful_step_count=30,
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 TestGroups = Groups.TestCase

@@ -49,7 +49,9 @@ def test_the_number_of_partitions_is_that_of_the_topic_once_it_is_known(h: Harne
     log = FakeLog()
     log.partitions = None
     time = MockTime()
-    coordinator = GroupCoordinator(GroupConfig(), OffsetConfig(topic_num_partitions=50), log, log, MockScheduler(time), time)
+    coordinator = GroupCoordinator(
+        GroupConfig(), OffsetConfig(topic_num_partitions=50), log, log, MockScheduler(time), time
+    )
     assert coordinator.partition_for("g1") == 3242 % 50
     log.partitions = 7
     assert coordinator.partition_for("g1") == 3242 % 7

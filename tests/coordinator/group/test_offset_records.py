@@ -186,7 +186,16 @@ def test_offsets_survive(offset: OffsetAndMetadata) -> None:
 
 
 members = st.builds(
-    MemberMetadata, text, st.none() | text, text, text, int32, int32, st.just("type"), st.just([("p", b"meta")]), st.binary()
+    MemberMetadata,
+    text,
+    st.none() | text,
+    text,
+    text,
+    int32,
+    int32,
+    st.just("type"),
+    st.just([("p", b"meta")]),
+    st.binary(),
 )
 
 

@@ -18,12 +18,12 @@ def h() -> Harness:
     return Harness()
 
 
-def fetch(h: Harness, *partitions: tuple[str, int], stable: bool = False, group_id: str = GROUP) -> list[tuple[int, Errors]]:
+def fetch(
+    h: Harness, *partitions: tuple[str, int], stable: bool = False, group_id: str = GROUP
+) -> list[tuple[int, Errors]]:
     response = h.coordinator.fetch_offsets(group_id, [TopicPartition(*p) for p in partitions], stable)
     assert response.error_code == 0
-    return [
-        (p.committed_offset, Errors.for_code(p.error_code)) for topic in response.topics for p in topic.partitions
-    ]
+    return [(p.committed_offset, Errors.for_code(p.error_code)) for topic in response.topics for p in topic.partitions]
 
 
 # -------------------------------------------------------------------------------------------------- who may commit
@@ -265,7 +265,9 @@ def delete(h: Harness, *partitions: tuple[str, int], group_id: str = GROUP) -> E
         assert response.topics == []
         return Errors.for_code(response.error_code)
     return {
-        (topic.name, p.partition_index): Errors.for_code(p.error_code) for topic in response.topics for p in topic.partitions
+        (topic.name, p.partition_index): Errors.for_code(p.error_code)
+        for topic in response.topics
+        for p in topic.partitions
     }
 
 

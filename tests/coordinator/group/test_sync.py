@@ -63,7 +63,9 @@ def test_the_assignment_is_in_the_log_before_anybody_has_it(h: Harness) -> None:
         (Errors.CORRUPT_MESSAGE, Errors.CORRUPT_MESSAGE),
     ],
 )
-def test_when_the_append_fails_everybody_is_told_and_joins_again(h: Harness, append_error: Errors, error: Errors) -> None:
+def test_when_the_append_fails_everybody_is_told_and_joins_again(
+    h: Harness, append_error: Errors, error: Errors
+) -> None:
     leader, [follower] = completing(h)
     h.log.error = append_error
     replies = [h.sync(follower), h.sync(leader)]

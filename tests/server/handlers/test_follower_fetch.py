@@ -29,7 +29,14 @@ def core(make_core: MakeCore) -> BrokerCore:
 
 
 def follow(
-    client: Client, broker: int, offset: int, *, epoch: int = 0, last_epoch: int = 0, max_wait_ms: int = 0, **fields: Any
+    client: Client,
+    broker: int,
+    offset: int,
+    *,
+    epoch: int = 0,
+    last_epoch: int = 0,
+    max_wait_ms: int = 0,
+    **fields: Any,
 ) -> None:
     client.send(
         FetchRequest(
@@ -97,7 +104,8 @@ def test_a_waiting_produce_and_a_waiting_consumer_hear_of_it(core: BrokerCore) -
             min_bytes=1,
             topics=[
                 FetchRequest.FetchTopic(
-                    topic=TOPIC, partitions=[FetchRequest.FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1000)]
+                    topic=TOPIC,
+                    partitions=[FetchRequest.FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1000)],
                 )
             ],
         ),
@@ -246,7 +254,12 @@ def test_consumers_are_sent_to_their_rack(core: BrokerCore) -> None:
 
 def test_of_several_in_the_rack_the_furthest_is_taken() -> None:
     leader = ReplicaView(0, "a", 10, 0)
-    followers = [ReplicaView(1, "b", 5, 0), ReplicaView(2, "b", 8, 9), ReplicaView(3, "b", 8, 2), ReplicaView(4, "c", 9, 0)]
+    followers = [
+        ReplicaView(1, "b", 5, 0),
+        ReplicaView(2, "b", 8, 9),
+        ReplicaView(3, "b", 8, 2),
+        ReplicaView(4, "c", 9, 0),
+    ]
     assert RackAwareReplicaSelector().select("b", leader, followers) == 3
     assert RackAwareReplicaSelector().select("x", leader, followers) == 0
 

@@ -132,6 +132,7 @@ class Broker:
             context=context,
             respond=respond,
             cancelled=False,
+            note_errors=lambda response: None,
         )
         self.apis.handle(request)  # type: ignore[arg-type]
         return answers
@@ -270,7 +271,12 @@ def test_the_life_of_a_member_in_all_versions(broker: Broker, version: int) -> N
 @pytest.mark.parametrize(("version", "name"), [(0, ""), (6, ""), (7, None), (9, None)])
 def test_a_refused_join_names_no_protocol(broker: Broker, version: int, name: str | None) -> None:
     response = broker.ask(join_request(version, "ghost"), version)
-    assert (response.error_code, response.protocol_name, response.member_id, response.generation_id) == (25, name, "ghost", -1)
+    assert (response.error_code, response.protocol_name, response.member_id, response.generation_id) == (
+        25,
+        name,
+        "ghost",
+        -1,
+    )
     deny(broker, "READ", "GROUP", GROUP)
     response = broker.ask(join_request(version, "ghost"), version)
     assert (response.error_code, response.protocol_name, response.member_id) == (30, name, "")
@@ -323,7 +329,9 @@ def results(response: Any) -> dict[tuple[str, int], Errors]:
 
 @pytest.mark.parametrize("version", range(1, 10))
 def test_commit_and_fetch_in_all_versions(broker: Broker, version: int) -> None:
-    assert results(broker.ask(commit_request({"t": [0, 1]}), version)) == dict.fromkeys((("t", 0), ("t", 1)), Errors.NONE)
+    assert results(broker.ask(commit_request({"t": [0, 1]}), version)) == dict.fromkeys(
+        (("t", 0), ("t", 1)), Errors.NONE
+    )
     if version >= 8:
         wanted = [OffsetFetchRequest.OffsetFetchRequestTopics(name="t", partition_indexes=[0, 1, 9])]
         groups = [
@@ -388,7 +396,9 @@ def test_fetch_denied(broker: Broker) -> None:
     broker.ask(commit_request({"t": [0], "u": [0]}), 8)
     deny(broker, "DESCRIBE", "TOPIC", "u")
     [group] = broker.ask(fetch_request("u", "t"), 8).groups
-    assert {topic.name: (topic.partitions[0].committed_offset, topic.partitions[0].error_code) for topic in group.topics} == {
+    assert {
+        topic.name: (topic.partitions[0].committed_offset, topic.partitions[0].error_code) for topic in group.topics
+    } == {
         "t": (10, 0),
         "u": (-1, Errors.TOPIC_AUTHORIZATION_FAILED.code),
     }
@@ -445,7 +455,9 @@ def delete_request(offsets: dict[str, list[int]]) -> OffsetDeleteRequest:
     return OffsetDeleteRequest(
         group_id=GROUP,
         topics=[
-            OffsetDeleteRequest.OffsetDeleteRequestTopic(name=name, partitions=[partition(partition_index=p) for p in ps])
+            OffsetDeleteRequest.OffsetDeleteRequestTopic(
+                name=name, partitions=[partition(partition_index=p) for p in ps]
+            )
             for name, ps in offsets.items()
         ],
     )
