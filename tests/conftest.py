@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import uuid
 from collections.abc import Iterator
@@ -12,6 +13,10 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from zookeeper_server import ZooKeeperServer
+
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    # A job that a shell put into the background ignores Ctrl-C, and so would all that the tests start.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
