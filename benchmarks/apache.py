@@ -55,17 +55,15 @@ def classes() -> str:
     return str(target)
 
 
+def client_command(*args: str) -> list[str]:
+    """The command line of a client program."""
+    log4j = f"-Dlog4j.configuration=file:{HERE}/log4j.properties"
+    return [java(), "-Xmx512m", log4j, "-cp", f"{classes()}:{jars()}", *args]
+
+
 def run_java(*args: str, timeout: float = 300) -> str:
     """Run a client program; its standard output."""
-    command = [
-        java(),
-        "-Xmx512m",
-        f"-Dlog4j.configuration=file:{HERE}/log4j.properties",
-        "-cp",
-        f"{classes()}:{jars()}",
-        *args,
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=timeout)
+    done = subprocess.run(client_command(*args), capture_output=True, text=True, timeout=timeout)
     if done.returncode:
         raise RuntimeError(f"{' '.join(args)} failed:\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
     return done.stdout

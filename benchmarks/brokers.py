@@ -1,4 +1,4 @@
-"""The two brokers that are compared, each with a ZooKeeper of its own, started and measured alike."""
+"""The two brokers that are compared, started and measured alike."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from benchmarks import apache
 
@@ -55,23 +57,52 @@ def start_zookeeper(directory: Path, port: int) -> subprocess.Popen[bytes]:
     return process
 
 
-class Server:
-    """A broker process: its address, and what the kernel says of its CPU time and memory."""
+def _resident_mb(pid: int) -> float:
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS"):
+            return int(line.split()[1]) / 1024
+    return 0.0
 
-    def __init__(self, name: str, directory: Path) -> None:
+
+class Server:
+    """A broker process: its address, and what the kernel says of its CPU time and memory.
+
+    It gets a ZooKeeper of its own unless it is told the port of one.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        directory: Path,
+        broker_id: int = 0,
+        zookeeper_port: int | None = None,
+        properties: Mapping[str, object] = MappingProxyType({}),
+    ) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
         self.name = name
         self.directory = directory
+        self.broker_id = broker_id
         self.port = free_port()
-        self.zookeeper_port = free_port()
-        self.zookeeper = start_zookeeper(directory, self.zookeeper_port)
+        self.zookeeper: subprocess.Popen[bytes] | None = None
+        if zookeeper_port is None:
+            zookeeper_port = free_port()
+            self.zookeeper = start_zookeeper(directory, zookeeper_port)
         self.process: subprocess.Popen[bytes] | None = None
         self.properties = directory / "server.properties"
-        self.properties.write_text(
-            f"broker.id=0\nlisteners=PLAINTEXT://127.0.0.1:{self.port}\nlog.dirs={directory}/data\n"
-            f"zookeeper.connect=127.0.0.1:{self.zookeeper_port}\noffsets.topic.replication.factor=1\n"
-            f"transaction.state.log.replication.factor=1\ntransaction.state.log.min.isr=1\ngroup.initial.rebalance.delay.ms=0\n"
-            f"num.network.threads=3\nnum.io.threads=8\n"
-        )
+        settings = {
+            "broker.id": broker_id,
+            "listeners": f"PLAINTEXT://127.0.0.1:{self.port}",
+            "log.dirs": f"{directory}/data",
+            "zookeeper.connect": f"127.0.0.1:{zookeeper_port}",
+            "offsets.topic.replication.factor": 1,
+            "transaction.state.log.replication.factor": 1,
+            "transaction.state.log.min.isr": 1,
+            "group.initial.rebalance.delay.ms": 0,
+            "num.network.threads": 3,
+            "num.io.threads": 8,
+            **properties,
+        }
+        self.properties.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
 
     @property
     def bootstrap(self) -> str:
@@ -83,13 +114,25 @@ class Server:
     def start(self) -> float:
         """Start the broker; seconds until it listens."""
         begin = time.monotonic()
+        self.spawn()
+        assert self.process is not None
+        wait_for_port(self.port, self.process)
+        return time.monotonic() - begin
+
+    def spawn(self) -> None:
+        """Start the process and wait for nothing."""
         environment = dict(os.environ, LOG_DIR=str(self.directory / "logs"))
         with open(self.directory / "broker.log", "ab") as log:
             self.process = subprocess.Popen(
                 self.command(), stdout=log, stderr=subprocess.STDOUT, env=environment, cwd=ROOT
             )
-        wait_for_port(self.port, self.process)
-        return time.monotonic() - begin
+
+    def kill(self) -> None:
+        """`kill -9`."""
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait()
+        self.process = None
 
     @property
     def pid(self) -> int:
@@ -101,10 +144,9 @@ class Server:
         return (int(fields[11]) + int(fields[12])) / _TICKS
 
     def resident_mb(self) -> float:
-        for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
-            if line.startswith("VmRSS"):
-                return int(line.split()[1]) / 1024
-        return 0.0
+        """Of the process and its children (kafkapy's watchdog)."""
+        children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
+        return sum(_resident_mb(pid) for pid in [self.pid, *map(int, children)])
 
     def stop(self) -> None:
         if self.process is not None:
@@ -117,8 +159,9 @@ class Server:
 
     def close(self) -> None:
         self.stop()
-        self.zookeeper.kill()
-        self.zookeeper.wait()
+        if self.zookeeper is not None:
+            self.zookeeper.kill()
+            self.zookeeper.wait()
 
 
 class ApacheServer(Server):
