@@ -145,9 +145,8 @@ def time_to_next_record(cluster: Cluster, topic: str, broker_id: int) -> float:
     sender = Sender(cluster, topic, partition)
     try:
         time.sleep(1)
-        killed = time.time() * 1000
-        session_end = cluster.kill(broker_id)
-        took = (sender.wait_for_record_of(int(killed) + 1) - killed) / 1000
+        killed, session_end = cluster.kill(broker_id)
+        took = sender.wait_for_record_of(int(killed * 1000) + 1) / 1000 - killed
     finally:
         sender.close()
     session_end.wait(30)
@@ -176,13 +175,13 @@ def measure_wide(cluster: Cluster, samples: Samples) -> None:
         create_topic(cluster, name, 1000)
     controller = cluster.controller_id()
     victim = next(b for b in BROKERS if b != controller)
-    cluster.kill(victim).wait(30)
+    cluster.kill(victim)[1].wait(30)
     ended = time.monotonic()
     samples.add(WIDE_LEADERS, cluster, cluster.wait_led(2000, without=victim) - ended)
     cluster.restart(victim)
     cluster.elect_preferred_leaders()
     controller = cluster.controller_id()
-    cluster.kill(controller).wait(30)
+    cluster.kill(controller)[1].wait(30)
     ended = time.monotonic()
     another = cluster.wait(lambda metadata: metadata.controller_id not in (controller, -1)) - ended
     samples.add(WIDE_CONTROLLER, cluster, another)

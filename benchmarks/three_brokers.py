@@ -40,7 +40,7 @@ class Cluster:
             kind(name, directory / f"broker-{n}", n, zookeeper_port, {**_PROPERTIES, **properties}) for n in BROKERS
         ]
         self._clients: dict[int, BlockingClient] = {}
-        self._zk = KazooClient(f"127.0.0.1:{zookeeper_port}")
+        self._zk = KazooClient(f"127.0.0.1:{zookeeper_port}", timeout=60)
         self._zk.start()
 
     @property
@@ -108,13 +108,14 @@ class Cluster:
 
     # --- what is done to them
 
-    def kill(self, broker_id: int) -> threading.Event:
-        """`kill -9`; the event comes with the end of the broker's ZooKeeper session."""
+    def kill(self, broker_id: int) -> tuple[float, threading.Event]:
+        """`kill -9`: when (s since the epoch); the event comes with the end of the broker's ZooKeeper session."""
         ended = threading.Event()
         assert self._zk.exists(f"/brokers/ids/{broker_id}", watch=lambda _: ended.set())
-        self.servers[broker_id].kill()
         self._clients.pop(broker_id).close()
-        return ended
+        killed = time.time()
+        self.servers[broker_id].kill()
+        return killed, ended
 
     def restart(self, broker_id: int) -> tuple[float, float]:
         """Start a broker that was killed: seconds until it answers a request, and until all replicas are in sync."""
