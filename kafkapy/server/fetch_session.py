@@ -152,7 +152,8 @@ class FollowerFetchSession(FetchSession):
 
     def _rouse(self, cached: CachedPartition) -> None:
         name = cached.topic_partition
-        if self._quiet.pop(name, None) is not None:
+        if self._quiet.get(name) is cached:  # and not the same name of another life of the topic
+            del self._quiet[name]
             self._replica_manager.quiet_partitions.discard(name, self)
             self._replica_manager.was_caught_up(name, self._broker_id, self.last_used_ms)
         self.active[key_of(cached)] = cached
@@ -172,7 +173,9 @@ class FollowerFetchSession(FetchSession):
                     self._replica_manager.quiet_partitions.add(fetch.topic_partition, self)
 
     def wake(self, partition: TopicPartition) -> None:
-        cached = self._quiet.pop(partition)
+        cached = self._quiet.pop(partition, None)
+        if cached is None:
+            return  # another session that woke before has had this one closed
         self.active[key_of(cached)] = cached
         self._replica_manager.was_caught_up(partition, self._broker_id, self.last_used_ms)
         waiting = self.waiting
@@ -182,6 +185,7 @@ class FollowerFetchSession(FetchSession):
     def close(self) -> None:
         for name in self._quiet:
             self._replica_manager.quiet_partitions.discard(name, self)
+            self._replica_manager.was_caught_up(name, self._broker_id, self.last_used_ms)
         self._quiet.clear()
 
 

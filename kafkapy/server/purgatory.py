@@ -85,6 +85,7 @@ class DelayedOperationPurgatory:
     def watch_also(self, operation: DelayedOperation, key: Hashable) -> None:
         """An operation that waits already waits for this key, too."""
         self._watchers.setdefault(key, []).append(operation)
+        self._added += 1
 
     def check_and_complete(self, key: Hashable) -> int:
         """An event happened on `key`: complete what can be (case B.1). How many did."""

@@ -311,11 +311,15 @@ class ReplicaManager:
                 partition.maybe_shrink_isr()
 
     def was_caught_up(self, topic_partition: TopicPartition, broker_id: int, fetch_ms: int) -> None:
-        """A follower's fetch at that time did not look at the partition, since the follower had everything."""
+        """A follower's fetch at that time did not look at the partition, since the follower had everything.
+
+        If the controller has put it out of the ISR since then, that counts no more: nothing may wait for it.
+        """
         partition = self._partitions.get(topic_partition)
-        replica = None if partition is None else partition.remote_replicas.get(broker_id)
-        if replica is not None:
-            replica.was_caught_up(fetch_ms)
+        if partition is not None and broker_id in partition.isr:
+            replica = partition.remote_replicas.get(broker_id)
+            if replica is not None:
+                replica.was_caught_up(fetch_ms)
 
     def should_leader_throttle(self, partition: Partition, replica_id: int) -> bool:
         """Is nothing to be sent to this follower now? Those in sync are never held up."""
@@ -424,7 +428,12 @@ class ReplicaManager:
         if isolation is FetchIsolation.TXN_COMMITTED:
             result.aborted_transactions = info.aborted_transactions or []
         elif replica is not None:
-            result.has_all = fetch.fetch_offset == leader_end and replica.broker_id in partition.isr
+            # Not while the ISR is about to change: whoever is put out has to be looked at to get in again.
+            result.has_all = (
+                fetch.fetch_offset == leader_end
+                and replica.broker_id in partition.isr
+                and not partition.in_sync.in_flight
+            )
         return result
 
     def _preferred_read_replica(

@@ -111,6 +111,7 @@ class _FollowerFetch:
         self._context = context
         self._session = session
         self._params = params
+        self._waiting: DelayedFetch | None = None
 
     def begin(self) -> None:
         params, session, replica_manager = self._params, self._session, self._broker.replica_manager
@@ -122,7 +123,7 @@ class _FollowerFetch:
         else:
             session.settle(fetches, results)
             waiting = [(f, r.start) for f, r in zip(fetches, results, strict=True) if r.start is not None]
-            session.waiting = operation = DelayedFetch(params, waiting, replica_manager, self._waited)
+            self._waiting = session.waiting = operation = DelayedFetch(params, waiting, replica_manager, self._waited)
             replica_manager.fetch_purgatory.try_complete_else_watch(
                 operation, [fetch.topic_partition for fetch in session.active.values()]
             )
@@ -130,7 +131,8 @@ class _FollowerFetch:
             replica_manager.role_changed(topic_partition)
 
     def _waited(self) -> None:
-        self._session.waiting = None
+        if self._session.waiting is self._waiting:
+            self._session.waiting = None
         if not self._request.cancelled:
             self._context.fetches = list(self._session.active.values())
             self._respond(self._read(None))
@@ -138,12 +140,11 @@ class _FollowerFetch:
     def _read(self, progressed: list[TopicPartition] | None) -> list[FetchResult]:
         errors = [_refusal(self._broker, self._request, fetch, True) for fetch in self._context.fetches]
         readable = [fetch for fetch, error in zip(self._context.fetches, errors, strict=True) if error is None]
-        results = self._broker.replica_manager.read_from_log(self._params, readable, progressed)
-        _record_throttled(self._broker, readable, results)
-        remaining = iter(results)
+        remaining = iter(self._broker.replica_manager.read_from_log(self._params, readable, progressed))
         return [next(remaining) if error is None else _refused(error) for error in errors]
 
     def _respond(self, results: list[FetchResult]) -> None:
+        _record_throttled(self._broker, self._context.fetches, results)
         response = _response(self._broker, self._request, self._context, results, is_follower=True)
         self._session.settle(self._context.fetches, results)
         self._request.respond(response)
