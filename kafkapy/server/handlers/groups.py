@@ -59,7 +59,11 @@ def handle_find_coordinator(broker: BrokerServices, request: Request) -> FindCoo
     if request.api_version < 4:
         error, node = _find_coordinator(broker, request, body.key_type, body.key)
         return FindCoordinatorResponse(
-            error_code=error.code, error_message=error.message, node_id=node.id, host=node.host, port=node.port
+            error_code=error.code,
+            error_message=_message(body.key_type, error),
+            node_id=node.id,
+            host=node.host,
+            port=node.port,
         )
     response = FindCoordinatorResponse()
     for key in body.coordinator_keys:
@@ -67,8 +71,8 @@ def handle_find_coordinator(broker: BrokerServices, request: Request) -> FindCoo
         coordinator = FindCoordinatorResponse.Coordinator(
             key=key, error_code=error.code, node_id=node.id, host=node.host, port=node.port
         )
-        if not GROUP_TYPE <= body.key_type <= SHARE_TYPE:
-            coordinator.error_message = error.message
+        if error is Errors.INVALID_REQUEST and body.key_type not in (GROUP_TYPE, SHARE_TYPE):
+            coordinator.error_message = _message(body.key_type, error)
         response.coordinators.append(coordinator)
     return response
 
@@ -83,12 +87,18 @@ def _find_coordinator(broker: BrokerServices, request: Request, key_type: int, k
         if not authorizer.authorize(context, "DESCRIBE", "TRANSACTIONAL_ID", key):
             return Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, _NO_NODE
         # Not COORDINATOR_NOT_AVAILABLE: a producer would ask again and again instead of failing with the reason.
-        raise KafkaError(Errors.INVALID_REQUEST, "This broker does not serve transactions yet")
+        return Errors.INVALID_REQUEST, _NO_NODE
     if key_type == SHARE_TYPE and request.api_version >= 6:
         if not authorizer.authorize(context, "CLUSTER_ACTION", "CLUSTER", CLUSTER_NAME):
             return Errors.CLUSTER_AUTHORIZATION_FAILED, _NO_NODE
         return Errors.COORDINATOR_NOT_AVAILABLE, _NO_NODE
     return Errors.INVALID_REQUEST, _NO_NODE
+
+
+def _message(key_type: int, error: Errors) -> str | None:
+    if key_type == TRANSACTION_TYPE and error is Errors.INVALID_REQUEST:
+        return "This broker does not serve transactions yet"
+    return error.message
 
 
 def _group_coordinator(broker: BrokerServices, listener_name: str, group_id: str) -> tuple[Errors, Node]:

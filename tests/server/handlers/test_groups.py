@@ -192,7 +192,7 @@ def test_find_coordinator_without_a_live_leader(broker: Broker, leader: int) -> 
 @pytest.mark.parametrize(
     ("key_type", "version", "error", "message"),
     [
-        (1, 4, Errors.INVALID_REQUEST, Errors.INVALID_REQUEST.message),  # transactions are not served yet
+        (1, 4, Errors.INVALID_REQUEST, "This broker does not serve transactions yet"),
         (2, 5, Errors.INVALID_REQUEST, ""),
         (2, 6, Errors.COORDINATOR_NOT_AVAILABLE, ""),
         (9, 4, Errors.INVALID_REQUEST, Errors.INVALID_REQUEST.message),
