@@ -22,6 +22,9 @@ def main(extras: list[str]) -> int:
     done, requirements = installed(), sha256((BASE / "setup.cfg").read_bytes()).hexdigest()
     if done.get("setup.cfg") == requirements and set(extras) <= set(done.get("extras", "").split()):
         return 0
+    if not os.access(BASE, os.W_OK):
+        say(f"{BASE} can't be written to, and .venv belongs in there. Clone kafkapy to a directory of your own")
+        return 1
     wanted = sorted({*extras, *done.get("extras", "").split()})
     if not make_environment() or not install(wanted):
         return 1
@@ -56,7 +59,10 @@ def install(extras: list[str]) -> bool:
     pip = [VENV / "bin" / "python", "-m", "pip", "install", "-q", "--disable-pip-version-check", "-e", target]
     if subprocess.run(pip, stdout=sys.stderr).returncode == 0:
         return True
-    say("pip could not install what kafkapy needs; what it says stands above")
+    say(
+        "pip could not install what kafkapy needs; what it says stands above. It needs the package index (PyPI): check the "
+        "network, or name a proxy (HTTPS_PROXY) or an index of your own (PIP_INDEX_URL), and run this again"
+    )
     return False
 
 

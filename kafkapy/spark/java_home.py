@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import shutil
 import stat
 import sys
@@ -16,19 +17,25 @@ from pathlib import Path
 
 _WRAPPER = """\
 #!/bin/sh
-# java without the module that this runtime does not have
+# java without what this runtime does not have
 n=$#
 while [ "$n" -gt 0 ]; do
     argument=$1
     shift
     case $argument in
         --add-modules=jdk.incubator.vector) ;;
-        *) set -- "$@" "$argument" ;;
+{gone}        *) set -- "$@" "$argument" ;;
     esac
     n=$((n - 1))
 done
 exec "{java}" "$@"
 """
+
+
+_GONE = """\
+        --add-opens=java.base/sun.security.action=*) ;;
+"""
+"""A package that Java 24 dropped: Java says so in a warning whenever it is named."""
 
 
 class NoJavaError(RuntimeError):
@@ -68,6 +75,15 @@ def make_java_home(runtime: Path, directory: Path) -> str:
     """A JAVA_HOME in `directory` whose `bin/java` runs that of `runtime` without the missing module."""
     java = directory / "bin" / "java"
     java.parent.mkdir(parents=True, exist_ok=True)
-    java.write_text(_WRAPPER.format(java=runtime / "bin" / "java"))
+    java.write_text(_WRAPPER.format(java=runtime / "bin" / "java", gone=_GONE if _release(runtime) >= 24 else ""))
     java.chmod(java.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
     return str(directory)
+
+
+def _release(runtime: Path) -> int:
+    """The Java release of a runtime, 25 for 25.0.1; 0 if it doesn't say."""
+    try:
+        found = re.search(r'^JAVA_VERSION="(\d+)', (runtime / "release").read_text(), re.MULTILINE)
+    except OSError:
+        return 0
+    return int(found[1]) if found else 0

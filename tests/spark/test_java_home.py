@@ -40,6 +40,16 @@ def test_the_wrapper_drops_the_module_that_is_missing(tmp_path: Path) -> None:
     assert output.splitlines() == ["<-cp>", "<a b:c>", "<-Dx=*>", "<>", "<Main>"]
 
 
+@pytest.mark.parametrize(("version", "kept"), [("25.0.2", False), ("21.0.1", True)])
+def test_the_wrapper_names_no_package_that_is_gone(tmp_path: Path, version: str, kept: bool) -> None:
+    executable(tmp_path / "runtime" / "bin" / "java", 'for a in "$@"; do echo "$a"; done')
+    (tmp_path / "runtime" / "release").write_text(f'JAVA_VERSION="{version}"\nMODULES="java.base"\n')
+    home = make_java_home(tmp_path / "runtime", tmp_path / "made")
+    opened = "--add-opens=java.base/sun.security.action=ALL-UNNAMED"
+    output = subprocess.check_output([f"{home}/bin/java", opened, "Main"], text=True)
+    assert output.splitlines() == ([opened] if kept else []) + ["Main"]
+
+
 def test_workers_run_on_this_python(tmp_path: Path) -> None:
     executable(tmp_path / "jdk" / "bin" / "java", "")
     environment = {"JAVA_HOME": str(tmp_path / "jdk")}

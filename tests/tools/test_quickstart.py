@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from kafkapy.tools.quickstart.main import main
 from kafkapy.tools.quickstart.picture import draw, table
 from kafkapy.tools.quickstart.source import (
     Counts,
@@ -45,6 +46,19 @@ def test_given_files_belong_to_their_directories(tmp_path: Path) -> None:
 def test_a_wrong_file_is_named(tmp_path: Path, name: str, why: str) -> None:
     with pytest.raises(QuickstartError, match=f"{why}. Give files"):
         given([str(tmp_path / name)])
+
+
+def test_files_without_a_line_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "empty").touch()
+    with pytest.raises(QuickstartError, match="not one line"):
+        given([str(tmp_path / "empty")])
+
+
+@pytest.mark.parametrize("port", ["0", "-1", "65536", "x"])
+def test_a_wrong_port_is_refused(port: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--port", port])
+    assert ended.value.code == 2 and "--port" in capsys.readouterr().err
 
 
 def test_a_file_that_goes_away_is_named(tmp_path: Path) -> None:

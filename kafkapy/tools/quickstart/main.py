@@ -8,11 +8,14 @@ the connector. Everything is compared with a direct count of the files.
 from __future__ import annotations
 
 import argparse
+import errno
+import os
 import shutil
+import signal
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from kafkapy.tools.quickstart.picture import draw, table
@@ -34,21 +37,46 @@ GROUP = "quickstart-readers"
 PARTITIONS = 4
 PICTURE = "quickstart.png"
 _SPACE_BESIDE_THE_INPUT = 256 << 20
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
+    _take_signals(_interrupt)
     try:
         return _run(given(arguments.files) or standard_library(), arguments.port, arguments.keep)
     except QuickstartError as error:
         print(f"quickstart: {error}", file=sys.stderr)
         return 1
+    except BrokenPipeError:  # nobody reads on; Python flushes stdout at exit once more
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except OSError as error:
-        print(f"quickstart: {error}. Free some space, or set TMPDIR to a directory that has it.", file=sys.stderr)
+        mend = " Free some space, or set TMPDIR to a directory that has it." if error.errno in _FULL else ""
+        print(f"quickstart: {error}.{mend}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("quickstart: interrupted", file=sys.stderr)
         return 130
+
+
+def _take_signals(action: Callable[..., None] | signal.Handlers) -> None:
+    """Ctrl-C, `kill`, and the end of the terminal; those that whoever started this has switched off stay so."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, action)
+
+
+def _interrupt(*_: object) -> None:
+    _take_signals(signal.SIG_IGN)  # the way out is short, and it must be gone to its end
+    raise KeyboardInterrupt
+
+
+def _port(text: str) -> int:
+    port = int(text)
+    if not 0 < port < 65536:
+        raise argparse.ArgumentTypeError(f"{text} is no port: ports are 1 to 65535")
+    return port
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -58,7 +86,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "files", nargs="*", metavar="FILE", help="input (default: the source of Python's standard library)"
     )
-    parser.add_argument("--port", type=int, help="the broker's port (default: a free one)")
+    parser.add_argument("--port", type=_port, help="the broker's port (default: a free one)")
     parser.add_argument("--keep", action="store_true", help="leave ZooKeeper and the broker running")
     return parser
 
@@ -75,6 +103,7 @@ def _run(files: list[SourceFile], port: int | None, keep: bool) -> int:
         if keep and ok:
             print(_how_to_go_on(servers, True))
         else:
+            _take_signals(signal.SIG_IGN)  # Spark had them
             servers.stop()
             print(_how_to_go_on(servers, False))
     return 0 if ok else 1
@@ -108,11 +137,11 @@ def _share(files: list[SourceFile], servers: Servers) -> bool:
             print(f"  member {number} has partitions {group.assigned[number]}")
         few = min(max(1, len(files) // 10), len(files) - 1)
         most, rest = files[: len(files) - few], files[len(files) - few :]
-        step(f"Producing the lines of {len(most)} files, which the group reads")
+        step(f"Producing the lines of {_files(most)}, which the group reads")
         sent = _send(most, servers)
         group.wait_for(_lines_of(sent))
         received = group.report(1)
-        print(f"  member 1 has read {_lines_of(received):,} lines of {len(received)} files")
+        print(f"  member 1 has read {_lines_of(received):,} lines of {_files(received)}")
         servers.tool("consumer_groups", "--describe", "--group", GROUP)
 
         step("Killing member 1")
@@ -121,9 +150,10 @@ def _share(files: list[SourceFile], servers: Servers) -> bool:
         print(f"  process {pid} is gone (kill -9); its session ends, the group rebalances")
         group.wait_for_shares(PARTITIONS, (2,))
         print(f"  after {time.monotonic() - begin:.1f} s member 2 has partitions {group.assigned[2]}")
-        step(f"Producing the lines of {len(rest)} files more, for member 2 alone")
-        sent.update(_send(rest, servers))
-        group.wait_for(_lines_of(sent))
+        if rest:
+            step(f"Producing the lines of {_files(rest)} more, for member 2 alone")
+            sent.update(_send(rest, servers))
+            group.wait_for(_lines_of(sent))
         received.update(group.report(2))
         servers.tool("consumer_groups", "--describe", "--group", GROUP)
     finally:
@@ -162,6 +192,10 @@ def _count(files: list[SourceFile], servers: Servers) -> bool:
         f"\n  tables   {directory / PACKAGES}\n           {directory / IDENTIFIERS}\n  picture  {directory / PICTURE}"
     )
     return same
+
+
+def _files(files: Collection[object]) -> str:
+    return "1 file" if len(files) == 1 else f"{len(files):,} files"
 
 
 def _lines_of(digests: Digests) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import queue
+import signal
 import sys
 import time
 from collections.abc import Collection, Sequence
@@ -70,8 +71,13 @@ class Group:
             )
             for number, asked in self._asked.items()
         }
-        for member in self._members.values():
-            member.start()
+        # Ctrl-C is for the process that started this one; a mask is inherited.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
+        try:
+            for member in self._members.values():
+                member.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
     def wait_for(self, count: int) -> None:
         """Until the members have read and committed `count` lines together."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import keyword
+import os
 import re
 import sysconfig
 from collections import Counter
@@ -52,7 +53,11 @@ def given(paths: Sequence[str]) -> list[SourceFile]:
         if not path.is_file():
             what = "it is a directory" if path.is_dir() else "no such file"
             raise QuickstartError(f"{text}: {what}. Give files that exist and may be read.")
+        if not os.access(path, os.R_OK):
+            raise QuickstartError(f"{text} can't be read: permission denied. Give files that exist and may be read.")
         files[path] = SourceFile(path, path.as_posix())
+    if files and not any(path.stat().st_size for path in files):
+        raise QuickstartError("There is not one line in what was given. Give files with something in them.")
     if len({path.parent for path in files}) > 1:
         return list(files.values())
     return [SourceFile(path, f"{path.parent.name}/{path.name}") for path in files]

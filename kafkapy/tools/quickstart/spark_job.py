@@ -16,15 +16,18 @@ PACKAGES = "packages.parquet"
 IDENTIFIERS = "identifiers.parquet"
 
 _LOG4J = """\
-rootLogger.level = fatal
+rootLogger.level = warn
 rootLogger.appenderRef.console.ref = console
 appender.console.type = Console
 appender.console.name = console
 appender.console.target = SYSTEM_ERR
+appender.console.filter.fatal.type = ThresholdFilter
+appender.console.filter.fatal.level = fatal
 appender.console.layout.type = PatternLayout
 appender.console.layout.pattern = %p %c{1}: %m%n
 """
-"""What goes wrong in a job comes as an exception; what Spark says of itself is not for a newcomer."""
+"""What goes wrong in a job comes as an exception; what Spark says of itself is not for a newcomer.
+The level of the root logger is the one that a Spark of Python sets anyway; another makes it talk about that."""
 
 
 def count_with_spark(bootstrap: str, topic: str, directory: Path) -> Counts:
