@@ -54,7 +54,20 @@ def start_zookeeper(directory: Path, port: int) -> subprocess.Popen[bytes]:
     with open(directory / "zookeeper.log", "ab") as log:
         process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
     wait_for_port(port, process)
+    while not _serves(port):
+        time.sleep(0.05)
     return process
+
+
+def _serves(port: int) -> bool:
+    """Does this ZooKeeper answer? It may listen a moment before, and leaves who connects then without an answer."""
+    with socket.create_connection(("127.0.0.1", port), 2) as s:
+        s.settimeout(2)
+        s.sendall(b"srvr")
+        try:
+            return s.recv(100).startswith(b"Zookeeper version")
+        except OSError:
+            return False
 
 
 def _resident_mb(pid: int) -> float:

@@ -40,8 +40,8 @@ class Cluster:
             kind(name, directory / f"broker-{n}", n, zookeeper_port, {**_PROPERTIES, **properties}) for n in BROKERS
         ]
         self._clients: dict[int, BlockingClient] = {}
-        self._zk = KazooClient(f"127.0.0.1:{zookeeper_port}", timeout=60)
-        self._zk.start()
+        self._zk = KazooClient(f"127.0.0.1:{zookeeper_port}", timeout=30)
+        self._zk.start(60)
 
     @property
     def bootstrap(self) -> str:

@@ -32,7 +32,6 @@ DEFAULTS: Final = {
     "level.kazoo": "WARN",
 }
 _CLONE: Final = Path(__file__).resolve().parents[2]
-_FORMAT: Final = "[%(asctime)s] %(levelname)s %(message)s (%(name)s)"
 
 
 class LoggingConfigError(ValueError):
@@ -94,7 +93,7 @@ def _open_files(settings: Mapping[str, str], log_dir: Path) -> None:
 
 def _attach(logger: logging.Logger, handler: logging.Handler) -> None:
     """A logger with a file of its own keeps out of server.log and stderr, as Kafka's `additivity=false`."""
-    handler.setFormatter(logging.Formatter(_FORMAT))
+    handler.setFormatter(_Formatter())
     if logger is not logging.root:
         for old in logger.handlers[:]:
             logger.removeHandler(old)
@@ -116,6 +115,22 @@ def _check(settings: Mapping[str, str], file: str | Path | None) -> None:
 
 def _level(name: str) -> int:
     return logger_levels.LEVELS[name.upper()]
+
+
+class _Formatter(logging.Formatter):
+    """Kafka's line. A change of leaders is a thousand lines in a moment, so the second they share is written out once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._second = (-1, "")
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        second, text = self._second
+        if int(record.created) != second:
+            second = int(record.created)
+            text = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(second))
+            self._second = (second, text)
+        return f"[{text},{int(record.msecs):03d}] {record.levelname} {record.message} ({record.name})"
 
 
 class _RotatingFile(TimedRotatingFileHandler):

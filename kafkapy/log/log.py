@@ -34,6 +34,7 @@ from kafkapy.log.log_types import (
 from kafkapy.log.producer_state import ProducerStateEntry
 from kafkapy.log.producer_state_manager import ProducerStateManager
 from kafkapy.log.producer_state_rebuild import rebuild_producer_state
+from kafkapy.log.sync_queue import SyncQueue
 from kafkapy.protocol.errors import Errors, KafkaError
 
 __all__ = [
@@ -72,6 +73,7 @@ class Log(AppendableLog):
         time: Time,
         on_dir_failure: DirFailureHandler,
         topic_id: bytes | None = None,
+        syncs: SyncQueue | None = None,
     ) -> None:
         """Use `log_loader.load_log`."""
         super().__init__(
@@ -88,6 +90,7 @@ class Log(AppendableLog):
             time,
             on_dir_failure,
         )
+        self._syncs = syncs or SyncQueue(scheduler)
         self._topic_id: bytes | None = None
         self._load_topic_id(topic_id)
 
@@ -133,7 +136,7 @@ class Log(AppendableLog):
         """A leader of this epoch begins here. `KafkaError` KAFKA_STORAGE_ERROR."""
         with self._io("writing the leader epoch checkpoint"):
             self.epochs.assign(leader_epoch, start_offset)
-        self.scheduler.schedule_in_thread("leader-epoch-cache-flush", self._flush_epochs)
+        self._syncs.add(self._flush_epochs)
 
     def _flush_epochs(self) -> None:
         with self._io("flushing the leader epoch checkpoint"):
@@ -257,11 +260,10 @@ class Log(AppendableLog):
     def assign_topic_id(self, topic_id: bytes) -> None:
         """Tie the log to one life of its topic. `KafkaError` INCONSISTENT_TOPIC_ID if it is tied to another."""
         if self._topic_id is None:
-            file = PartitionMetadataFile(self.directory)
             with self._io("writing partition.metadata"):
-                file.write(topic_id, sync=False)
+                PartitionMetadataFile(self.directory).write(topic_id, sync=False)
             self._topic_id = topic_id
-            self.scheduler.schedule_in_thread("flush-metadata-file", lambda: self._sync_metadata_file(file.path))
+            self._syncs.add(self._sync_metadata_file)
         elif self._topic_id != topic_id:
             raise KafkaError(
                 Errors.INCONSISTENT_TOPIC_ID,
@@ -269,9 +271,9 @@ class Log(AppendableLog):
                 f"already contained topic ID {to_string(self._topic_id)}",
             )
 
-    def _sync_metadata_file(self, path: str) -> None:
+    def _sync_metadata_file(self) -> None:
         with self._io("flushing partition.metadata"):
-            fsync_file(path)
+            fsync_file(PartitionMetadataFile(self.directory).path)
             fsync_dir(self.directory)
 
     def _load_topic_id(self, topic_id: bytes | None) -> None:

@@ -33,6 +33,7 @@ from kafkapy.log.log_segments import LogSegments
 from kafkapy.log.producer_state import CompletedTxn
 from kafkapy.log.producer_state_manager import ProducerStateManager
 from kafkapy.log.producer_state_rebuild import rebuild_producer_state
+from kafkapy.log.sync_queue import SyncQueue
 
 logger = logging.getLogger("kafkapy.log.LogLoader")
 
@@ -53,17 +54,18 @@ def load_log(
     topic_id: bytes | None = None,
     producer_id_expiration_ms: int = DAY_MS,
     on_segments_left: Callable[[int], object] = lambda count: None,
+    syncs: SyncQueue | None = None,
 ) -> Log:
     """Open the log in `directory` (made if it is not there).
 
     `log_start_offset`, `recovery_point`: from the dir's checkpoints; `had_clean_shutdown`: its marker was there;
-    `on_segments_left`: told of how many segments are still to be recovered. Raises `OSError`, and `KafkaError`
-    INCONSISTENT_TOPIC_ID.
+    `on_segments_left`: told of how many segments are still to be recovered; `syncs`: shared by the logs of a
+    broker. Raises `OSError`, and `KafkaError` INCONSISTENT_TOPIC_ID.
     """
     os.makedirs(directory, exist_ok=True)
     return _LogLoader(
         directory, config, scheduler, time, on_dir_failure, log_start_offset, recovery_point, had_clean_shutdown,
-        producer_id_expiration_ms, on_segments_left,
+        producer_id_expiration_ms, on_segments_left, syncs,
     ).load(topic_id)  # fmt: skip
 
 
@@ -87,6 +89,7 @@ class _LogLoader:
         had_clean_shutdown: bool,
         producer_id_expiration_ms: int,
         on_segments_left: Callable[[int], object],
+        syncs: SyncQueue | None,
     ) -> None:
         self.directory = directory
         self.topic_partition: TopicPartition = parse_topic_partition_name(directory)
@@ -99,6 +102,7 @@ class _LogLoader:
         self.had_clean_shutdown = had_clean_shutdown
         self.producer_id_expiration_ms = producer_id_expiration_ms
         self.on_segments_left = on_segments_left
+        self.syncs = syncs
         self.segments = LogSegments()
         self.epochs = LeaderEpochCache(self.topic_partition, LeaderEpochCheckpointFile(directory))
 
@@ -132,6 +136,7 @@ class _LogLoader:
             self.time,
             self.on_dir_failure,
             topic_id,
+            self.syncs,
         )
 
     # -- 1. files in transit

@@ -27,6 +27,7 @@ from kafkapy.log.log_files import (
 from kafkapy.log.log_loader import load_log
 from kafkapy.log.log_maintenance import LogMaintenance
 from kafkapy.log.log_manager_config import BrokerLogConfig, Cleaner, LogManagerConfig
+from kafkapy.log.sync_queue import SyncQueue
 from kafkapy.protocol.errors import Errors, KafkaError
 
 logger = logging.getLogger("kafkapy.log.LogManager")
@@ -59,6 +60,7 @@ class LogManager:
         self._default_config = default_config
         self._topic_configs = dict(topic_configs)
         self._scheduler = scheduler
+        self._syncs = SyncQueue(scheduler)
         self._time = time
         self._config = config
         self._logs: dict[TopicPartition, Log] = {}
@@ -202,6 +204,7 @@ class LogManager:
             recovery_point=recovery_point,
             had_clean_shutdown=clean,
             producer_id_expiration_ms=self._config.producer_id_expiration_ms,
+            syncs=self._syncs,
         )
         with self._lock:
             if log.parent_dir not in self._dirs:  # gone offline meanwhile
@@ -236,6 +239,7 @@ class LogManager:
         if self.cleaner is not None:
             self.cleaner.shutdown()
         try:
+            self._syncs.run_all()
             for log_dir in self._dirs.live():
                 self._close_dir(log_dir)
         finally:
@@ -304,9 +308,10 @@ class LogManager:
 
     def _create(self, partition: TopicPartition, topic_id: bytes | None) -> Log:
         counts = dict.fromkeys(self.live_log_dirs, 0)
-        for log in self._logs.values():
-            if log.parent_dir in counts:
-                counts[log.parent_dir] += 1
+        if len(counts) > 1:
+            for log in self._logs.values():
+                if log.parent_dir in counts:
+                    counts[log.parent_dir] += 1
         for directory in sorted(counts, key=counts.__getitem__):
             path = f"{directory}/{log_dir_name(partition)}"
             try:
@@ -318,6 +323,7 @@ class LogManager:
                     self.handle_log_dir_failure,
                     topic_id=topic_id,
                     producer_id_expiration_ms=self._config.producer_id_expiration_ms,
+                    syncs=self._syncs,
                 )
             except OSError as error:
                 self.handle_log_dir_failure(

@@ -35,6 +35,10 @@ class RolledBackError(ZooKeeperError):
     """Another operation of the same multi failed, or this one came after the one that did."""
 
 
+class UnimplementedError(ZooKeeperError):
+    """This server is too old for the request."""
+
+
 class ConnectionLossError(ZooKeeperError):
     """The connection went while the request was under way: it may or may not have been done."""
 

@@ -334,7 +334,7 @@ class KafkaZkClient:
     ) -> dict[TopicPartition, LeaderIsrAndControllerEpoch]:
         """States of those partitions that have one; `partition_epoch` is the node's version. Arms the watches."""
         wanted = list(partitions)
-        responses = self._pipeline.many([GetData(TopicPartitionStateZNode.path(p)) for p in wanted])
+        responses = self._pipeline.data_of([TopicPartitionStateZNode.path(p) for p in wanted])
         return {
             partition: TopicPartitionStateZNode.decode(response.data, response.version)
             for partition, response in zip(wanted, responses, strict=True)

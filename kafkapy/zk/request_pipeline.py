@@ -4,8 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kafkapy.zk.errors import BadVersionError, ConnectionLossError, ControllerMovedError, NodeExistsError, NoNodeError
-from kafkapy.zk.requests import Check, Create, Delete, GetChildren, Multi, Request, Response, SetData
+from kafkapy.zk.errors import (
+    BadVersionError,
+    ConnectionLossError,
+    ControllerMovedError,
+    NodeExistsError,
+    NoNodeError,
+    UnimplementedError,
+)
+from kafkapy.zk.requests import (
+    Check,
+    Create,
+    Delete,
+    GetChildren,
+    GetData,
+    Multi,
+    MultiRead,
+    Request,
+    Response,
+    SetData,
+)
 from kafkapy.zk.zk_data import ControllerEpochZNode
 from kafkapy.zk.zookeeper_client import ZooKeeperClient
 
@@ -13,6 +31,7 @@ MATCH_ANY_VERSION = -1
 MAX_OPS_OF_MULTI = 50
 MAX_BYTES_OF_MULTI = 256 * 1024
 """ZooKeeper takes 1 MB (jute.maxbuffer)."""
+MIN_PATHS_OF_MULTI_READ = 4
 
 
 class RequestPipeline:
@@ -20,6 +39,7 @@ class RequestPipeline:
 
     def __init__(self, client: ZooKeeperClient) -> None:
         self._client = client
+        self._multi_read_works = True
 
     def many(self, requests: Sequence[Request]) -> list[Response]:
         """The answers in order. Whatever was under way when the connection went is sent again once there is one.
@@ -37,6 +57,24 @@ class RequestPipeline:
     def one(self, request: Request) -> Response:
         """The answer to one request, its error inside."""
         return self.many([request])[0]
+
+    def data_of(self, paths: Sequence[str]) -> list[Response]:
+        """`GetData` of each path. Those without a handler that wants a watch share requests, where the server knows how."""
+        alone = {path for path in paths if self._client.has_znode_change_handler(path)}
+        shared = [path for path in paths if path not in alone]
+        if not self._multi_read_works or len(shared) < MIN_PATHS_OF_MULTI_READ:
+            return self.many([GetData(path) for path in paths])
+        answers: dict[str, Response] = {}
+        slices = [shared[i : i + MAX_OPS_OF_MULTI] for i in range(0, len(shared), MAX_OPS_OF_MULTI)]
+        for slice_, response in zip(slices, self.many([MultiRead(tuple(s)) for s in slices]), strict=True):
+            if isinstance(response.error, UnimplementedError):
+                self._multi_read_works = False
+                return self.data_of(paths)
+            results = [response] * len(slice_) if response.error else response.results
+            answers.update(zip(slice_, results, strict=True))
+        watched = [path for path in paths if path in alone]
+        answers.update(zip(watched, self.many([GetData(path) for path in watched]), strict=True))
+        return [answers[path] for path in paths]
 
     def fenced(self, ops: Sequence[Create | Delete | SetData], epoch_zk_version: int) -> list[Response]:
         """Each write only if /controller_epoch is at this version; the answers are the writes', in order.

@@ -84,7 +84,18 @@ class Multi:
         return self.ops[-1].path
 
 
-Request = Create | Delete | SetData | Exists | GetData | GetChildren | Multi
+@dataclass(frozen=True, slots=True)
+class MultiRead:
+    """The data of many nodes; no watches are armed. `UnimplementedError` before ZooKeeper 3.6."""
+
+    paths: tuple[str, ...]
+
+    @property
+    def path(self) -> str:
+        return self.paths[-1]
+
+
+Request = Create | Delete | SetData | Exists | GetData | GetChildren | Multi | MultiRead
 
 
 @dataclass(slots=True)
@@ -93,7 +104,7 @@ class Response:
 
     Create: `path`, `stat`; SetData, Exists: `stat` (Exists of a missing node has a `NoNodeError`);
     GetData: `data`, `stat`; GetChildren: `children`, `stat`; Multi: `results`, one Response for each operation, also
-    when it failed.
+    when it failed; MultiRead: `results`, one Response for each path.
     """
 
     error: ZooKeeperError | None = None

@@ -26,6 +26,7 @@ from kazoo.security import OPEN_ACL_UNSAFE
 
 from kafkapy.zk import errors
 from kafkapy.zk.handlers import StateChangeHandler, ZNodeChangeHandler, ZNodeChildChangeHandler
+from kafkapy.zk.multi_read import MultiReadOperation, ReadResult
 from kafkapy.zk.requests import (
     Check,
     Create,
@@ -34,6 +35,7 @@ from kafkapy.zk.requests import (
     GetChildren,
     GetData,
     Multi,
+    MultiRead,
     Request,
     Response,
     SetData,
@@ -238,6 +240,9 @@ class ZooKeeperClient:
     def unregister_znode_change_handler(self, path: str) -> None:
         self._znode_handlers.pop(path, None)
 
+    def has_znode_change_handler(self, path: str) -> bool:
+        return path in self._znode_handlers
+
     def register_znode_child_change_handler(self, handler: ZNodeChildChangeHandler) -> None:
         """One handler a path; the next `GetChildren` of the path sets the watch."""
         self._child_handlers[handler.path] = handler
@@ -284,8 +289,12 @@ class ZooKeeperClient:
             waiting.set_exception(kazoo_errors.ConnectionLoss())
         return batch.wait()
 
+    def _full_path(self, path: str) -> str:
+        chroot: str = self._kazoo.chroot
+        return chroot + path if path != "/" else chroot or "/"
+
     def _to_wire(self, request: Request | Check) -> Any:
-        path = self._kazoo.chroot + request.path if request.path != "/" else self._kazoo.chroot or "/"
+        path = self._full_path(request.path)
         match request:
             case Create():
                 flags = (1 if request.ephemeral else 0) | (2 if request.sequential else 0)
@@ -305,6 +314,8 @@ class ZooKeeperClient:
                 return wire.GetChildren2(path, self._children_changed if watch else None)
             case Multi():
                 return wire.Transaction([self._to_multi_op(op) for op in request.ops])
+            case MultiRead():
+                return MultiReadOperation([self._full_path(p) for p in request.paths])
 
     def _to_multi_op(self, op: Create | Delete | SetData | Check) -> Any:
         operation = self._to_wire(op)
@@ -394,6 +405,14 @@ def _to_response(request: Request, value: Any, kazoo: KazooClient) -> Response:
             return Response(children=children, stat=Stat(*stat))
         case Multi():
             return _to_multi_response(request, value)
+        case MultiRead():
+            return Response(results=[_to_read_response(*pair) for pair in zip(request.paths, value, strict=True)])
+
+
+def _to_read_response(path: str, result: ReadResult) -> Response:
+    if result.error:
+        return Response(_to_error(kazoo_errors.EXCEPTIONS[result.error](), path))
+    return Response(data=result.data, stat=Stat(*result.stat))
 
 
 def _to_multi_response(request: Multi, values: Sequence[Any]) -> Response:
@@ -415,6 +434,7 @@ _ERRORS: list[tuple[type[Exception], type[errors.ZooKeeperError]]] = [
     (kazoo_errors.BadVersionError, errors.BadVersionError),
     (kazoo_errors.NotEmptyError, errors.NotEmptyError),
     (kazoo_errors.NoAuthError, errors.NoAuthError),
+    (kazoo_errors.UnimplementedError, errors.UnimplementedError),
     (kazoo_errors.RolledBackError, errors.RolledBackError),
     (kazoo_errors.RuntimeInconsistency, errors.RolledBackError),
     (kazoo_errors.ConnectionLoss, errors.ConnectionLossError),

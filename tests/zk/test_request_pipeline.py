@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from kafkapy.zk.errors import BadVersionError, ControllerMovedError, RolledBackError
+from kafkapy.zk.errors import BadVersionError, ControllerMovedError, RolledBackError, UnimplementedError
 from kafkapy.zk.request_pipeline import MAX_OPS_OF_MULTI, RequestPipeline
-from kafkapy.zk.requests import Check, Multi, Request, Response, SetData
+from kafkapy.zk.requests import Check, Multi, MultiRead, Request, Response, SetData
 
 
 class Tree:
@@ -66,3 +66,46 @@ def test_large_payloads_are_spread() -> None:
     tree = Tree(3, **{f"n{index}": 0 for index in range(4)})
     RequestPipeline(tree).fenced([SetData(f"/n{i}", b"x" * 100_000, 0) for i in range(4)], 3)  # type: ignore[arg-type]
     assert tree.multis == [3, 3]
+
+
+class OldServer:
+    """Knows no multiRead, as before ZooKeeper 3.6."""
+
+    def __init__(self, watched: str = "", knows_multi_read: bool = False) -> None:
+        self.watched = watched
+        self.knows_multi_read = knows_multi_read
+        self.requests: list[Request] = []
+
+    def has_znode_change_handler(self, path: str) -> bool:
+        return path == self.watched
+
+    def handle_requests(self, requests: Sequence[Request]) -> list[Response]:
+        self.requests += requests
+        return [self._answer(request) for request in requests]
+
+    def _answer(self, request: Request) -> Response:
+        if not isinstance(request, MultiRead):
+            return Response(data=request.path.encode())
+        if not self.knows_multi_read:
+            return Response(UnimplementedError())
+        return Response(results=[Response(data=path.encode()) for path in request.paths])
+
+
+PATHS = [f"/n{index}" for index in range(60)]
+
+
+def test_reads_share_requests_but_for_those_that_are_watched() -> None:
+    server = OldServer(watched="/n7", knows_multi_read=True)
+    answers = RequestPipeline(server).data_of(PATHS)  # type: ignore[arg-type]
+    assert [a.data for a in answers] == [path.encode() for path in PATHS]
+    assert [type(r).__name__ for r in server.requests] == ["MultiRead", "MultiRead", "GetData"]
+    assert server.requests[2].path == "/n7"
+
+
+def test_an_old_server_is_asked_one_by_one() -> None:
+    server = OldServer()
+    pipeline = RequestPipeline(server)  # type: ignore[arg-type]
+    assert [a.data for a in pipeline.data_of(PATHS)] == [path.encode() for path in PATHS]
+    server.requests.clear()
+    pipeline.data_of(PATHS)
+    assert {type(r).__name__ for r in server.requests} == {"GetData"}

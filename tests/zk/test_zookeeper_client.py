@@ -20,7 +20,7 @@ from kafkapy.zk.errors import (
 from kafkapy.zk.handlers import StateChangeHandler, ZNodeChangeHandler, ZNodeChildChangeHandler
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
 from kafkapy.zk.request_pipeline import RequestPipeline
-from kafkapy.zk.requests import Check, Create, Delete, Exists, GetChildren, GetData, Multi, SetData
+from kafkapy.zk.requests import Check, Create, Delete, Exists, GetChildren, GetData, Multi, MultiRead, SetData
 from kafkapy.zk.zookeeper_client import ZooKeeperClient
 
 pytestmark = pytest.mark.integration
@@ -128,6 +128,18 @@ def test_multi_is_all_or_nothing(client: ZooKeeperClient) -> None:
     assert [type(r.error).__name__ for r in bad.results] == ["RolledBackError", "BadVersionError", "RolledBackError"]
     assert isinstance(gone.error, NoNodeError)
     assert isinstance(client.handle_requests([Exists("/y")])[0].error, NoNodeError)
+
+
+def test_many_nodes_are_read_at_once(client: ZooKeeperClient) -> None:
+    client.handle_requests([Create("/m"), Create("/m/0", b"zero"), Create("/m/1"), Create("/m/2", b"x" * 1000)])
+    client.handle_requests([SetData("/m/0", b"null", 0)])
+    (answer,) = client.handle_requests([MultiRead(("/m/0", "/missing", "/m/1", "/m/2"))])
+    assert answer.error is None
+    first, missing, empty, last = answer.results
+    assert (first.data, first.version) == (b"null", 1)
+    assert isinstance(missing.error, NoNodeError)
+    assert "/missing" in str(missing.error)
+    assert (empty.data, last.data, last.version) == (None, b"x" * 1000, 0)
 
 
 def test_watches_fire_once_and_are_set_by_reads(client: ZooKeeperClient, other: RequestPipeline) -> None:
