@@ -207,6 +207,9 @@ class MemoryDriver:
     def call_soon_threadsafe(self, f: Callable[[], object]) -> None:
         self._ready.append(f)
 
+    def call_now_or_soon(self, f: Callable[[], object]) -> None:
+        self._ready.append(f)
+
     def sleep(self, ms: float) -> Completion[None]:
         completion: Completion[None] = Completion()
         self.call_later(ms, lambda: completion.set_result(None))

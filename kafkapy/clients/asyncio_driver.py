@@ -43,6 +43,9 @@ class AsyncioDriver:
         except RuntimeError:
             pass  # the loop is closed: whoever waits there is gone
 
+    def call_now_or_soon(self, f: Callable[[], object]) -> None:
+        self.loop.call_soon(f)
+
     def sleep(self, ms: float) -> Completion[None]:
         completion: Completion[None] = Completion()
         self.loop.call_later(ms / 1000, completion.set_result, None)

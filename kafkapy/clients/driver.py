@@ -95,6 +95,10 @@ class Driver(Protocol):
         """From any thread."""
         ...
 
+    def call_now_or_soon(self, f: Callable[[], object]) -> None:
+        """From where the user calls the client: soon, or at once if that is no trouble."""
+        ...
+
     def sleep(self, ms: float) -> Completion[None]: ...
 
     def run_in_thread(self, f: Callable[[], T]) -> Completion[T]:

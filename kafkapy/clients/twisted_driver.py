@@ -88,6 +88,9 @@ class TwistedDriver:
     def call_soon_threadsafe(self, f: Callable[[], object]) -> None:
         self.reactor.callFromThread(f)
 
+    def call_now_or_soon(self, f: Callable[[], object]) -> None:
+        self.reactor.callLater(0, f)
+
     def sleep(self, ms: float) -> Completion[None]:
         completion: Completion[None] = Completion()
         self.reactor.callLater(ms / 1000, completion.set_result, None)

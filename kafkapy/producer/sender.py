@@ -106,10 +106,16 @@ class Sender:
     # --- when it runs
 
     def wakeup(self) -> None:
-        """There may be work. From any thread; costs nothing if it is known already."""
+        """There may be work. From any thread; costs nothing if it is known already.
+
+        While answers are to come, it is left to the driver's thread, and the batch grows until that gets to it.
+        """
         if not self._woken:
             self._woken = True
-            self.driver.call_soon_threadsafe(self.run)
+            if self.in_flight:
+                self.driver.call_soon_threadsafe(self.run)
+            else:
+                self.driver.call_now_or_soon(self.run)
 
     def _metadata_changed(self, _: ClusterMetadata) -> None:
         self._leaders.clear()

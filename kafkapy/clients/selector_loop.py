@@ -1,0 +1,275 @@
+"""Sockets, timers and callbacks that any thread may run, one at a time."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import logging
+import os
+import selectors
+import socket
+import threading
+import time as _time
+from collections import deque
+from collections.abc import Callable
+from types import TracebackType
+
+_log = logging.getLogger("kafkapy.clients")
+_READ, _WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
+_MAX_SELECT_SECONDS = 60.0
+_ONE = (1).to_bytes(8, "little")
+"""What an eventfd counts up by; to a pipe it is any eight bytes."""
+
+_CHANGES_WHILE_ASLEEP = ("EpollSelector", "KqueueSelector", "DevpollSelector")
+"""Selectors that mind what is registered while they sleep."""
+
+
+class LoopTimer:
+    """An entry of the heap of timers."""
+
+    __slots__ = ("f",)
+
+    def __init__(self, f: Callable[[], object]) -> None:
+        self.f: Callable[[], object] | None = f
+
+    def cancel(self) -> None:
+        self.f = None
+
+
+class _Watch:
+    """What to call when a socket is ready; nothing once it isn't watched any more."""
+
+    __slots__ = ("reader", "writer")
+
+    def __init__(self) -> None:
+        self.reader: Callable[[], None] | None = None
+        self.writer: Callable[[], None] | None = None
+
+
+class Baton:
+    """Whoever holds it runs the client: its state is the holder's, and nobody else's."""
+
+    __slots__ = ("_lock", "holder")
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.holder = 0
+        """The thread's identity; 0 for none."""
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        self.holder = threading.get_ident()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.give_back()
+
+    def try_take(self) -> bool:
+        """Take it, to `give_back`, if nobody has it."""
+        if not self._lock.acquire(blocking=False):
+            return False
+        self.holder = threading.get_ident()
+        return True
+
+    def give_back(self) -> None:
+        self.holder = 0
+        self._lock.release()
+
+
+class SelectorLoop:
+    """An event loop without a thread of its own.
+
+    Invariant: callbacks run, and `_timers` and the watched sockets change, only while the runner holds `baton`. At most
+    one thread is in `turn`; it sleeps there without the baton, so that others can run something meanwhile. Other threads
+    append to `_ready` (a deque: atomic) and wake the sleeper. `_wake_at` is when the sleeper wakes by itself, and never
+    later than the first timer.
+    """
+
+    def __init__(self) -> None:
+        self.baton = Baton()
+        self._selector = selectors.DefaultSelector()
+        self._sees_changes = type(self._selector).__name__ in _CHANGES_WHILE_ASLEEP
+        self._ready: deque[Callable[[], object]] = deque()
+        self._timers: list[tuple[float, int, LoopTimer]] = []
+        self._sequence = itertools.count()
+        self._wake_at = 0.0
+        self._waker = _Waker()
+        self._may_sleep = False
+        self._selector.register(self._waker.reader, _READ, self._waker)
+
+    # --- one turn
+
+    def turn(self, deadline: float | None = None, ready: Callable[[], bool] | None = None) -> None:
+        """Sleep until something happens (or `deadline`, monotonic seconds), then do what is to be done.
+
+        `ready`: is asked before it sleeps whether there is something that it must not sleep over.
+        """
+        self.dispatch(self.select(deadline, ready))
+
+    def select(
+        self, deadline: float | None = None, ready: Callable[[], bool] | None = None
+    ) -> list[tuple[selectors.SelectorKey, int]]:
+        """The first half of `turn`: without the baton, and nothing is lost if it is interrupted."""
+        self._may_sleep = True
+        # After the flag, so that what another thread does is either seen here or wakes the selector.
+        if self._ready or (ready is not None and ready()):
+            timeout = 0.0
+        else:
+            due = self._wake_at if deadline is None else min(deadline, self._wake_at)
+            timeout = max(0.0, due - _time.monotonic())
+        events = self._selector.select(timeout)
+        self._may_sleep = False
+        return events
+
+    def dispatch(self, events: list[tuple[selectors.SelectorKey, int]]) -> None:
+        """The second half. What `select` saw may be out of date by now: watches know."""
+        with self.baton:
+            for key, mask in events:
+                watch = key.data
+                if watch is self._waker:
+                    watch.drain()
+                    continue
+                if mask & _READ and watch.reader is not None:
+                    self._guard(watch.reader)
+                if mask & _WRITE and watch.writer is not None:
+                    self._guard(watch.writer)
+            self._run_ready()
+            self._run_timers()
+
+    def run_with_baton(self, f: Callable[[], object]) -> None:
+        """Run this, and what it leaves to be done soon, on this thread; the caller has the baton."""
+        f()
+        if self._ready:
+            self._run_ready()
+            if self._ready:
+                self.wake()
+
+    def wake(self) -> None:
+        """End the sleep of the thread that is in `turn`, if it sleeps or is about to."""
+        if self._may_sleep:
+            self._may_sleep = False
+            self._waker.wake()
+
+    # --- callbacks and timers
+
+    def call_soon(self, f: Callable[[], object]) -> None:
+        self._ready.append(f)
+
+    def call_soon_threadsafe(self, f: Callable[[], object]) -> None:
+        self._ready.append(f)
+        if self._may_sleep and self.baton.holder != threading.get_ident():
+            self.wake()
+
+    def call_later(self, delay_ms: float, f: Callable[[], object]) -> LoopTimer:
+        timer = LoopTimer(f)
+        due = _time.monotonic() + delay_ms / 1000
+        heapq.heappush(self._timers, (due, next(self._sequence), timer))
+        if due < self._wake_at:
+            self._wake_at = due
+            self.wake()
+        return timer
+
+    def _run_ready(self) -> None:
+        ready = self._ready
+        for _ in range(len(ready)):
+            self._guard(ready.popleft())
+
+    def _run_timers(self) -> None:
+        now = _time.monotonic()
+        timers = self._timers
+        while timers:
+            due, _, timer = timers[0]
+            f = timer.f
+            if f is not None and due > now:
+                self._wake_at = min(due, now + _MAX_SELECT_SECONDS)
+                return
+            heapq.heappop(timers)
+            timer.f = None
+            if f is not None:
+                self._guard(f)
+        self._wake_at = now + _MAX_SELECT_SECONDS
+
+    def _guard(self, f: Callable[[], object]) -> None:
+        try:
+            f()
+        except Exception:
+            _log.exception("A callback of the Kafka client's thread failed")
+
+    # --- sockets
+
+    def add_reader(self, sock: socket.socket, f: Callable[[], None]) -> None:
+        self._watch(sock, _READ, f)
+
+    def remove_reader(self, sock: socket.socket) -> None:
+        self._watch(sock, _READ, None)
+
+    def add_writer(self, sock: socket.socket, f: Callable[[], None]) -> None:
+        self._watch(sock, _WRITE, f)
+
+    def remove_writer(self, sock: socket.socket) -> None:
+        self._watch(sock, _WRITE, None)
+
+    def _watch(self, sock: socket.socket, event: int, f: Callable[[], None] | None) -> None:
+        key = self._selector.get_map().get(sock)
+        watch: _Watch = key.data if key is not None else _Watch()
+        if event == _READ:
+            watch.reader = f
+        else:
+            watch.writer = f
+        events = (_READ if watch.reader else 0) | (_WRITE if watch.writer else 0)
+        if key is None:
+            if events:
+                self._selector.register(sock, events, watch)
+        elif not events:
+            self._selector.unregister(sock)
+        elif events != key.events:
+            self._selector.modify(sock, events, watch)
+        if not self._sees_changes:
+            self.wake()
+
+    # --- the end
+
+    def close(self) -> None:
+        """Close the selector and all sockets that it watches."""
+        self._may_sleep = False
+        for key in list(self._selector.get_map().values()):
+            if isinstance(key.fileobj, socket.socket):
+                key.fileobj.close()
+        self._selector.close()
+        self._waker.close()
+
+    def forget(self) -> None:
+        """Nothing of what was to be done will be done."""
+        self._ready.clear()
+        self._timers.clear()
+
+
+class _Waker:
+    """Ends the selector's sleep from another thread: an eventfd where there are such, else a pipe."""
+
+    def __init__(self) -> None:
+        if hasattr(os, "eventfd"):
+            self.reader = self._writer = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        else:
+            self.reader, self._writer = os.pipe()
+            os.set_blocking(self.reader, False)
+            os.set_blocking(self._writer, False)
+
+    def wake(self) -> None:
+        try:
+            os.write(self._writer, _ONE)
+        except OSError:
+            pass  # full: it is awake anyway; closed: nothing runs any more
+
+    def drain(self) -> None:
+        try:
+            os.read(self.reader, 4096)
+        except BlockingIOError:
+            pass
+
+    def close(self) -> None:
+        fds = {self.reader, self._writer}
+        self.reader = self._writer = -1  # first: the numbers may belong to others soon
+        for fd in fds:
+            os.close(fd)
