@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 try:  # what `signal` wraps, without the enumerations that cost ten times as much as the rest
-    import _signal
+    import _signal  # type: ignore[import-not-found]
 except ImportError:
     _signal = signal
 

@@ -122,8 +122,13 @@ class SelectorLoop:
         self._may_sleep = False
         return events
 
-    def dispatch(self, events: list[tuple[selectors.SelectorKey, int]]) -> None:
-        """The second half. What `select` saw may be out of date by now: watches know."""
+    def dispatch(
+        self, events: list[tuple[selectors.SelectorKey, int]], enough: Callable[[], bool] | None = None
+    ) -> None:
+        """The second half. What `select` saw may be out of date by now: watches know.
+
+        `enough`: is asked whether the rest, which is in no hurry, may be left to the next who turns the loop.
+        """
         with self.baton:
             for key, mask in events:
                 watch = key.data
@@ -134,8 +139,9 @@ class SelectorLoop:
                     self._guard(watch.reader)
                 if mask & _WRITE and watch.writer is not None:
                     self._guard(watch.writer)
-            self._run_ready()
-            self._run_timers()
+            if enough is None or not enough():
+                self._run_ready()
+                self._run_timers()
 
     def run_with_baton(self, f: Callable[[], object]) -> None:
         """Run this, and what it leaves to be done soon, on this thread; the caller has the baton."""

@@ -158,34 +158,33 @@ class ThreadDriver(SelectorLoop):
             self.call_soon_threadsafe(waiter.run)
             return
         try:
+            if self._guest is None:
+                self._guest = waiter  # at once: the daemon thread need not come in between
             with self.baton:
                 if not self._ended:
                     self.run_with_baton(waiter.run)
-            if not waiter.finished and self._guest is None and not self._ended:
-                self._be_guest(waiter, deadline, cover)
-        finally:
-            cover.lowered()
-
-    def _be_guest(self, waiter: _Waiter, deadline: float | None, cover: Shield) -> None:
-        """Turn the loop in the daemon thread's stead."""
-        self._guest = waiter
-        self.wake()
-        try:
-            with self._turning:
-                while self._guest is waiter and not waiter.finished and self._running:
-                    cover.check()
-                    cover.held = False
-                    events = self.select(deadline)
-                    cover.held = True
-                    self.dispatch(events)
-                    if deadline is not None and _time.monotonic() >= deadline:
-                        break
+            if not waiter.finished and self._guest is waiter:
+                self._turn_for(waiter, deadline, cover)
         finally:
             cover.held = True
             if self._guest is waiter:  # else another one has come
                 self._guest = None
             if self._resting:
                 self._rest.put(None)
+            cover.lowered()
+
+    def _turn_for(self, waiter: _Waiter, deadline: float | None, cover: Shield) -> None:
+        """Turn the loop in the daemon thread's stead."""
+        self.wake()
+        with self._turning:
+            while self._guest is waiter and not waiter.finished and self._running:
+                cover.check()
+                cover.held = False
+                events = self.select(deadline)
+                cover.held = True
+                self.dispatch(events, waiter.is_finished)
+                if deadline is not None and _time.monotonic() >= deadline:
+                    break
 
     def _wait_for(self, waiter: _Waiter, deadline: float | None) -> bool:
         """Wait while others turn the loop; False when the time is over."""
@@ -264,6 +263,9 @@ class _Waiter:
             self._value = value
             self._error = error
             self._lock.release()
+
+    def is_finished(self) -> bool:
+        return self.finished
 
     def abort(self) -> None:
         """The loop has ended: there will be no outcome."""

@@ -52,6 +52,8 @@ class ConsumerCore:
         self.client = NetworkClient(driver, config)
         self.subscriptions = SubscriptionState(config.reset_strategy)
         self.fetcher = Fetcher(self.client, self.subscriptions, config)
+        self.fetcher.notify = self.wake
+        self.fetcher.is_awaited = lambda: self._inside > 0
         self.pending = PendingRecords()
         self.calls: deque[UserCall] = deque()
         self.coordinator: ConsumerCoordinator | None = None
@@ -63,6 +65,8 @@ class ConsumerCore:
         self._gate: Completion[None] = Completion()
         self._wake: Completion[None] = Completion()
         self._initializing: Completion[None] | None = None
+        self._assigned_by: tuple[Any, ...] = ()
+        """What the last assignment without a group was made of."""
         self._error: KafkaError | None = None
         self.client.metadata.listeners.append(lambda cluster: self.wake())
 
@@ -105,7 +109,7 @@ class ConsumerCore:
                     return None
                 self._prepare_fetch()
                 found = collect()
-                self.fetcher.send_fetches()
+                self.fetcher.fetch_soon()
                 if found or self.calls:
                     return found
                 remaining = deadline - self.driver.time.monotonic_ms()
@@ -139,15 +143,12 @@ class ConsumerCore:
 
     async def _wait(self, timeout_ms: float) -> None:
         """Until there is something new to look at."""
-        wake = self._wake
-        records = self.fetcher.wait_for_records(timeout_ms)
-        records.add_callback(lambda _: wake.set_result(None))
-        timer = self.driver.call_later(timeout_ms, lambda: wake.set_result(None))
-        try:
-            await wake
-        finally:
-            timer.cancel()
-            records.set_result(False)  # nobody waits for it any more
+        if not self._wake.done and not self.fetcher.has_records():
+            timer = self.driver.call_later(timeout_ms, self.wake)
+            try:
+                await self._wake
+            finally:
+                timer.cancel()
 
     def _patience_ms(self) -> float:
         """How long a poll may sleep before it looks after commits and positions."""
@@ -231,7 +232,9 @@ class ConsumerCore:
     def _assign_all(self) -> None:
         """Without a group, a subscription means all partitions of its topics (as in kafka-python)."""
         subscriptions = self.subscriptions
-        if not subscriptions.auto_assigned:
+        version = self.client.metadata.version
+        seen = (version, subscriptions.subscription, subscriptions.pattern, subscriptions.assignment_id)
+        if not subscriptions.auto_assigned or seen == self._assigned_by:
             return
         topics = self.client.metadata.cluster.topics
         if subscriptions.pattern is not None:
@@ -246,6 +249,7 @@ class ConsumerCore:
         if wanted != owned:
             self.drop(owned - wanted)
             subscriptions.assign_from_subscribed(wanted)
+        self._assigned_by = (version, subscriptions.subscription, subscriptions.pattern, subscriptions.assignment_id)
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
         wanted = list(partitions)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Collection, Iterable
 
 from kafkapy.clients.client_metadata import ClientMetadata
 from kafkapy.common.topic_partition import TopicPartition
@@ -27,6 +27,7 @@ class FetchPlan:
         self._buffer = buffer
         self._config = config
         self._resting: dict[TopicPartition, float] = {}
+        self._noticed = (-1, -1)
 
     def rest(self, partitions: Iterable[TopicPartition], until_ms: float) -> None:
         self._resting.update(dict.fromkeys(partitions, until_ms))
@@ -37,15 +38,18 @@ class FetchPlan:
 
     def notice_new_leaders(self) -> None:
         """Positions from before the present leader have to be confirmed by it (KIP-320)."""
+        if self._noticed == (self._metadata.version, self._subscriptions.changes.count):
+            return
         for partition, state in self._subscriptions.assignment.items():
             if state.fetch_state is FetchState.FETCHING and state.position is not None:
                 leader = self._metadata.leader_of(partition)
                 if leader is not None and leader.epoch > state.position.leader_epoch:
                     state.await_validation(leader.epoch)
+        self._noticed = (self._metadata.version, self._subscriptions.changes.count)
 
-    def wishes(self, busy: Container[int], now_ms: float) -> dict[int, dict[TopicPartition, PartitionWish]]:
+    def wishes(self, busy: Collection[int], now_ms: float) -> dict[int, dict[TopicPartition, PartitionWish]]:
         """What to ask of each broker that is not `busy`. Asks for metadata where a leader is not known."""
-        if self._buffer.size >= self._config.fetch_max_bytes:
+        if len(busy) >= len(self._metadata.cluster.nodes) > 0 or self._buffer.size >= self._config.fetch_max_bytes:
             return {}
         ahead = self._buffer.ahead()
         full: set[int] = set()

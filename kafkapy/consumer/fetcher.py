@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from kafkapy.clients.completion import Completion, spawn
@@ -48,6 +48,9 @@ _log = logging.getLogger("kafkapy.consumer")
 _LAST_VERSION_BY_NAME = 12
 _BULK_BYTES = 1 << 18
 """A response of so many bytes pays for loading the compiled kernels."""
+
+_FETCH_FIRST_BYTES = 1 << 16
+"""A response of so many bytes takes a while to become records; until it has, the broker may work on the next one."""
 
 _STALE_LEADER = (
     Errors.NOT_LEADER_OR_FOLLOWER,
@@ -91,6 +94,11 @@ class Fetcher:
         self._in_flight: dict[int, dict[TopicPartition, tuple[PartitionState, int, int]]] = {}
         self._errors: deque[KafkaError] = deque()
         self._waiters: list[Completion[bool]] = []
+        self._fetching_soon = False
+        self.notify: Callable[[], object] = lambda: None
+        """Called when there is something to collect."""
+        self.is_awaited: Callable[[], bool] = lambda: False
+        """Does somebody wait for that? Else what comes to nothing is not asked for again."""
         self._loading: Completion[bool] | None = None
         client.metadata.listeners.append(self._metadata_changed)
 
@@ -120,7 +128,7 @@ class Fetcher:
         self.statistics.records += count
         if not count and self._errors:
             raise self._errors.popleft()
-        self.send_fetches()
+        self.fetch_soon()
 
     def has_records(self) -> bool:
         """Would `collect` give or raise something?"""
@@ -136,7 +144,7 @@ class Fetcher:
         timer = self._client.driver.call_later(timeout_ms, lambda: waiter.set_result(False))
         waiter.add_callback(lambda _: timer.cancel())
         waiter.add_callback(lambda _: self._forget_waiter(waiter))
-        self.send_fetches()
+        self.fetch_soon()
         return waiter
 
     def drop(self, partitions: Iterable[TopicPartition]) -> None:
@@ -147,9 +155,16 @@ class Fetcher:
 
     # --- asking
 
+    def fetch_soon(self) -> None:
+        """`send_fetches`, once, when what is being done is done."""
+        if not self._fetching_soon and not self._client.closed:
+            self._fetching_soon = True
+            self._client.driver.call_soon(self.send_fetches)
+
     def send_fetches(self) -> None:
         """Ask every broker that has nothing to answer for the partitions that want records; begin resets and
         validations that are due. Never raises."""
+        self._fetching_soon = False
         if self._client.closed:
             return
         self._plan.notice_new_leaders()
@@ -216,9 +231,11 @@ class Fetcher:
         self.statistics.bytes += size
         if size >= _BULK_BYTES and not kernels_settled() and self._loading is None:
             self._load_kernels()
-        if size:
-            self.send_fetches()  # first: the brokers work while these become records
+        if size >= _FETCH_FIRST_BYTES:
+            self.send_fetches()
         self._progress()
+        if size:
+            self.fetch_soon()  # after that: whoever waits for these few does not wait for a system call
 
     def _by_partition(
         self, response: FetchResponse, session: FetchSessionHandler
@@ -358,7 +375,7 @@ class Fetcher:
     # --- who waits
 
     def _metadata_changed(self, cluster: object) -> None:
-        if self._waiters:
+        if self._waiters or self.is_awaited():
             self._client.driver.call_soon(self._progress)
 
     def _fail(self, error: KafkaError) -> None:
@@ -368,13 +385,14 @@ class Fetcher:
 
     def _progress(self) -> None:
         """Something may have changed: wake those who wait if there is something for them, else go on asking."""
-        if not self._waiters or self._client.closed:
+        if self._client.closed or not (self._waiters or self.is_awaited()):
             return
         if self.has_records():
+            self.notify()
             for waiter in list(self._waiters):
                 waiter.set_result(True)
         else:
-            self.send_fetches()
+            self.fetch_soon()
 
     def _forget_waiter(self, waiter: Completion[bool]) -> None:
         if waiter in self._waiters:

@@ -68,6 +68,15 @@ class FetchPosition(NamedTuple):
     leader_epoch: int = NO_EPOCH
 
 
+class Changes:
+    """Counts what happens to the states of partitions, but for positions that advance."""
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
 class PartitionState:
     """One assigned partition.
 
@@ -77,6 +86,7 @@ class PartitionState:
     """
 
     __slots__ = (
+        "_changes",
         "fetch_state",
         "high_watermark",
         "last_stable_offset",
@@ -91,7 +101,8 @@ class PartitionState:
         "version",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, changes: Changes | None = None) -> None:
+        self._changes = changes or Changes()
         self.fetch_state = FetchState.INITIALIZING
         self.position: FetchPosition | None = None
         self.reset_strategy: OffsetResetStrategy | None = None
@@ -139,6 +150,7 @@ class PartitionState:
         position = self.position
         if position is None or leader_epoch <= position.leader_epoch:
             return False
+        self._changes.count += 1
         self.position = position._replace(leader_epoch=leader_epoch)
         if position.offset_epoch == NO_EPOCH or position.offset_epoch >= leader_epoch:
             return False
@@ -148,6 +160,7 @@ class PartitionState:
 
     def complete_validation(self) -> None:
         if self.fetch_state is FetchState.AWAIT_VALIDATION:
+            self._changes.count += 1
             self.fetch_state = FetchState.FETCHING
             self.next_retry_ms = None
 
@@ -169,6 +182,7 @@ class PartitionState:
         self.preferred_read_replica_expires_ms = expires_ms
 
     def _jump(self, state: FetchState) -> None:
+        self._changes.count += 1
         self.fetch_state = state
         self.version += 1
         self.reset_strategy = None
@@ -201,6 +215,8 @@ class SubscriptionState:
         self.assignment: dict[TopicPartition, PartitionState] = {}
         self.assignment_id = 0
         """Grows with each change of the assigned partitions."""
+        self.changes = Changes()
+        self._settled_at = -1
 
     # -- what is wanted
 
@@ -329,10 +345,17 @@ class SubscriptionState:
         return True
 
     def has_all_fetch_positions(self) -> bool:
-        return all(state.has_valid_position for state in self.assignment.values())
+        """Does every partition have a valid position? While nothing changes, that is known without looking at them."""
+        if self._settled_at != self.changes.count:
+            if not all(state.has_valid_position for state in self.assignment.values()):
+                return False
+            self._settled_at = self.changes.count
+        return True
 
     def initializing_partitions(self) -> set[TopicPartition]:
         """Those that have no position and no reset under way: their committed offsets are wanted."""
+        if self.has_all_fetch_positions():
+            return set()
         return {p for p, state in self.assignment.items() if state.fetch_state is FetchState.INITIALIZING}
 
     def reset_initializing_positions(self) -> None:
@@ -344,6 +367,8 @@ class SubscriptionState:
             self.assignment[partition].await_reset(self.default_reset)
 
     def partitions_needing_reset(self, now_ms: float) -> dict[TopicPartition, OffsetResetStrategy]:
+        if self.has_all_fetch_positions():
+            return {}
         return {
             p: state.reset_strategy
             for p, state in self.assignment.items()
@@ -351,6 +376,8 @@ class SubscriptionState:
         }
 
     def partitions_needing_validation(self, now_ms: float) -> list[TopicPartition]:
+        if self.has_all_fetch_positions():
+            return []
         return [
             p
             for p, state in self.assignment.items()
@@ -385,8 +412,9 @@ class SubscriptionState:
         if wanted.keys() == self.assignment.keys():
             return False
         kept = {p: state for p, state in self.assignment.items() if p in wanted}
-        self.assignment = kept | {p: PartitionState() for p in wanted if p not in kept}
+        self.assignment = kept | {p: PartitionState(self.changes) for p in wanted if p not in kept}
         self.assignment_id += 1
+        self.changes.count += 1
         return True
 
 

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator
+from queue import SimpleQueue
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from fake_broker import FakeBroker
 from twisted.internet import selectreactor, task
 
 from kafkapy.clients.asyncio_driver import AsyncioDriver
-from kafkapy.clients.completion import Completion
+from kafkapy.clients.completion import Completion, spawn
 from kafkapy.clients.config import ClientConfig
 from kafkapy.clients.network_client import NetworkClient
 from kafkapy.clients.thread_driver import ThreadDriver
@@ -266,10 +267,93 @@ def test_a_child_of_fork_gets_a_clear_error(driver: ThreadDriver) -> None:
     assert driver.call(lambda: 2) == 2
 
 
+@pytest.fixture
+def no_handlers() -> Iterator[None]:
+    """pytest-timeout has one, and reactors leave theirs behind."""
+    before = {number: signal.getsignal(number) for number in signal.valid_signals()}
+    for number, handler in before.items():
+        if callable(handler):
+            signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    for number, handler in before.items():
+        if callable(handler):
+            signal.signal(number, handler)
+
+
+@pytest.mark.usefixtures("no_handlers")
+def test_who_waits_turns_the_loop_himself(driver: ThreadDriver) -> None:
+    """And several may wait; the rest is the daemon thread's."""
+    threads: list[int] = []
+
+    async def wait(ms: float) -> int:
+        await driver.sleep(ms)
+        threads.append(threading.get_ident())
+        return threading.get_ident()
+
+    assert driver.call(lambda: spawn(wait(5))) == threading.get_ident()
+    others = [threading.Thread(target=driver.call, args=(wait, 5 + i)) for i in range(4)]
+    for other in others:
+        other.start()
+    driver.call(wait, 1)
+    for other in others:
+        other.join(5)
+    assert len(threads) == 6
+    later: SimpleQueue[int] = SimpleQueue()
+    driver.call(lambda: driver.call_later(5, lambda: later.put(threading.get_ident())))
+    assert later.get(timeout=5) != threading.get_ident()
+
+
+@pytest.mark.usefixtures("no_handlers")
+def test_call_now_or_soon(driver: ThreadDriver) -> None:
+    ran: SimpleQueue[tuple[str, int]] = SimpleQueue()
+    driver.call_now_or_soon(lambda: ran.put(("free", threading.get_ident())))
+    assert ran.get(timeout=5) == ("free", threading.get_ident())
+
+    def busy() -> None:
+        driver.call_now_or_soon(lambda: ran.put(("soon", threading.get_ident())))
+        ran.put(("first", threading.get_ident()))
+
+    driver.call(busy)
+    assert [ran.get(timeout=5)[0] for _ in range(2)] == ["first", "soon"]
+
+
+def test_a_callback_that_stops_its_own_client(driver: ThreadDriver) -> None:
+    with pytest.raises(IllegalStateError, match="was closed"):
+        driver.call(lambda: driver.call_soon(driver.stop) or Completion())
+    driver._thread.join(5)  # type: ignore[union-attr]
+    assert not driver.running
+
+
+@pytest.mark.usefixtures("no_handlers")
+def test_an_interrupt_waits_for_the_work_at_hand(driver: ThreadDriver) -> None:
+    """And the handler of Ctrl-C is what it was."""
+    done = []
+
+    def work() -> None:
+        signal.raise_signal(signal.SIGINT)
+        done.append(1)
+
+    with pytest.raises(KeyboardInterrupt):
+        driver.call(work)
+    assert done == [1]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert driver.call(lambda: 2) == 2
+
+
+def test_a_program_with_handlers_of_its_own_leaves_the_work_to_the_other_thread(driver: ThreadDriver) -> None:
+    before = signal.signal(signal.SIGTERM, lambda number, frame: None)
+    try:
+        assert driver.call(threading.get_ident) != threading.get_ident()
+        driver.call_now_or_soon(lambda: None)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 PROGRAM = """
 import sys
 from kafkapy.clients.thread_driver import ThreadDriver
-from kafkapy.clients.completion import Completion
+from kafkapy.clients.completion import Completion, spawn
 driver = ThreadDriver()
 driver.start()
 print("ready", flush=True)
