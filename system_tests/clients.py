@@ -200,6 +200,16 @@ class AckedProducer:
         return delivered
 
 
+def fill(bootstrap: str, topic: str, partitions: int, size: int) -> None:
+    """Write about `size` bytes to each partition."""
+    producer = Producer({"bootstrap.servers": bootstrap, "acks": "all", "linger.ms": 20, "log_level": 0})
+    for _ in range(size >> 18):
+        for partition in range(partitions):
+            producer.produce(topic, bytes(1 << 18), partition=partition)
+        producer.flush(60)
+    assert producer.flush(60) == 0, f"{topic} cannot be filled"
+
+
 # ---------------------------------------------------------------------------------------------------- consume
 
 
@@ -266,8 +276,9 @@ def commit_offsets(bootstrap: str, group: str, topic: str, offsets: Mapping[int,
         consumer.close()
 
 
-def delete_records(bootstrap: str, topic: str, before: int) -> None:
-    """Move the start of partition 0."""
+def delete_records(bootstrap: str, topic: str, before: int, partitions: int = 1) -> None:
+    """Move the start of partitions 0 to `partitions` - 1."""
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
-    partition = TopicPartition(topic, 0, before)
-    admin.delete_records([partition])[TopicPartition(topic, 0)].result()
+    starts = [TopicPartition(topic, partition, before) for partition in range(partitions)]
+    for deleted in admin.delete_records(starts).values():
+        deleted.result()

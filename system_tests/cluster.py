@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from confluent_kafka.admin import AdminClient
 
 from system_tests.network import BrokerLines, make_network
-from system_tests.services import HOST, KafkaService, Service, ZooKeeperService, wait_until
+from system_tests.services import HOST, ROOT, KafkaService, Service, ServiceError, ZooKeeperService, wait_until
 from system_tests.zookeeper_session import ZooKeeperView
 
 _DISK_MEGABYTES = 768
+
+
+class PartitionView(NamedTuple):
+    """A partition as a broker's metadata has it; `leader` is -1 if there is none."""
+
+    leader: int
+    replicas: list[int]
+    isr: set[int]
 
 
 class Cluster:
@@ -22,8 +33,10 @@ class Cluster:
     Invariant: what is harmed is undone by `heal`, whatever its state.
     """
 
-    def __init__(self, directory: Path, brokers: int = 1) -> None:
+    def __init__(self, directory: Path, brokers: int = 1, configs: Mapping[str, object] | None = None) -> None:
+        """`configs` come on top of settings that suit tests."""
         self.directory = directory
+        self._configs = configs or {}
         self.network = make_network()
         self.lines: list[BrokerLines] = []
         self.brokers: list[KafkaService] = []
@@ -48,6 +61,7 @@ class Cluster:
             "min.insync.replicas": max(1, replication - 1),
             "replica.lag.time.max.ms": 5000,
             "controlled.shutdown.retry.backoff.ms": 500,
+            **self._configs,
         }
         broker = KafkaService(directory, self.zookeeper, configs, broker_id=number)
         broker.host, broker.port, broker.prefix = lines.host, lines.port, lines.prefix
@@ -79,6 +93,45 @@ class Cluster:
             owner = view.owner("/controller")
             owners = [view.owner(f"/brokers/ids/{broker.broker_id}") for broker in self.brokers]
         return owners.index(owner) if owner in owners and owner else 0
+
+    def tool(self, module: str, *arguments: str) -> str:
+        """Run `kafkapy.tools.MODULE` on the cluster; returns what it prints. `ServiceError` if it fails."""
+        command = [sys.executable, "-m", f"kafkapy.tools.{module}", "--bootstrap-server", self.bootstrap, *arguments]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120)
+        if done.returncode:
+            raise ServiceError(f"{module} {' '.join(arguments)} fails: {done.stdout}{done.stderr}")
+        return done.stdout
+
+    # ------------------------------------------------------------------------------------------------ partitions
+
+    def partitions(self, topic: str) -> dict[int, PartitionView]:
+        """As any of the brokers says."""
+        admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
+        return {
+            number: PartitionView(state.leader, state.replicas, set(state.isrs))
+            for number, state in admin.list_topics(topic, 10).topics[topic].partitions.items()
+        }
+
+    def leader(self, topic: str, partition: int = 0) -> int:
+        """Waits until there is one."""
+        wait_until(lambda: self.partitions(topic)[partition].leader >= 0, 30, f"{topic}-{partition} has a leader")
+        return self.partitions(topic)[partition].leader
+
+    def wait_for_isr(self, topic: str, without: int | None = None, seconds: float = 60) -> float:
+        """Wait until all replicas of the topic are in sync, or all but the broker `without`; returns the seconds."""
+        return wait_until(
+            lambda: all(p.isr == set(p.replicas) - {without} for p in self.partitions(topic).values()),
+            seconds,
+            lambda: f"all replicas of {topic} are in sync, but not {without}: {self.partitions(topic)}",
+        )
+
+    def logs(self, topic: str, partition: int) -> list[bytes]:
+        """Each replica's log files, joined. The brokers must have stopped."""
+        directories = [
+            directory for broker in self.brokers if (directory := broker.partition_dir(topic, partition)).exists()
+        ]
+        return [b"".join(path.read_bytes() for path in sorted(d.glob("*.log"))) for d in directories]
 
     # ------------------------------------------------------------------------------------------------ health
 

@@ -6,15 +6,18 @@ import os
 import signal
 import uuid
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from system_tests.cluster import Cluster
 from system_tests.services import ApacheKafkaService, KafkaService, Service, ZooKeeperService
 
 Note = Callable[[str, object], None]
 Progress = Callable[[str], None]
 NewBroker = Callable[..., KafkaService]
+NewCluster = Callable[..., Cluster]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -105,6 +108,17 @@ def broker(new_broker: NewBroker) -> KafkaService:
     service = new_broker()
     service.start()
     return service
+
+
+@pytest.fixture
+def new_cluster(tmp_path: Path) -> Iterator[NewCluster]:
+    """Makes clusters, not started, with a ZooKeeper and a network of their own: see `Cluster`."""
+    with ExitStack() as ending:
+
+        def new(brokers: int = 3, configs: Mapping[str, object] | None = None) -> Cluster:
+            return ending.enter_context(Cluster(tmp_path, brokers, configs))
+
+        yield new
 
 
 @pytest.fixture(scope="module")

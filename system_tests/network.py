@@ -7,6 +7,7 @@ Clients come through a proxy in both cases.
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 from collections.abc import Iterable
@@ -108,14 +109,16 @@ class NamespaceNetwork:
     """
 
     _NOBODY = "02:00:00:de:ad:00"
+    _made = itertools.count()
 
     def __init__(self) -> None:
-        self._id = os.getpid() % 100_000
-        self._net = f"10.231.{self._id % 256}"
-        self._bridge = f"kpy{self._id}"
+        number = next(self._made)
+        self._net = f"10.231.{(os.getpid() * 16 + number) % 256}"
+        self._bridge = f"kpy{os.getpid() % 100_000}-{number}"
         self.zookeeper_host = f"{self._net}.1"
         self._clients_host = f"{self._net}.2"
         self._brokers: dict[int, BrokerLines] = {}
+        self._namespaces: list[str] = []
         _ip("link", "add", self._bridge, "type", "bridge")
         for host in (self.zookeeper_host, self._clients_host):
             _ip("address", "add", f"{host}/24", "dev", self._bridge)
@@ -143,6 +146,7 @@ class NamespaceNetwork:
     def add_broker(self, number: int, zookeeper_port: int) -> BrokerLines:
         namespace, outer = self._namespace(number), f"{self._bridge}v{number}"
         _ip("netns", "add", namespace)
+        self._namespaces.append(namespace)
         _ip("link", "add", outer, "type", "veth", "peer", "name", "eth0", "netns", namespace)
         _ip("link", "set", outer, "master", self._bridge, "up")
         for command in (
@@ -182,9 +186,10 @@ class NamespaceNetwork:
         self._brokers[number].clients.delay = delay
 
     def close(self) -> None:
-        for number, lines in self._brokers.items():
+        for lines in self._brokers.values():
             lines.clients.close()
-            _ip("netns", "del", self._namespace(number))
+        for namespace in self._namespaces:
+            _ip("netns", "del", namespace)
         _ip("link", "del", self._bridge)
 
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from kafkapy import ConsumerRebalanceListener, KafkaConsumer, KafkaProducer, TopicPartition
+from kafkapy import ConsumerRebalanceListener, KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
 from kafkapy.consumer.records import ConsumerRecord
 from kafkapy.errors import CommitFailedError, RebalanceInProgressError
 from kafkapy.producer.future import FutureBatchMetadata, RecordMetadata
@@ -230,8 +230,11 @@ class RecordingConsumer(RecordingClient):
                 records = consumer.poll(timeout_ms=200)
                 if records:
                     self._record(itertools.chain.from_iterable(records.values()))
-                    offsets = {(p.topic, p.partition): some[-1].offset + 1 for p, some in records.items()}
-                    self.positions.update(offsets)
+                    offsets = {
+                        p: OffsetAndMetadata(some[-1].offset + 1, "", some[-1].leader_epoch)
+                        for p, some in records.items()
+                    }
+                    self.positions.update(_places(offsets))
                     if self._commits == "manual":
                         self._commit(consumer, offsets)
 
@@ -240,9 +243,18 @@ class RecordingConsumer(RecordingClient):
         self.polled += len(places)
         self.history.poll(self.name, places)
 
-    def _commit(self, consumer: KafkaConsumer, offsets: Mapping[Partition, int]) -> None:
+    def _commit(self, consumer: KafkaConsumer, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+        """By name: `commit()` leaves out partitions whose positions are being checked with a new leader, as Kafka's."""
         try:
-            consumer.commit(timeout_ms=120_000)
+            consumer.commit(offsets, timeout_ms=120_000)
         except (CommitFailedError, RebalanceInProgressError):
             return  # the group has moved on, as a user must expect: the records come again
-        self.history.commit(self.name, self._group, offsets)
+        self.history.commit(self.name, self._group, _places(offsets))
+
+
+def _after(record: ConsumerRecord) -> OffsetAndMetadata:
+    return OffsetAndMetadata(record.offset + 1, "", record.leader_epoch)
+
+
+def _places(offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> dict[Partition, int]:
+    return {(partition.topic, partition.partition): offset.offset for partition, offset in offsets.items()}

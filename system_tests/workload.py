@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +30,8 @@ CONSUMERS: tuple[dict[str, Any], ...] = (
 
 
 class Workload:
-    """Topics `NAME-many` of three partitions and `NAME-one` of one, `producers` that share the writing and one group of
-    `consumers` that reads both."""
+    """Topics, `producers` that share the writing and one group of `consumers` that reads all. By default the topics are
+    `NAME-many` of three partitions and `NAME-one` of one."""
 
     def __init__(
         self,
@@ -39,23 +41,24 @@ class Workload:
         consumers: int = 2,
         replication: int = 1,
         records_per_second: int = 300,
-        topic_configs: dict[str, object] | None = None,
+        topics: Mapping[str, int] | None = None,
+        topic_configs: Mapping[str, object] | None = None,
         **client_options: Any,
     ) -> None:
-        """`bootstrap` is that of the clients; `records_per_second` each producer's; `client_options` go to all clients."""
+        """`bootstrap` is that of the clients; `records_per_second` each producer's; `topics` have so many partitions, and
+        are created if they aren't there; `client_options` go to all clients."""
         self.bootstrap = bootstrap
         self.history = History()
-        self.partitions = {f"{name}-many": 3, f"{name}-one": 1}
+        self.partitions = dict(topics or {f"{name}-many": 3, f"{name}-one": 1})
         for topic, partitions in self.partitions.items():
             create_topic(bootstrap, topic, partitions, topic_configs, replication=replication, seconds=60)
-        topics = list(self.partitions)
+        written = itertools.cycle(self.partitions.items())
         self.producers = [
             RecordingProducer(
                 self.history,
                 f"producer-{number}",
                 bootstrap,
-                topics[number % 2],
-                self.partitions[topics[number % 2]],
+                *next(written),
                 records_per_second,
                 **{**PRODUCERS[number % len(PRODUCERS)], **client_options},
             )
@@ -136,8 +139,8 @@ class Workload:
         for client in (*self.producers, *self.consumers):
             client.abandon()
 
-    def finish(self, bootstrap: str | None = None, seconds: float = 120) -> Verdict:
-        """Let the producers end, the group read what is left, and everything be read again from the beginning, by
+    def finish(self, bootstrap: str | None = None, seconds: float = 120, allowed: Collection[str] = ()) -> Verdict:
+        """`allowed`: names of anomalies that are none here. Let the producers end, the group read what is left, and everything be read again from the beginning, by
         librdkafka too; `bootstrap` is where to read from (default: where the clients did)."""
         bootstrap = bootstrap or self.bootstrap
         for producer in self.producers:
@@ -152,7 +155,7 @@ class Workload:
             for number, records in enumerate(read_topic(bootstrap, topic, partitions)):
                 place = (topic, number)
                 self.history.poll("librdkafka", [(place, record.offset, record.number) for record in records])
-        return check(self.history)
+        return check(self.history, allowed)
 
     def judge(self, directory: Path, **options: Any) -> Verdict:
         """`finish`, keep the history in `directory`, and raise AssertionError if it has an anomaly."""

@@ -38,7 +38,8 @@ class ClientMetadata:
     """What is wanted and what is known.
 
     Invariant: `cluster` is replaced as a whole, `version` counts that; within one topic id, a partition's leader epoch
-    never goes back. `_wanted` is the completion of the update that is to be asked for next; None: none is needed.
+    never goes back. `_heard` has epochs newer than the cluster's, with the topic's id then. `_wanted` is the completion
+    of the update that is to be asked for next; None: none is needed.
     """
 
     def __init__(self, request: Callable[[bool], None], allow_auto_topic_creation: bool = True) -> None:
@@ -50,6 +51,7 @@ class ClientMetadata:
         self.allow_auto_topic_creation = allow_auto_topic_creation
         self.listeners: list[Listener] = []
         """Called with the cluster after each update."""
+        self._heard: dict[TopicPartition, tuple[bytes, int]] = {}
         self._request = request
         self._wanted: Completion[ClusterMetadata] | None = None
 
@@ -123,10 +125,13 @@ class ClientMetadata:
         return found.topic_id if found is not None else ZERO_UUID
 
     def leader_of(self, partition: TopicPartition) -> LeaderAndEpoch | None:
-        """None if the partition is not known."""
+        """None if the partition is not known. No leader if a newer epoch than the known leader's was heard of."""
         found = self.cluster.partition(partition)
         if found is None:
             return None
+        heard = self._heard_epoch(partition)
+        if heard > found.leader_epoch:
+            return LeaderAndEpoch(-1, heard)
         leader = found.leader_id if found.leader_id in self.cluster.nodes else -1
         return LeaderAndEpoch(leader, found.leader_epoch)
 
@@ -159,8 +164,32 @@ class ClientMetadata:
         self._replace(cluster._replace(nodes=all_nodes, topics=topics))
         return True
 
+    def hear_of_epoch(self, partition: TopicPartition, epoch: int) -> bool:
+        """There was a leader of this epoch: a record, or a committed offset, says so. If that is news, the leader known here
+        is an older one, who may not have all that was read; it is not asked any more, and metadata is. True if it is news
+        (`Metadata.updateLastSeenEpochIfNewer`)."""
+        known = self.cluster.partition(partition)
+        if known is None or known.leader_epoch < 0 or epoch <= max(known.leader_epoch, self._heard_epoch(partition)):
+            return False
+        self._heard[partition] = (self.topic_id(partition.topic), epoch)
+        self.request_update()
+        return True
+
+    def _heard_epoch(self, partition: TopicPartition) -> int:
+        """-1 if there is none, or one of a topic of that name that is gone."""
+        topic_id, epoch = self._heard.get(partition, (b"", -1))
+        return epoch if topic_id == self.topic_id(partition.topic) else -1
+
+    def _is_still_news(self, partition: TopicPartition) -> bool:
+        known = self.cluster.partition(partition)
+        return known is None or 0 <= known.leader_epoch < self._heard_epoch(partition)
+
     def _replace(self, cluster: ClusterMetadata) -> None:
         self.cluster = cluster
+        if self._heard:
+            self._heard = {
+                partition: heard for partition, heard in self._heard.items() if self._is_still_news(partition)
+            }
         self.version += 1
         for listener in list(self.listeners):
             try:

@@ -120,6 +120,8 @@ class OffsetFetcher:
         for partition, answer in answers.items():
             if answer is None:
                 continue
+            if answer.leader_epoch is not None:
+                self._client.metadata.hear_of_epoch(partition, answer.leader_epoch)
             leader = self._client.metadata.leader_of(partition)
             position = FetchPosition(answer.offset, leader_epoch=-1 if leader is None else leader.epoch)
             if self._subscriptions.complete_reset(partition, wanted[partition], position):

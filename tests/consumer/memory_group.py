@@ -40,6 +40,7 @@ class Group:
         self.leads = False
         self.errors: dict[ApiKey, list[Errors]] = {}
         self.offsets: dict[TopicPartition, int] = {}
+        self.offset_epochs: dict[TopicPartition, int] = {}
         for broker in self.cluster.brokers.values():
             broker.handlers |= {
                 ApiKey.FIND_COORDINATOR: self._find,
@@ -150,6 +151,7 @@ class Group:
                     partition(
                         partition_index=number,
                         committed_offset=self.offsets.get(TopicPartition(topic.name, number), -1),
+                        committed_leader_epoch=self.offset_epochs.get(TopicPartition(topic.name, number), -1),
                         metadata="",
                         error_code=error,
                     )

@@ -79,6 +79,20 @@ def test_positions_come_from_commits_or_the_policy() -> None:
     assert {p: at.offset for p, at in group.core.positions().items()} == {P0: 7, P1: 10}
 
 
+def test_an_old_leader_is_not_asked_for_what_was_committed_under_a_newer_one() -> None:
+    """It may know less, and would say that the offset is out of range."""
+    group = Group(share=[P0])
+    group.offsets[P0] = 7
+    group.offset_epochs[P0] = 3
+    group.join()
+    group.poll(2000)
+    assert group.asked(ApiKey.FETCH) == group.asked(ApiKey.LIST_OFFSETS) == []
+    group.cluster.add_topic("t", [0, 0], epoch=3)
+    group.poll(2000)
+    (request,) = group.asked(ApiKey.FETCH)
+    assert [p.fetch_offset for topic in request.topics for p in topic.partitions] == [7]
+
+
 def test_heartbeats_go_out_while_nobody_polls() -> None:
     group = Group(max_poll_interval_ms=60_000).join()
     group.driver.advance(30_000)
