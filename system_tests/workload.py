@@ -140,8 +140,11 @@ class Workload:
             client.abandon()
 
     def finish(self, bootstrap: str | None = None, seconds: float = 120, allowed: Collection[str] = ()) -> Verdict:
-        """`allowed`: names of anomalies that are none here. Let the producers end, the group read what is left, and everything be read again from the beginning, by
-        librdkafka too; `bootstrap` is where to read from (default: where the clients did)."""
+        """Let the producers end, the group read what is left, and everything be read again from the beginning, by
+        librdkafka too.
+
+        `bootstrap`: where to read from (default: where the clients did). `allowed`: names of anomalies that are none here.
+        """
         bootstrap = bootstrap or self.bootstrap
         for producer in self.producers:
             producer.ask_to_stop()
