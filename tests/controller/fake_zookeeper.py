@@ -23,6 +23,7 @@ from kafkapy.zk.requests import (
     GetChildren,
     GetData,
     Multi,
+    MultiRead,
     Request,
     Response,
     SetData,
@@ -162,6 +163,9 @@ class FakeZooKeeperClient:
     def unregister_znode_change_handler(self, path: str) -> None:
         self._handlers.pop((path, "data"), None)
 
+    def has_znode_change_handler(self, path: str) -> bool:
+        return (path, "data") in self._handlers
+
     def register_znode_child_change_handler(self, handler: ZNodeChildChangeHandler) -> None:
         self._handlers[handler.path, "children"] = handler
 
@@ -209,6 +213,8 @@ class FakeZooKeeperClient:
     def _handle(self, request: Request) -> Response:
         if isinstance(request, Multi):
             return self._multi(request)
+        if isinstance(request, MultiRead):
+            return Response(results=[self._handle(GetData(path)) for path in request.paths])
         try:
             if isinstance(request, Create | SetData | Delete):
                 self.server.before_write(request.path)
