@@ -27,10 +27,16 @@ def to_string(value: bytes) -> str:
 
 
 def from_string(text: str) -> bytes:
-    """The 16 bytes of a 22-character text; `ValueError` if it is anything else."""
-    if len(text) != 22:
-        raise ValueError(f"{text!r} is not a Kafka uuid: 22 characters of base64url are expected")
-    value = base64.urlsafe_b64decode(text + "==")
-    if len(value) != 16:
-        raise ValueError(f"{text!r} is not a Kafka uuid: 22 characters of base64url are expected")
+    """The 16 bytes of a 22-character text; `ValueError` with Kafka's sentence if it is anything else."""
+    if len(text) > 24:
+        raise ValueError(f"Input string with prefix `{text[:24]}` is too long to be decoded as a base64 UUID")
+    try:
+        value = base64.b64decode(text + "=" * (-len(text) % 4), altchars="-_", validate=True)
+    except ValueError:
+        raise ValueError(f"Input string `{text}` is not base64, which a UUID is expected to be in") from None
+    if len(value) != len(ZERO_UUID):
+        raise ValueError(
+            f"Input string `{text}` decoded as {len(value)} bytes, which is not equal to the expected 16 bytes of a "
+            "base64-encoded UUID"
+        )
     return value

@@ -86,6 +86,10 @@ class OffsetCheckpointFile:
     def __init__(self, path: str) -> None:
         self.path = path
 
+    def create(self) -> None:
+        """An empty file where there is none, as Kafka makes it at start. Raises `OSError`."""
+        open(self.path, "ab").close()
+
     def write(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Replace the file. Raises `OSError`."""
         _write_checkpoint(

@@ -92,6 +92,11 @@ class LogCleanerManager:
         self._logs = logs
         self._on_dir_failure = on_dir_failure
         self._checkpoints = {path: OffsetCheckpointFile(f"{path}/{CLEANER_OFFSET_CHECKPOINT}") for path in log_dirs}
+        for path, checkpoint in self._checkpoints.items():
+            try:
+                checkpoint.create()
+            except OSError as error:
+                on_dir_failure(path, f"Error while creating {checkpoint.path}", error)
         self._states: dict[TopicPartition, CleaningState] = {}
         self._uncleanable: dict[str, set[TopicPartition]] = {}
         self._lock = threading.RLock()

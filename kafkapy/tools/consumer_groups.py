@@ -36,7 +36,7 @@ RESET_SCENARIOS = (
     "from-file",
 )
 STATES = ("PreparingRebalance", "CompletingRebalance", "Stable", "Dead", "Empty", "Assigning", "Reconciling")
-TYPES = ("Consumer", "Classic", "Share")
+TYPES = ("Consumer", "Classic")
 
 PARSER = OptionParser(
     "This tool helps to list all consumer groups, describe a consumer group, delete consumer group info, "

@@ -128,7 +128,7 @@ def check_options(options: Options) -> None:
     if options.has("alter"):
         if options.has("config"):
             raise CommandLineError(
-                'Option combination "[bootstrap-server],[config]" can\'t be used with option "[alter]" '
+                'Option combination "[[bootstrap-server], [config]]" can\'t be used with option "[alter]" '
                 "(the kafka-configs CLI supports altering topic configs with a --bootstrap-server option)"
             )
         options.require("partitions")

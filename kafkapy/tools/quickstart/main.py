@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
+from kafkapy.protocol.errors import KafkaError
 from kafkapy.tools.quickstart.picture import draw, table
 from kafkapy.tools.quickstart.servers import Servers, step
 from kafkapy.tools.quickstart.sharing import Group, send
@@ -45,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     _take_signals(_interrupt)
     try:
         return _run(given(arguments.files) or standard_library(), arguments.port, arguments.keep)
-    except QuickstartError as error:
+    except (QuickstartError, KafkaError) as error:
         print(f"quickstart: {error}", file=sys.stderr)
         return 1
     except BrokenPipeError:  # nobody reads on; Python flushes stdout at exit once more

@@ -32,6 +32,7 @@ def progress(total: int | None, what: str) -> Any:
 def send(files: Sequence[SourceFile], bootstrap: str, topic: str) -> Digests:
     """Send every line with its file's name as the key; returns when all in-sync replicas have all of them."""
     from kafkapy import KafkaProducer
+    from kafkapy.errors import MessageSizeTooLargeError
 
     failures: list[BaseException] = []
     producer = KafkaProducer(bootstrap_servers=bootstrap, linger_ms=20, acks="all")
@@ -43,8 +44,14 @@ def send(files: Sequence[SourceFile], bootstrap: str, topic: str) -> Digests:
                 number = 0
                 for line in lines(file):
                     digester.add(file.name, line)
-                    producer.send(topic, key=key, value=line).add_errback(failures.append)
                     number += 1
+                    try:
+                        producer.send(topic, key=key, value=line).add_errback(failures.append)
+                    except MessageSizeTooLargeError:
+                        raise QuickstartError(
+                            f"Line {number} of {file.path} has {len(line):,} bytes; a record may have a million. "
+                            "Leave this file out, or break its lines."
+                        ) from None
                 bar.update(number)
             producer.flush(timeout=60)
     finally:
