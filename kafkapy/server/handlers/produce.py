@@ -11,6 +11,7 @@ from kafkapy.log.log_validator import InvalidProduceRequest, RecordValidationErr
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.produce import ProduceRequest, ProduceResponse
+from kafkapy.record.record_batch import batches
 from kafkapy.server.current_leader import current_leader
 from kafkapy.server.delayed_produce import PendingAppend
 from kafkapy.server.metadata_cache import Node
@@ -26,6 +27,7 @@ _VALID_ACKS = (-1, 0, 1)
 _ADMIN_CLIENT_ID = "__admin_client"
 _FIRST_WITH_CURRENT_LEADER = 10
 _TRANSACTIONAL_BIT = 0x10
+_MAGIC = 16
 _ATTRIBUTES_LOW_BYTE = 22
 _ERRORS_OF_THE_PARTITION = frozenset(
     (
@@ -95,8 +97,13 @@ def _has_transactional_records(body: ProduceRequest) -> bool:
     for topic in body.topic_data:
         for data in topic.partition_data:
             records = data.records
-            if records and len(records) > _ATTRIBUTES_LOW_BYTE and records[_ATTRIBUTES_LOW_BYTE] & _TRANSACTIONAL_BIT:
-                return True
+            if records and len(records) > _ATTRIBUTES_LOW_BYTE:
+                if records[_MAGIC] != 2:
+                    next(
+                        batches(records), None
+                    )  # of a magic unknown: CORRUPT_MESSAGE for the whole request, as in Kafka
+                elif records[_ATTRIBUTES_LOW_BYTE] & _TRANSACTIONAL_BIT:
+                    return True
     return False
 
 

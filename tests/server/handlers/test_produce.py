@@ -300,6 +300,17 @@ def test_transactional_batches_are_refused(
     assert core.partition().leader_log().log_end_offset == 0
 
 
+def test_an_unknown_magic_fails_the_whole_request(core: BrokerCore, client: Client) -> None:
+    broken = bytearray(batch())
+    broken[16] = 9
+    response = client.call(produce((TOPIC, 0, batch()), (TOPIC, 1, bytes(broken))), NEWEST)
+    answers = [answer for topic in response.responses for answer in topic.partition_responses]
+    assert {(answer.error_code, answer.error_message) for answer in answers} == {
+        (Errors.CORRUPT_MESSAGE.code, "Invalid magic found in record: 9")
+    }
+    assert core.partition().leader_log().log_end_offset == 0
+
+
 def test_no_records_at_all(client: Client) -> None:
     assert error(client.call(produce((TOPIC, 0, b"")), NEWEST)) is Errors.INVALID_RECORD
     assert error(client.call(produce((TOPIC, 0, None)), NEWEST)) is Errors.UNKNOWN_SERVER_ERROR, "as in Kafka"
