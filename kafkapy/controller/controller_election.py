@@ -152,8 +152,9 @@ class ControllerElection:
         core.topic_deletion.init(*parts.topics.deletions_in_progress())
         # Brokers must know each other before they are told whom to follow.
         core.send_update_metadata_to_all()
-        core.replica_state_machine.startup()
+        # Leaders first: clients wait for them, and nothing waits for the roles that all others are told again.
         core.partition_state_machine.startup()
+        core.replica_state_machine.startup()
         log.info(
             "Broker %d is ready as controller, epoch %d: %d brokers, %d topics, %d partitions, %d ms",
             core.config.broker_id,

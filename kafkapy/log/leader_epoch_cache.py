@@ -26,7 +26,8 @@ class LeaderEpochCache:
     """The list of (epoch, first offset of that epoch), backed by the file leader-epoch-checkpoint.
 
     Invariant: epochs and start offsets both grow strictly. An entry is in the file (in the page cache) before any batch of
-    its epoch is in the log. `flush` makes it durable; the log calls it before its recovery point moves, and every batch
+    its epoch is in the log; until then it may be in memory only (`is_unwritten`).
+    `flush` makes it durable; the log calls it before its recovery point moves, and every batch
     past the recovery point is read again after a crash, so no epoch is lost. Entries that a truncation removed may come
     back with a stale file: loading the log truncates again.
     """
@@ -38,6 +39,8 @@ class LeaderEpochCache:
         self._lock = threading.RLock()
         self._unsynced = False
         self._entries: list[EpochEntry] = []
+        self.is_unwritten = False
+        """Entries are missing in the file: `write_out` before a batch is appended. Read on the append path."""
         self.latest_epoch: int | None = None
         """The epoch of the last entry; read on the append path."""
         for epoch, start_offset in checkpoint.read():
@@ -50,6 +53,19 @@ class LeaderEpochCache:
         """
         with self._lock:
             if self._assign(EpochEntry(epoch, start_offset)):
+                self._write()
+
+    def announce(self, epoch: int, start_offset: int) -> bool:
+        """As `assign`, in memory only: a leader of an epoch has no batch of it yet. True if it was news."""
+        with self._lock:
+            changed = self._assign(EpochEntry(epoch, start_offset))
+            self.is_unwritten |= changed
+            return changed
+
+    def write_out(self) -> None:
+        """Bring the file up to date. Raises `OSError`."""
+        with self._lock:
+            if self.is_unwritten:
                 self._write()
 
     def _assign(self, entry: EpochEntry) -> bool:
@@ -123,6 +139,7 @@ class LeaderEpochCache:
         """Forget everything, leave the file alone (it goes with its directory)."""
         with self._lock:
             self._set([])
+            self.is_unwritten = self._unsynced = False
 
     def clear_and_flush(self) -> None:
         with self._lock:
@@ -137,6 +154,7 @@ class LeaderEpochCache:
     def flush(self) -> None:
         """Make the file durable if it changed since the last time. May block on the disk. Raises `OSError`."""
         with self._lock:
+            self.write_out()
             if not self._unsynced:
                 return
             self._unsynced = False
@@ -146,4 +164,5 @@ class LeaderEpochCache:
 
     def _write(self) -> None:
         self._checkpoint.write(self._entries, sync=False)
+        self.is_unwritten = False
         self._unsynced = True

@@ -133,10 +133,9 @@ class Log(AppendableLog):
         return self.epochs.latest_epoch
 
     def maybe_assign_epoch_start_offset(self, leader_epoch: int, start_offset: int) -> None:
-        """A leader of this epoch begins here. `KafkaError` KAFKA_STORAGE_ERROR."""
-        with self._io("writing the leader epoch checkpoint"):
-            self.epochs.assign(leader_epoch, start_offset)
-        self._syncs.add(self._flush_epochs)
+        """A leader of this epoch begins here. The file is written with the first batch, or a moment later."""
+        if self.epochs.announce(leader_epoch, start_offset):
+            self._syncs.add(self._flush_epochs)
 
     def _flush_epochs(self) -> None:
         with self._io("flushing the leader epoch checkpoint"):

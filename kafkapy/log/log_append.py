@@ -160,6 +160,8 @@ class AppendableLog(BoundedLog):
     ) -> None:
         """Append checked batches whose offsets and epochs are set; fills in `info` for a duplicate."""
         try:
+            if self.epochs.is_unwritten:
+                self.epochs.write_out()
             for batch in batches:
                 if batch.partition_leader_epoch != self.epochs.latest_epoch:
                     self._note_epoch(batch)

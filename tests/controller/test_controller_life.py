@@ -60,18 +60,16 @@ def test_failover_goes_on_where_the_last_controller_stopped():
     assert [w.split(" {")[0] for w in writes] == [
         "create /controller",
         "set /controller_epoch 2",
+        "*set /brokers/topics/t/partitions/0/state",
         "*set /brokers/topics/alone/partitions/0/state",
-        "*set /brokers/topics/t/partitions/0/state",
         "*set /brokers/topics/t/partitions/1/state",
-        "*set /brokers/topics/t/partitions/0/state",
     ]
     assert (cluster.state("t", 0).leader, cluster.state("t", 0).isr) == (2, (2, 3))
     assert (cluster.state("t", 1).leader, cluster.state("t", 1).isr) == (2, (2, 3))
     assert (cluster.state("alone", 0).leader, cluster.state("alone", 0).isr) == (-1, (1,))
     summary = cluster.channel.take_summary()
     assert summary[0] == "2 UpdateMetadata"
-    assert "2 LeaderAndIsr t-0:2[2,3]@2" in summary
-    assert "3 LeaderAndIsr t-0:2[2,3]@2" in summary
+    assert summary[2:4] == ["2 LeaderAndIsr t-0:2[2,3]@1", "3 LeaderAndIsr t-0:2[2,3]@1"], "leaders come first"
 
 
 def test_failover_takes_nothing_from_partitions_that_are_well():

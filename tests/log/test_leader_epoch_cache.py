@@ -33,6 +33,18 @@ def test_assigning_writes_through_and_is_read_back(tmp_path: Path) -> None:
     cache.flush()
 
 
+def test_an_announced_epoch_is_in_memory_until_it_is_written_out(tmp_path: Path) -> None:
+    cache = _cache(tmp_path, (0, 0))
+    assert cache.announce(1, 5)
+    assert not cache.announce(1, 5)
+    assert (cache.latest_epoch, cache.is_unwritten, _on_disk(tmp_path)) == (1, True, [(0, 0)])
+    cache.write_out()
+    assert (cache.is_unwritten, _on_disk(tmp_path)) == (False, [(0, 0), (1, 5)])
+    cache.announce(2, 7)
+    cache.flush()
+    assert (cache.is_unwritten, _on_disk(tmp_path)) == (False, [(0, 0), (1, 5), (2, 7)])
+
+
 def test_the_same_epoch_keeps_its_first_offset_and_takes_a_lower_one(tmp_path: Path) -> None:
     cache = _cache(tmp_path, (1, 5), (1, 9))
     assert cache.entries == [(1, 5)]

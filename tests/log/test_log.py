@@ -455,7 +455,12 @@ def test_end_of_an_epoch(log_dir: LogDirFixture) -> None:
     assert log.end_offset_for_epoch(5) is None
     log.maybe_assign_epoch_start_offset(6, 6)
     assert (log.latest_epoch, log.end_offset_for_epoch(4)) == (6, (4, 6))
-    log_dir.scheduler.advance(0)
+    assert b"6 6" not in log_dir.read("leader-epoch-checkpoint")
+    log_dir.scheduler.advance(1000)
+    assert b"6 6" in log_dir.read("leader-epoch-checkpoint")
+    log.maybe_assign_epoch_start_offset(7, 6)
+    log.append_as_leader(batch(), 7)
+    assert b"7 6" in log_dir.read("leader-epoch-checkpoint"), "before any batch of the epoch"
 
 
 # -- truncation
