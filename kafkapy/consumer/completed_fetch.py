@@ -12,6 +12,7 @@ from kafkapy.errors import error_for
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.fetch import FetchResponse
 from kafkapy.record.columns import RecordColumns
+from kafkapy.record.record_batch import Record, RecordBatch, only_batch
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,13 +20,17 @@ if TYPE_CHECKING:
     from kafkapy.consumer.arrow import ArrowBuilder
 
 _LEADER_EPOCH = 1  # the field of `Segment`
+_FEW = 8
+"""So few records are read faster one by one than as columns."""
+_SMALL_BYTES = 1 << 16
 
 
 class CompletedFetch:
     """Records that were fetched and not yet given out.
 
     Invariant: all before `next_offset` was given out or is not to be seen; `end_offset` is where the next fetch begins.
-    They are good as long as `state` is the partition's state and has the version it had.
+    They are good as long as `state` is the partition's state and has the version it had. `_small` is the only batch, if
+    that has but a few plain records and nothing was taken.
     """
 
     def __init__(
@@ -55,6 +60,10 @@ class CompletedFetch:
                 f"Failed to make progress reading messages at {partition}={fetch_offset}. Received a non-empty fetch "
                 "response from the server, but no complete records were found.",
             )
+        self._small = only_batch(records) if self.size < _SMALL_BYTES else None
+        if self._small is not None and not _is_plain(self._small, read_committed):
+            self._small = None
+        self._check_crcs = check_crcs
         aborted = AbortedTransactions(data.aborted_transactions or ()) if read_committed else None
         self._source = PartitionRecords(records, fetch_offset, aborted=aborted, check_crcs=check_crcs)
         self._portions = iter(self._source)
@@ -74,6 +83,17 @@ class CompletedFetch:
         Raises what is wrong with the next record, after all before it have been taken: CorruptRecordError and its like,
         or what the deserializer raised.
         """
+        batch, self._small = self._small, None
+        few = self._few(batch) if batch is not None else []
+        if batch is not None and 0 < len(few) <= count:
+            try:
+                records = factory.make_few(*self.partition, batch, few)
+            except DeserializerFailure:
+                pass  # the columns tell what comes before that, and behind
+            else:
+                self.next_offset, self.leader_epoch = batch.next_offset, batch.partition_leader_epoch
+                self.done = True
+                return records
         columns = self._portion()
         if columns is None:
             return []
@@ -101,6 +121,16 @@ class CompletedFetch:
         self._taken(columns, last)
         return batch
 
+    def _few(self, batch: RecordBatch) -> list[Record]:
+        """The records of a small batch; none if they are anything but plain and sound."""
+        try:
+            if self._check_crcs:
+                batch.ensure_valid()
+            records = [record for record in batch.records() if record.offset >= self.next_offset]
+        except KafkaError:
+            return []
+        return [] if any(record.headers for record in records) else records
+
     def _portion(self) -> RecordColumns | None:
         """The columns that are under way, or the next ones; None at the end."""
         if self._error is not None:
@@ -127,6 +157,12 @@ class CompletedFetch:
             self._columns = None
             self.done = self.next_offset >= self.end_offset
         self.leader_epoch = _epoch_at(columns, last)
+
+
+def _is_plain(batch: RecordBatch, read_committed: bool) -> bool:
+    """Few records, and none that a consumer must not see."""
+    hidden = batch.is_control or (read_committed and batch.is_transactional)
+    return 0 < batch.record_count <= _FEW and not hidden
 
 
 def _epoch_at(columns: RecordColumns, last: int) -> int:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from kafkapy.record.columns import Header, RecordColumns
 from kafkapy.record.columns_python import HEADER_COUNT, KEY_LENGTH, VALUE_LENGTH
+from kafkapy.record.record_batch import Record, RecordBatch
 
 _LEADER_EPOCH, _TIMESTAMP_TYPE = 1, 2  # the fields of `Segment`
 _new = tuple.__new__
@@ -64,6 +65,35 @@ class RecordFactory:
             return self._make(topic, partition, columns, first, last)
         finally:
             gc.enable()
+
+    def make_few(self, topic: str, partition: int, batch: RecordBatch, few: list[Record]) -> list[ConsumerRecord]:
+        """The same of records of one batch that have no headers."""
+        headers: list[list[Header]] = [[] for _ in few]
+        keys: list[Any] = [record.key for record in few]
+        values: list[Any] = [record.value for record in few]
+        for deserializer, data in ((self._key_deserializer, keys), (self._value_deserializer, values)):
+            failure = None if deserializer is None else _deserialize(deserializer, topic, headers, data)
+            if failure is not None:
+                raise DeserializerFailure([]) from failure
+        epoch, kind = batch.partition_leader_epoch, int(batch.timestamp_type)
+        return [
+            ConsumerRecord(
+                topic,
+                partition,
+                epoch,
+                record.offset,
+                record.timestamp,
+                kind,
+                key,
+                value,
+                own_headers,
+                None,
+                -1 if record.key is None else len(record.key),
+                -1 if record.value is None else len(record.value),
+                -1,
+            )
+            for record, key, value, own_headers in zip(few, keys, values, headers, strict=True)
+        ]
 
     def _make(self, topic: str, partition: int, columns: RecordColumns, first: int, last: int) -> list[ConsumerRecord]:
         rows = columns.rows

@@ -25,6 +25,10 @@ SENDS_PER_TURN = 4
 """System calls of one `doWrite` before the reactor looks at other connections."""
 
 _COALESCE = 1 << 16
+_SMALL_FILE = 1 << 15
+"""A slice of so few bytes is read and sent with what is around it: one packet, where `sendfile` makes the peer wake for
+each piece."""
+
 _MSG_MORE: int = getattr(socket, "MSG_MORE", 0)
 
 Part = bytes | bytearray | memoryview | FileRecords
@@ -113,6 +117,11 @@ class PlaintextTransport(tcp.Server):
         idle = not self._queue
         for part in parts:
             size = len(part)
+            if isinstance(part, FileRecords) and size <= _SMALL_FILE:
+                part = part.read()
+                if len(part) < size:
+                    self._fail(main.CONNECTION_LOST)  # truncated meanwhile, as in `_send_file`
+                    return
             if size:
                 self._queue.append(part if isinstance(part, FileRecords) else memoryview(part))
                 self.queued_bytes += size

@@ -30,6 +30,8 @@ TimeRun = tuple[int, int]
 _OFFSET_STEPS = (64, 8192, 1 << 20, 1 << 27)
 """Where the varint of an offset grows by a byte."""
 _MAX_TABLE = 1 << 16
+_FEW = 2
+"""So few records don't pay for a look at the tables."""
 _NULL = -1
 """The length that stands for null."""
 
@@ -105,7 +107,7 @@ def time_runs(timestamps: Sequence[int]) -> list[TimeRun]:
 def encode_records(columns: Columns) -> bytes:
     """The records one after the other, uncompressed."""
     count = len(columns.values)
-    if columns.headers is not None or len(columns.runs) > 16 + count // 16:
+    if columns.headers is not None or count <= _FEW or len(columns.runs) > 16 + count // 16:
         return b"".join(_irregular(columns))
     _keep_tables_small()
     pieces: list[bytes] = []
@@ -260,7 +262,7 @@ def _keys_and_values(
 
 
 def _irregular(columns: Columns) -> list[bytes]:
-    """The pieces of records with headers or with a timestamp each."""
+    """The pieces of few records, or of records with headers or with a timestamp each."""
     values = columns.values
     count = len(values)
     keys = columns.keys if columns.keys is not None else [None] * count

@@ -467,3 +467,40 @@ class TestPositions:
         setup.logs[A] = [batch(0, b"a")]
         setup.new_leader(1, 4)
         assert setup.values() == {A: [b"a"]}
+
+
+class TestFewRecords:
+    """A response with a record or two is read without columns: the same comes out."""
+
+    def test_as_among_many(self) -> None:
+        builder = MemoryRecordsBuilder(base_offset=3, partition_leader_epoch=7)
+        builder.append(1000, None, b"a")
+        builder.append(1001, b"k", None)
+        few, many = Setup(), Setup()
+        few.logs[A] = [builder.build()]
+        many.logs[A] = [builder.build(), batch(5, b"more")]
+        expected = many.assign(A, offset=4).poll()[A][:1]
+        assert few.assign(A, offset=4).poll() == {A: expected}
+        assert expected[0].leader_epoch == 7
+        assert few.offset() == 5
+
+    @pytest.mark.parametrize("count", [1, 2])
+    def test_a_deserializer_that_fails(self, count: int) -> None:
+        setup = Setup(value_deserializer=lambda data: int(data)).assign(A)
+        builder = MemoryRecordsBuilder()
+        for value in [b"1", b"x"][2 - count :]:
+            builder.append(0, None, value)
+        setup.logs[A] = [builder.build()]
+        if count == 2:
+            assert [record.value for record in setup.poll()[A]] == [1]
+        with pytest.raises(ValueError, match="invalid literal"):
+            setup.poll()
+        assert setup.offset() == count - 1
+
+    def test_damage(self) -> None:
+        setup = Setup().assign(A)
+        damaged = bytearray(batch(0, b"a"))
+        damaged[-1] ^= 1
+        setup.logs[A] = [bytes(damaged)]
+        with pytest.raises(CorruptRecordError, match="at offset 0 is invalid"):
+            setup.poll()
