@@ -37,6 +37,7 @@ RESET_SCENARIOS = (
 )
 STATES = ("PreparingRebalance", "CompletingRebalance", "Stable", "Dead", "Empty", "Assigning", "Reconciling")
 TYPES = ("Consumer", "Classic")
+FAILED = "Error: Executing consumer group command failed due to "
 
 PARSER = OptionParser(
     "This tool helps to list all consumer groups, describe a consumer group, delete consumer group info, "
@@ -110,7 +111,7 @@ def execute(options: Options) -> int:
                 return reset_offsets(admin, options)
             return delete_offsets(admin, options)
     except KafkaError as error:
-        raise ToolError(f"Error: Executing consumer group command failed due to {exception_text(error)}") from error
+        raise ToolError(FAILED + exception_text(error)) from error
 
 
 def check_options(options: Options) -> None:

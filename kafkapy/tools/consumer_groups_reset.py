@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafkapy.admin.cluster_client import value_of, values_of
@@ -18,6 +19,7 @@ from kafkapy.admin.partitions import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, UNKNO
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.tools.command_line import CommandLineError, Options, ToolError, integer
 from kafkapy.tools.consumer_groups import (
+    FAILED,
     RESET_SCENARIOS,
     chosen_groups,
     parse_topic_with_partitions,
@@ -131,7 +133,7 @@ class OffsetsResetter:
         if options.has("to-current"):
             return self._current(group_id, partitions)
         scenarios = ", ".join(f"[{scenario}]" for scenario in RESET_SCENARIOS)
-        raise CommandLineError(f"Option '[reset-offsets]' requires one of the following scenarios: {scenarios}")
+        raise CommandLineError(f"Option '[reset-offsets]' requires one of the following scenarios: [{scenarios}]")
 
     def _partitions_in_scope(self, group_id: str) -> list[TopicPartition]:
         if self._options.has("all-topics"):
@@ -206,8 +208,12 @@ class OffsetsResetter:
 
     def _from_file(self, group_id: str) -> Offsets:
         groups = self._options.values("group")
-        with open(self._options.value("from-file"), encoding="utf-8") as file:
-            plans = parse_csv(file.read(), groups[0] if len(groups) == 1 else None)
+        path = self._options.value("from-file")
+        try:
+            text = Path(path).read_text("utf-8")
+        except OSError as error:
+            raise ToolError(f"{FAILED}java.io.IOException: Unable to read file {path}: {error.strerror}") from error
+        plans = parse_csv(text, groups[0] if len(groups) == 1 else None)
         if group_id not in plans:
             print_error(f"No reset plan for group {group_id} found")
             return {}
@@ -217,14 +223,16 @@ class OffsetsResetter:
 def parse_datetime(text: str) -> int:
     """`2020-01-01T00:00:00.000`, in UTC unless it ends with a zone -> ms since the epoch. Raises `ToolError`."""
     if "T" not in text:
-        raise ToolError("Error parsing timestamp. It does not contain a 'T' according to ISO8601 format")
+        raise ToolError(
+            f"{FAILED}java.text.ParseException: Error parsing timestamp. It does not contain a 'T' according to ISO8601 format"
+        )
     match = _DATETIME.fullmatch(text)
     try:
         if match is None:
             raise ValueError
         moment = datetime.strptime(match["date"], "%Y-%m-%dT%H:%M:%S").replace(tzinfo=_zone(match["zone"]))
     except ValueError:
-        raise ToolError(f'Unparseable date: "{text}"') from None
+        raise ToolError(f'{FAILED}java.text.ParseException: Unparseable date: "{text}"') from None
     return round(moment.timestamp()) * 1000 + int(match["ms"])
 
 
@@ -241,7 +249,7 @@ def parse_duration(text: str) -> int:
     match = _DURATION.fullmatch(text)
     parts = match.group("days", "hours", "minutes", "seconds") if match else (None,) * 4
     if match is None or parts == (None,) * 4 or match["time"] in ("T", "t"):
-        raise ToolError(f"Text cannot be parsed to a Duration: {text}")
+        raise ToolError(f"{FAILED}Text cannot be parsed to a Duration: {text}")
     days, hours, minutes, seconds = (float(part or 0) for part in parts)
     value = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds) // timedelta(milliseconds=1)
     return -value if match["sign"] == "-" else value
