@@ -50,8 +50,13 @@ class AsyncConsumer:
     # -- life
 
     def start(self) -> Promise:
-        """Wait until a broker has answered. Raises KafkaTimeoutError after bootstrap_timeout_ms."""
-        return self._promise(self._core.client.bootstrap())
+        """Wait until a broker has answered; gives this consumer. Raises KafkaTimeoutError after bootstrap_timeout_ms."""
+
+        async def bootstrap() -> AsyncConsumer:
+            await self._core.client.bootstrap()
+            return self
+
+        return self._promise(bootstrap())
 
     def stop(self, autocommit: bool = True, timeout_ms: float | None = None) -> Promise:
         """Commit (if that is automatic and wanted), leave the group, close connections."""

@@ -9,7 +9,7 @@ from producing_broker import ProducingBroker
 from twisted.internet import defer
 
 from kafkapy.errors import IllegalStateError, KafkaTimeoutError, TopicAuthorizationFailedError
-from kafkapy.tx import KafkaProducer
+from kafkapy.tx import KafkaConsumer, KafkaProducer
 
 
 @pytest.fixture
@@ -31,6 +31,13 @@ async def test_deferreds_fire_with_the_delivery_in_order(broker: ProducingBroker
     last = producer.send("t", b"last")
     await producer.stop()
     assert (await last).offset == 1002
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_consumer_that_has_started_is_given_back(broker: ProducingBroker) -> Any:
+    made = KafkaConsumer(bootstrap_servers=broker.address)
+    assert await made.start() is made
+    await made.stop()
 
 
 @pytest_twisted.ensureDeferred
