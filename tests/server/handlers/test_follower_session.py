@@ -293,8 +293,9 @@ def test_whoever_catches_up_while_it_is_put_out_gets_in_again(core: BrokerCore) 
 
 def test_a_quiet_follower_that_the_controller_puts_out_holds_up_nobody(core: BrokerCore) -> None:
     """As controlled shutdown does: a broker that is about to stop is alive, but not waited for."""
-    settled(core)
-    two = settled(core, 2)
+    one, two = settled(core), settled(core, 2)
+    one.fetch()
+    assert one.looked_at == set()
     core.leader_and_isr(TOPIC, [0], topic_id_of(TOPIC), BROKER_ID, 1, [BROKER_ID, 2], REPLICAS)
     core.append(b"a")
     two.fetch({0: 0}, epoch=1)
