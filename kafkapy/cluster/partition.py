@@ -27,16 +27,18 @@ State = LeaderAndIsrRequest.LeaderAndIsrPartitionState
 class Partition(IsrKeeper):
     """The local replica and, where it leads, its view of the others.
 
-    Invariants: `log` is the local log once a leadership decision has arrived; `leader_epoch` never goes back; where this broker
+    Invariants: `log` is the local log once a leadership decision has arrived; `future_log` its copy in another log dir, while it
+    is on its way there; `leader_epoch` never goes back; where this broker
     leads, the high watermark is the smallest log end offset of the replicas that are in sync or about to be, and it only grows.
     """
 
-    __slots__ = ("adding_replicas", "removing_replicas")
+    __slots__ = ("adding_replicas", "future_log", "removing_replicas")
 
     def __init__(self, topic_partition: TopicPartition, local_broker_id: int, time: Time, host: PartitionHost) -> None:
         super().__init__(topic_partition, local_broker_id, time, host)
         self.adding_replicas: tuple[int, ...] = ()
         self.removing_replicas: tuple[int, ...] = ()
+        self.future_log: Log | None = None
 
     # ------------------------------------------------------------------------------------------------ roles
 
@@ -113,6 +115,7 @@ class Partition(IsrKeeper):
     def delete(self) -> None:
         """The replica goes: nobody may use it any more."""
         self.log = None
+        self.future_log = None
         self.is_leader = False
         self.leader_id = NO_LEADER
         self.remote_replicas = {}

@@ -91,6 +91,8 @@ class Log(AppendableLog):
             on_dir_failure,
         )
         self._syncs = syncs or SyncQueue(scheduler)
+        self.truncations = 0
+        """How often records at the end were dropped: whoever copies the log compares."""
         self._topic_id: bytes | None = None
         self._load_topic_id(topic_id)
 
@@ -227,6 +229,7 @@ class Log(AppendableLog):
                 self.epochs.truncate_from_end(self.log_end_offset)
                 return False
             logger.info("[%s] Truncating to offset %d", self.name, offset)
+            self.truncations += 1
             if self.segments.first.base_offset > offset:
                 self.truncate_fully_and_start_at(offset)
                 return True
@@ -242,6 +245,7 @@ class Log(AppendableLog):
         """Drop everything and go on at `offset`. `KafkaError` KAFKA_STORAGE_ERROR."""
         with self.lock, self._io("truncating the entire log"):
             self._check_open()
+            self.truncations += 1
             self._truncate_segments_fully(offset)
             self.epochs.clear_and_flush()
             self.producers.truncate_fully_and_start_at(offset)

@@ -25,7 +25,7 @@ DELETE_DIR_SUFFIX = "-delete"
 FUTURE_DIR_SUFFIX = "-future"
 STRAY_DIR_SUFFIX = "-stray"
 
-_MAX_DIR_NAME_LENGTH = 255
+MAX_DIR_NAME_LENGTH = 255
 _SUFFIXED_DIR = re.compile(r"^(\S+-\S+)\.\S+(-delete|-future|-stray)$")
 
 
@@ -46,7 +46,12 @@ def log_dir_name(partition: TopicPartition) -> str:
 def log_delete_dir_name(partition: TopicPartition) -> str:
     """`<topic>-<p>.<32 hex digits>-delete`; the topic is cut so that the name fits 255 characters."""
     end = f"-{partition.partition}.{uuid.uuid4().hex}{DELETE_DIR_SUFFIX}"
-    return partition.topic[: _MAX_DIR_NAME_LENGTH - len(end)] + end
+    return partition.topic[: MAX_DIR_NAME_LENGTH - len(end)] + end
+
+
+def log_future_dir_name(partition: TopicPartition) -> str:
+    """`<topic>-<p>.<32 hex digits>-future`; not cut: a name that is too long must be refused before."""
+    return f"{partition.topic}-{partition.partition}.{uuid.uuid4().hex}{FUTURE_DIR_SUFFIX}"
 
 
 def parse_topic_partition_name(directory: str) -> TopicPartition:

@@ -21,20 +21,22 @@ logger = logging.getLogger("kafkapy.log.LogManager")
 class LogMaintenance:
     """The periodic tasks over the manager's logs; all may block, and run in background threads.
 
-    Invariant: `_logs` is the manager's own map, of which each task takes a copy. What fails on one log does not keep a task from
-    the others; a checkpoint that cannot be written takes its dir offline. One checkpoint is written at a time.
+    Invariant: `_logs` and `_future_logs` are the manager's own maps, of which each task takes copies. What fails on one log does
+    not keep a task from the others; a checkpoint that cannot be written takes its dir offline. They are written one at a time.
     """
 
     def __init__(
         self,
         dirs: LogDirs,
         logs: Mapping[TopicPartition, Log],
+        future_logs: Mapping[TopicPartition, Log],
         cleaner: Cleaner | None,
         time: Time,
         on_dir_failure: DirFailureHandler,
     ) -> None:
         self._dirs = dirs
         self._logs = logs
+        self._future_logs = future_logs
         self._cleaner = cleaner
         self._time = time
         self._on_dir_failure = on_dir_failure
@@ -89,7 +91,10 @@ class LogMaintenance:
         return [log_dir for path in directories if (log_dir := self._dirs.get(path)) is not None]
 
     def _logs_in(self, log_dir: LogDir) -> list[Log]:
-        return [log for log in list(self._logs.values()) if log.parent_dir == log_dir.path]
+        return [log for log in self._all() if log.parent_dir == log_dir.path]
+
+    def _all(self) -> list[Log]:
+        return [*self._logs.values(), *self._future_logs.values()]
 
     def _write(self, log_dir: LogDir, file: OffsetCheckpointFile, offsets: dict[TopicPartition, int]) -> None:
         try:
@@ -107,8 +112,11 @@ class LogMaintenance:
         else:
             deletable = [(log.topic_partition, log) for log in list(self._logs.values()) if not log.config.compact]
         try:
-            for _, log in deletable:
+            for partition, log in deletable:
                 self._quietly("deleting old segments", log, log.delete_old_segments)
+                future_log = self._future_logs.get(partition)
+                if future_log is not None:
+                    self._quietly("deleting old segments", future_log, future_log.delete_old_segments)
         finally:
             if self._cleaner is not None:
                 self._cleaner.resume_cleaning([partition for partition, _ in deletable])
@@ -116,7 +124,7 @@ class LogMaintenance:
     def flush_dirty_logs(self) -> None:
         """flush.ms: fsync the logs whose last flush is so long ago."""
         now = self._time.milliseconds()
-        for log in list(self._logs.values()):
+        for log in self._all():
             if now - log.last_flush_ms >= log.config.flush_ms:
                 self._quietly("flushing", log, log.flush)
 

@@ -13,12 +13,12 @@ from kafkapy.common.scheduler import Scheduler
 from kafkapy.common.time import Time
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.checkpoints import MalformedFileError, OffsetCheckpointFile
+from kafkapy.log.future_logs import FutureLogs, is_future
 from kafkapy.log.log import Log
 from kafkapy.log.log_config import LogConfig
 from kafkapy.log.log_dirs import LogDir, LogDirError, LogDirs
 from kafkapy.log.log_files import (
     DELETE_DIR_SUFFIX,
-    FUTURE_DIR_SUFFIX,
     STRAY_DIR_SUFFIX,
     log_delete_dir_name,
     log_dir_name,
@@ -38,9 +38,10 @@ _OTHER_DIRECTORIES = ("remote-log-index-cache", "__cluster_metadata-0")
 class LogManager:
     """The logs in all log dirs.
 
-    Invariants: while it runs, each live dir is locked against other brokers; `_logs` holds each partition's one log, in one live
-    dir. Making and deleting logs is done under `_lock`, look-ups need none. A dir with an I/O error is taken offline: its logs
-    are dropped, and `on_dir_failure` is told. What a crash leaves: no clean-shutdown marker, so the next start recovers.
+    Invariants: while it runs, each live dir is locked against other brokers; `logs` holds each partition's one log, in one live
+    dir; `future` those that are on their way to another. Making and deleting logs is done under `lock`, look-ups need none. A dir
+    with an I/O error is taken offline: its logs are dropped, and `on_dir_failure` is told. What a crash leaves: no clean-shutdown
+    marker, so the next start recovers.
     """
 
     def __init__(
@@ -63,14 +64,18 @@ class LogManager:
         self._syncs = SyncQueue(scheduler)
         self._time = time
         self._config = config
-        self._logs: dict[TopicPartition, Log] = {}
-        self._lock = threading.RLock()
+        self.logs: dict[TopicPartition, Log] = {}
+        """The live map: take a copy before a walk."""
+        self.future = FutureLogs(self)
+        self.lock = threading.RLock()
         self._to_forget: list[tuple[str, TopicPartition]] = []  # deleted, still in the checkpoints of the dir
         self._dirs = LogDirs(log_dirs)
         self.on_dir_failure: Callable[[str, list[TopicPartition]], object] = lambda directory, partitions: None
         """Told, on whatever thread met the error, which dir is offline and which partitions are gone with it."""
         self.cleaner: Cleaner | None = make_cleaner(self) if make_cleaner is not None else None
-        self.maintenance = LogMaintenance(self._dirs, self._logs, self.cleaner, time, self.handle_log_dir_failure)
+        self.maintenance = LogMaintenance(
+            self._dirs, self.logs, self.future.logs, self.cleaner, time, self.handle_log_dir_failure
+        )
 
     @classmethod
     def from_config(
@@ -110,7 +115,7 @@ class LogManager:
 
     def handle_log_dir_failure(self, directory: str, message: str, error: OSError) -> None:
         """Take a dir offline: its logs are dropped with what is in memory of them."""
-        with self._lock:
+        with self.lock:
             log_dir = self._dirs.take_offline(directory)
             if log_dir is None:
                 return
@@ -118,13 +123,14 @@ class LogManager:
             logger.warning("Stopping serving logs in dir %s", directory)
             if not self.live_log_dirs:
                 logger.critical("All log dirs in %s have failed", ", ".join(self.offline_log_dirs))
-            offline = {partition: log for partition, log in self._logs.items() if log.parent_dir == directory}
+            offline = {partition: log for partition, log in self.logs.items() if log.parent_dir == directory}
             for partition in offline:
-                del self._logs[partition]
+                del self.logs[partition]
+            gone = [*offline.values(), *self.future.drop_dir(directory)]
         # Without the lock: a log may be waiting here for it, with its own lock held.
         if self.cleaner is not None:
             self.cleaner.handle_log_dir_failure(directory)
-        for log in offline.values():
+        for log in gone:
             log.close_handlers()
         log_dir.lock.release()
         self.on_dir_failure(directory, list(offline))
@@ -184,7 +190,7 @@ class LogManager:
             partition = parse_topic_partition_name(path)
         except ValueError as error:
             raise LogDirError(str(error)) from None
-        if name.endswith((FUTURE_DIR_SUFFIX, STRAY_DIR_SUFFIX)):
+        if name.endswith(STRAY_DIR_SUFFIX):
             logger.warning("Log directory %s is left alone: it is not the current log of %s", path, partition)
             return True
         if name.endswith(DELETE_DIR_SUFFIX):
@@ -206,10 +212,10 @@ class LogManager:
             producer_id_expiration_ms=self._config.producer_id_expiration_ms,
             syncs=self._syncs,
         )
-        with self._lock:
+        with self.lock:
             if log.parent_dir not in self._dirs:  # gone offline meanwhile
                 return
-            previous = self._logs.setdefault(partition, log)
+            previous = (self.future.logs if is_future(log) else self.logs).setdefault(partition, log)
         if previous is not log:
             raise LogDirError(
                 f"Duplicate log directories for {partition} are found in both {log.directory} and {previous.directory}. It is "
@@ -247,7 +253,7 @@ class LogManager:
         logger.info("Shutdown complete.")
 
     def _close_dir(self, log_dir: LogDir) -> None:
-        logs = {str(log.topic_partition): log for log in self._logs_in(log_dir.path)}
+        logs = {log.directory: log for log in self._logs_in(log_dir.path)}
         failed: list[str] = []
 
         def close(name: str) -> None:
@@ -271,15 +277,11 @@ class LogManager:
     # -- logs
 
     def get_log(self, partition: TopicPartition) -> Log | None:
-        return self._logs.get(partition)
+        return self.logs.get(partition)
 
     def all_logs(self) -> list[Log]:
-        return list(self._logs.values())
-
-    @property
-    def logs(self) -> dict[TopicPartition, Log]:
-        """The live map, for the cleaner: take a copy before a walk."""
-        return self._logs
+        """Future logs included."""
+        return [*self.logs.values(), *self.future.logs.values()]
 
     def logs_by_topic(self, topic: str) -> list[Log]:
         return [log for log in self.all_logs() if log.topic_partition.topic == topic]
@@ -293,38 +295,25 @@ class LogManager:
         `KafkaError`: INCONSISTENT_TOPIC_ID; KAFKA_STORAGE_ERROR if it cannot be made, or might be in an offline dir
         (`is_new` says that it cannot).
         """
-        with self._lock:
-            log = self._logs.get(partition)
+        with self.lock:
+            log = self.logs.get(partition)
             if log is None:
                 if not is_new and self.offline_log_dirs:
                     raise KafkaError(
                         Errors.KAFKA_STORAGE_ERROR,
                         f"Can not create log for {partition} because log directories {self.offline_log_dirs} are offline",
                     )
-                log = self._logs[partition] = self._create(partition, topic_id)
+                log = self.logs[partition] = self._create(partition, topic_id)
             elif topic_id is not None:
                 log.assign_topic_id(topic_id)
             return log
 
     def _create(self, partition: TopicPartition, topic_id: bytes | None) -> Log:
-        counts = dict.fromkeys(self.live_log_dirs, 0)
-        if len(counts) > 1:
-            for log in self._logs.values():
-                if log.parent_dir in counts:
-                    counts[log.parent_dir] += 1
-        for directory in sorted(counts, key=counts.__getitem__):
+        preferred = self.future.preferred.pop(partition, "")
+        for directory in [preferred] if preferred in self._dirs else self._dirs_by_load():
             path = f"{directory}/{log_dir_name(partition)}"
             try:
-                log = load_log(
-                    path,
-                    self._config_of(partition.topic),
-                    self._scheduler,
-                    self._time,
-                    self.handle_log_dir_failure,
-                    topic_id=topic_id,
-                    producer_id_expiration_ms=self._config.producer_id_expiration_ms,
-                    syncs=self._syncs,
-                )
+                log = self.open_log(path, partition, topic_id)
             except OSError as error:
                 self.handle_log_dir_failure(
                     directory, f"Error while creating log for {partition} in dir {directory}", error
@@ -334,13 +323,35 @@ class LogManager:
             return log
         raise KafkaError(Errors.KAFKA_STORAGE_ERROR, f"No log directories available for {partition}")
 
+    def _dirs_by_load(self) -> list[str]:
+        """The live dirs, that with the fewest logs first."""
+        counts = dict.fromkeys(self.live_log_dirs, 0)
+        if len(counts) > 1:
+            for log in self.all_logs():
+                if log.parent_dir in counts:
+                    counts[log.parent_dir] += 1
+        return sorted(counts, key=counts.__getitem__)
+
+    def open_log(self, path: str, partition: TopicPartition, topic_id: bytes | None) -> Log:
+        """A log that is not in use yet, made if it is not there. As `load_log`."""
+        return load_log(
+            path,
+            self._config_of(partition.topic),
+            self._scheduler,
+            self._time,
+            self.handle_log_dir_failure,
+            topic_id=topic_id,
+            producer_id_expiration_ms=self._config.producer_id_expiration_ms,
+            syncs=self._syncs,
+        )
+
     def async_delete(self, partition: TopicPartition) -> Log | None:
         """Take a partition's log away: its directory is renamed at once and removed after log.segment.delete.delay.ms.
 
         None if there is no such log. `KafkaError` KAFKA_STORAGE_ERROR if it may be in an offline dir.
         """
-        with self._lock:
-            log = self._logs.pop(partition, None)
+        with self.lock:
+            log = self.logs.pop(partition, None)
         if log is None:
             if self.offline_log_dirs:
                 raise KafkaError(
@@ -351,22 +362,28 @@ class LogManager:
             return None
         if self.cleaner is not None:
             self.cleaner.abort_cleaning(partition)
-        log.rename_dir(log_delete_dir_name(partition))
-        logger.info("Log for partition %s is renamed to %s and is scheduled for deletion", partition, log.directory)
+        self.remove_log_later(log, log_delete_dir_name(partition))
+        return log
+
+    def remove_log_later(self, log: Log, name: str) -> None:
+        """Rename a log that is in no map any more, and remove it after log.segment.delete.delay.ms. `KafkaError`."""
+        log.rename_dir(name)
+        logger.info(
+            "Log for partition %s is renamed to %s and is scheduled for deletion", log.topic_partition, log.directory
+        )
         self._delete_later(log.delete, log.directory)
         self._forget_later(log)
-        return log
 
     def _forget_later(self, log: Log) -> None:
         """Take a deleted log out of the checkpoints, so that a log of the same name is not opened with its recovery point after a
         crash. Each checkpoint is synced, and logs are deleted by the hundred: one writing serves all that came before it."""
-        with self._lock:
+        with self.lock:
             self._to_forget.append((log.parent_dir, log.topic_partition))
             if len(self._to_forget) == 1:
                 self._scheduler.schedule_in_thread("checkpoint-after-delete", self._forget_deleted)
 
     def _forget_deleted(self) -> None:
-        with self._lock:
+        with self.lock:
             deleted, self._to_forget = self._to_forget, []
         for directory in {directory for directory, _ in deleted}:
             if self.cleaner is not None:
@@ -416,7 +433,7 @@ class LogManager:
         """Truncate logs, and write down their recovery points. Partitions without a log are passed over."""
         changed = set()
         for partition, offset in offsets.items():
-            log = self._logs.get(partition)
+            log = self.logs.get(partition)
             if log is None:
                 continue
             if self.cleaner is not None and offset < log.active_segment.base_offset:
@@ -436,7 +453,7 @@ class LogManager:
         self, partition: TopicPartition, offset: int, log_start_offset: int | None = None
     ) -> None:
         """Drop all records of a partition; it goes on at `offset`."""
-        log = self._logs.get(partition)
+        log = self.logs.get(partition)
         if log is None:
             return
         cleaner = self.cleaner

@@ -40,9 +40,9 @@ class HighWatermarkCheckpoints:
         for directory, loaded in self._loaded.items():
             values[directory].update(loaded)
         for partition in partitions:
-            partition_log = partition.log
-            if partition_log is not None:
-                values[partition_log.parent_dir][partition.topic_partition] = partition_log.high_watermark
+            for partition_log in (partition.log, partition.future_log):
+                if partition_log is not None:
+                    values[partition_log.parent_dir][partition.topic_partition] = partition_log.high_watermark
         for directory in self._log_manager.live_log_dirs:
             try:
                 self._files[directory].write(values[directory])

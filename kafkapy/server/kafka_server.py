@@ -55,6 +55,7 @@ from kafkapy.server.reconfigurables import (
     DynamicLogConfig,
     DynamicThreadPools,
 )
+from kafkapy.server.replica_alter_log_dirs import ReplicaAlterLogDirsManager
 from kafkapy.server.replica_manager import ReplicaManager
 from kafkapy.server.replica_selector import make_replica_selector
 from kafkapy.server.replication import Replication, replication_quota
@@ -136,17 +137,27 @@ class KafkaServer:
         group_coordinator = self._group_coordinator(replica_manager, metadata_cache)
         high_watermarks = HighWatermarkCheckpoints(log_manager)
         self._undo.append(("high watermarks", lambda: self._write_high_watermarks(high_watermarks, replica_manager)))
+        log_dir_moves = ReplicaAlterLogDirsManager(
+            replica_manager,
+            high_watermarks,
+            replication.throttles.alter_log_dirs,
+            self._in_thread,
+            self._scheduler,
+            config.effective_num_replica_alter_log_dirs_threads,
+            config.replica_fetch_backoff_ms,
+        )
         leadership = Leadership(
             replica_manager,
             high_watermarks,
             lambda leaders, followers: _coordinate(group_coordinator, leaders, followers),
             lambda stopped: _stop_coordinating(group_coordinator, stopped),
             replication.fetchers,
+            log_dir_moves,
             metadata_version.is_truncation_on_fetch_supported(config.inter_broker_protocol_version),
         )
 
         log_manager.on_dir_failure = lambda directory, names: self._reactor.callFromThread(
-            self._log_dir_failed, directory, names, log_manager, replica_manager, zk_client
+            self._log_dir_failed, directory, names, log_manager, replica_manager, replication, log_dir_moves, zk_client
         )
         sockets = self._socket_server()
         self._undo.append(("socket server", sockets.shutdown))
@@ -199,6 +210,7 @@ class KafkaServer:
             finalized_features=FinalizedFeatures(
                 zk_client, lambda work: self._scheduler.schedule_in_thread("features", work)
             ),
+            log_dir_moves=log_dir_moves,
         )
         self._scheduler.schedule(
             "highwatermark-checkpoint",
@@ -208,6 +220,7 @@ class KafkaServer:
         )
         replication.startup(lambda: self._broker_epoch)
         self._undo.append(("replication", replication.shutdown))
+        self._undo.append(("log dir moves", log_dir_moves.shutdown))
         group_coordinator.startup()
         self._undo.append(("group coordinator", group_coordinator.shutdown))
         await self._in_thread(services.finalized_features.startup)
@@ -369,9 +382,13 @@ class KafkaServer:
         partitions: list[TopicPartition],
         log_manager: LogManager,
         replica_manager: ReplicaManager,
+        replication: Replication,
+        log_dir_moves: ReplicaAlterLogDirsManager,
         zk_client: KafkaZkClient,
     ) -> None:
         """The controller is told through ZooKeeper and moves the leaders; without any directory left the broker ends."""
+        replication.fetchers.remove(partitions)
+        log_dir_moves.dir_failed(directory, partitions)
         replica_manager.mark_offline(partitions)
         log.error("%d partitions are offline because log directory %s has failed", len(partitions), directory)
         if log_manager.live_log_dirs:

@@ -35,6 +35,16 @@ class Fetchers(Protocol):
     def stop_idle_fetchers(self) -> None: ...
 
 
+class LogDirMoves(Protocol):
+    """The part of `ReplicaAlterLogDirsManager` that orders change."""
+
+    def resume(self, partitions: Iterable[Partition]) -> None: ...
+
+    def remove(self, partitions: Iterable[TopicPartition]) -> None: ...
+
+    def give_up(self, name: TopicPartition) -> None: ...
+
+
 LeadershipChange = Callable[[list[Partition], list[Partition]], None]
 """Called with the partitions that this broker now leads and those that it now follows."""
 
@@ -64,6 +74,7 @@ class Leadership:
         on_change: LeadershipChange,
         on_deleted: Callable[[list[TopicPartition]], None],
         fetchers: Fetchers,
+        log_dir_moves: LogDirMoves,
         truncates_on_fetch: bool = True,
     ) -> None:
         self._replicas = replica_manager
@@ -71,6 +82,7 @@ class Leadership:
         self._on_change = on_change
         self._on_deleted = on_deleted
         self._fetchers = fetchers
+        self._log_dir_moves = log_dir_moves
         self._truncates_on_fetch = truncates_on_fetch
 
     # ------------------------------------------------------------------------------------------------ lead and follow
@@ -109,6 +121,7 @@ class Leadership:
         followers = self._apply(accepted.followers, Partition.make_follower, errors)
         self._fetchers.add(self._to_fetch(followers))
         self._fetchers.stop_idle_fetchers()
+        self._log_dir_moves.resume(partition for partition, _, _ in accepted.leaders + accepted.followers)
         for partition, _, _ in accepted.leaders + accepted.followers:
             # One that was led here already may have got another ISR, and so a higher high watermark.
             replicas.role_changed(partition.topic_partition)
@@ -230,6 +243,7 @@ class Leadership:
                 errors[name] = Errors.FENCED_LEADER_EPOCH
                 continue
             self._fetchers.remove([name])
+            self._log_dir_moves.remove([name])
             stopped.append(name)
             errors[name] = self._delete(name, partition) if delete else Errors.NONE
             replicas.role_changed(name)
@@ -250,6 +264,10 @@ class Leadership:
     def _delete(self, name: TopicPartition, partition: Partition | None) -> Errors:
         """The log goes as well where no partition is known: it may have been deleted while this broker was down."""
         replicas = self._replicas
+        try:
+            self._log_dir_moves.give_up(name)
+        except KafkaError as error:
+            log.warning("Can't delete the future log of %s: %s", name, error)
         if partition is not None:
             replicas.remove_partition(name)
             partition.delete()

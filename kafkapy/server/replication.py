@@ -42,7 +42,15 @@ class Replication:
         self._replica_manager = replica_manager
         self._zk_client = zk_client
         self._driver = TwistedDriver(reactor, time)
-        self.throttles = ReplicationThrottles(replica_manager.leader_quota, replication_quota(config, time))
+        self.throttles = ReplicationThrottles(
+            replica_manager.leader_quota,
+            replication_quota(config, time),
+            ReplicationQuota(
+                time,
+                config.alter_log_dirs_replication_quota_window_num,
+                config.alter_log_dirs_replication_quota_window_size_seconds,
+            ),
+        )
         self.fetchers = ReplicaFetcherManager(
             config,
             self._driver,

@@ -67,9 +67,7 @@ class ReplicationQuota:
         self._total += size
 
     def is_exceeded(self) -> bool:
-        if self.limit == UNLIMITED or not self._throttled:
-            return False
-        return self.rate() > self.limit
+        return self.limit != UNLIMITED and self.rate() > self.limit
 
     def rate(self) -> float:
         """Bytes a second, over the windows that have passed (as Kafka's `Rate`: all but one at least)."""
@@ -89,16 +87,18 @@ class ReplicationQuota:
 
 
 class ReplicationThrottles:
-    """Both directions, as topic and broker configs set them."""
+    """Both directions, as topic and broker configs set them, and moves between log dirs, which are all throttled."""
 
     LEADER_REPLICAS = "leader.replication.throttled.replicas"
     FOLLOWER_REPLICAS = "follower.replication.throttled.replicas"
     LEADER_RATE = "leader.replication.throttled.rate"
     FOLLOWER_RATE = "follower.replication.throttled.rate"
+    ALTER_LOG_DIRS_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
 
-    def __init__(self, leader: ReplicationQuota, follower: ReplicationQuota) -> None:
+    def __init__(self, leader: ReplicationQuota, follower: ReplicationQuota, alter_log_dirs: ReplicationQuota) -> None:
         self.leader = leader
         self.follower = follower
+        self.alter_log_dirs = alter_log_dirs
 
     def update_topic(self, topic: str, configs: Mapping[str, str], broker_id: int) -> None:
         """`configs`: the topic's own."""
@@ -107,5 +107,9 @@ class ReplicationThrottles:
 
     def update_rates(self, broker_configs: Mapping[str, str], default_configs: Mapping[str, str]) -> None:
         """From the dynamic configs of this broker and of all."""
-        for quota, name in ((self.leader, self.LEADER_RATE), (self.follower, self.FOLLOWER_RATE)):
+        for quota, name in (
+            (self.leader, self.LEADER_RATE),
+            (self.follower, self.FOLLOWER_RATE),
+            (self.alter_log_dirs, self.ALTER_LOG_DIRS_RATE),
+        ):
             quota.limit = int(broker_configs.get(name, default_configs.get(name, UNLIMITED)))

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from kafkapy.server.leadership import Leadership
     from kafkapy.server.metadata_cache import MetadataCache
     from kafkapy.server.producer_ids import ProducerIdManager
+    from kafkapy.server.replica_alter_log_dirs import ReplicaAlterLogDirsManager
     from kafkapy.server.replica_manager import ReplicaManager
     from kafkapy.server.zk_admin_manager import ZkAdminManager
     from kafkapy.zk.kafka_zk_client import KafkaZkClient
@@ -59,6 +60,7 @@ class BrokerServices:
     authorizer: Authorizer
     broker_epoch: Callable[[], int]
     finalized_features: FinalizedFeatures
+    log_dir_moves: ReplicaAlterLogDirsManager
 
     def in_thread(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> Awaitable[R]:
         """Run what blocks (mostly on ZooKeeper) in `request_threads`; the result (or exception) comes back on the reactor."""

@@ -40,8 +40,10 @@ from kafkapy.server.kafka_config import KafkaConfig
 from kafkapy.server.leadership import Leadership
 from kafkapy.server.metadata_cache import MetadataCache
 from kafkapy.server.producer_ids import ProducerIdManager
+from kafkapy.server.replica_alter_log_dirs import ReplicaAlterLogDirsManager
 from kafkapy.server.replica_fetcher_manager import InitialFetch
 from kafkapy.server.replica_manager import ReplicaManager
+from kafkapy.server.replication_quota import ReplicationQuota
 from kafkapy.server.timer import Timer
 
 BROKER_ID = 0
@@ -166,8 +168,20 @@ class BrokerCore:
         self.replicas.submit_alter_partition = lambda name, topic_id, proposed, epochs, done: self.isr_proposals.append(
             (name, proposed, done)
         )
+        self.alter_log_dirs_quota = ReplicationQuota(self.time)
+        self.copies: list[tuple[Callable[[], int], Deferred[int]]] = []
+        """Chunks of replicas that move to other log dirs, if `holds_copies`."""
+        self.holds_copies = False
+        self.log_dir_moves = ReplicaAlterLogDirsManager(
+            self.replicas, self.high_watermarks, self.alter_log_dirs_quota, self._copy, self.scheduler, 1, 1000
+        )
         self.leadership = Leadership(
-            self.replicas, self.high_watermarks, self._leadership_changed, self.stopped.extend, self.fetchers
+            self.replicas,
+            self.high_watermarks,
+            self._leadership_changed,
+            self.stopped.extend,
+            self.fetchers,
+            self.log_dir_moves,
         )
         self.created: list[str] = []
         self.topic_configs: dict[str, dict[str, str]] = {}
@@ -185,6 +199,7 @@ class BrokerCore:
             producer_ids=ProducerIdManager(_block_of_ids, _run, self.time.monotonic_ms),
             auto_topic_creation=SimpleNamespace(create_topics=self._create_topics),
             group_coordinator=SimpleNamespace(handle_deleted_partitions=self.deleted.extend),
+            log_dir_moves=self.log_dir_moves,
             finalized_features=SimpleNamespace(epoch=-1),
             zk_client=SimpleNamespace(get_entities_configs=self._topic_configs),
             in_thread=lambda function, *arguments: succeed(function(*arguments)),
@@ -315,6 +330,17 @@ class BrokerCore:
         return info.first_offset
 
     # -- fakes
+
+    def _copy(self, step: Callable[[], int]) -> Deferred[int]:
+        if not self.holds_copies:
+            return succeed(step())
+        self.copies.append((step, Deferred()))
+        return self.copies[-1][1]
+
+    def copy(self) -> None:
+        """One chunk of a move."""
+        step, done = self.copies.pop(0)
+        done.callback(step())
 
     def _leadership_changed(self, leaders: list[Partition], followers: list[Partition]) -> None:
         self.leadership_changes.append(([p.topic_partition for p in leaders], [p.topic_partition for p in followers]))

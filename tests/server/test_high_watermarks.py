@@ -30,7 +30,7 @@ def checkpoints(*directories: Path) -> tuple[HighWatermarkCheckpoints, FakeLogMa
 
 def partition(directory: Path, topic: str, high_watermark: int, log_start_offset: int = 0) -> Any:
     log = SimpleNamespace(parent_dir=str(directory), high_watermark=high_watermark, log_start_offset=log_start_offset)
-    return SimpleNamespace(topic_partition=TopicPartition(topic, 0), log=log)
+    return SimpleNamespace(topic_partition=TopicPartition(topic, 0), log=log, future_log=None)
 
 
 def test_a_log_gets_back_what_it_had(tmp_path: Path) -> None:

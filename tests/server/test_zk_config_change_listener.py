@@ -174,7 +174,7 @@ def handlers_of(config: KafkaConfig) -> tuple[dict[str, Any], DynamicBrokerConfi
         dynamic_config,
         lambda topic, configs: told.append((topic, configs)),
         lambda topic: told.append((topic, "unclean")),
-        ReplicationThrottles(ReplicationQuota(MockTime()), ReplicationQuota(MockTime())),
+        ReplicationThrottles(*(ReplicationQuota(MockTime()) for _ in range(3))),
     )
     return handlers, dynamic_config, told
 

@@ -1,9 +1,7 @@
-"""DeleteRecords and DescribeLogDirs: what lies on this broker's disks."""
+"""DeleteRecords and DescribeProducers: what a partition's log holds."""
 
 from __future__ import annotations
 
-import os
-from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from kafkapy.common.topic_names import INTERNAL_TOPICS, reason_invalid
@@ -11,9 +9,7 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
-from kafkapy.protocol.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
 from kafkapy.protocol.messages.describe_producers import DescribeProducersRequest, DescribeProducersResponse
-from kafkapy.server.authorizer import CLUSTER_NAME
 from kafkapy.server.purgatory import DelayedOperation
 
 if TYPE_CHECKING:
@@ -97,53 +93,6 @@ def _refusal(broker: BrokerServices, request: Request, topic: str) -> Errors | N
     if not broker.authorizer.authorize(request.context, "DELETE", "TOPIC", topic):
         return Errors.TOPIC_AUTHORIZATION_FAILED
     return None
-
-
-async def handle_describe_log_dirs(broker: BrokerServices, request: Request) -> DescribeLogDirsResponse:
-    """Sizes by directory, topic and partition (KIP-113, KIP-827)."""
-    body: DescribeLogDirsRequest = request.body
-    if not broker.authorizer.authorize(request.context, "DESCRIBE", "CLUSTER", CLUSTER_NAME):
-        return DescribeLogDirsResponse(
-            error_code=Errors.CLUSTER_AUTHORIZATION_FAILED.code if request.api_version >= 3 else 0
-        )
-    wanted = None
-    if body.topics is not None:
-        wanted = {TopicPartition(t.topic, p) for t in body.topics for p in t.partitions}
-    by_dir: dict[str, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
-    for log in broker.log_manager.all_logs():
-        name = log.topic_partition
-        if wanted is None or name in wanted:
-            partition = broker.replica_manager.partition(name)
-            in_use = partition is not None and partition.log is log
-            by_dir[log.parent_dir][name.topic].append(
-                DescribeLogDirsResponse.DescribeLogDirsPartition(
-                    partition_index=name.partition,
-                    partition_size=log.size,
-                    offset_lag=0 if in_use else -1,
-                    is_future_key=False,
-                )
-            )
-    return DescribeLogDirsResponse(
-        results=[_log_dir(broker, directory, by_dir[directory]) for directory in broker.config.log_dirs]
-    )
-
-
-def _log_dir(
-    broker: BrokerServices, directory: str, topics: dict[str, list[Any]]
-) -> DescribeLogDirsResponse.DescribeLogDirsResult:
-    path = os.path.abspath(directory)
-    if not broker.log_manager.is_log_dir_online(directory):
-        return DescribeLogDirsResponse.DescribeLogDirsResult(error_code=Errors.KAFKA_STORAGE_ERROR.code, log_dir=path)
-    usage = os.statvfs(path)
-    return DescribeLogDirsResponse.DescribeLogDirsResult(
-        log_dir=path,
-        topics=[
-            DescribeLogDirsResponse.DescribeLogDirsTopic(name=topic, partitions=partitions)
-            for topic, partitions in topics.items()
-        ],
-        total_bytes=usage.f_blocks * usage.f_frsize,
-        usable_bytes=usage.f_bavail * usage.f_frsize,
-    )
 
 
 def handle_describe_producers(broker: BrokerServices, request: Request) -> DescribeProducersResponse:

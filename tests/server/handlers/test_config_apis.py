@@ -63,7 +63,7 @@ class FakeBroker(SimpleNamespace):
 
     def hear_of_changes(self) -> None:
         """What the change listener does."""
-        self.throttles = ReplicationThrottles(ReplicationQuota(MockTime()), ReplicationQuota(MockTime()))
+        self.throttles = ReplicationThrottles(*(ReplicationQuota(MockTime()) for _ in range(3)))
         handlers = config_handlers(
             self.config, self.dynamic_config, lambda topic, own: None, lambda topic: None, self.throttles
         )

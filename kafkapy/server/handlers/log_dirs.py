@@ -1,0 +1,100 @@
+"""AlterReplicaLogDirs and DescribeLogDirs: which replica lies in which directory (KIP-113, KIP-827)."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.log.future_logs import is_future
+from kafkapy.log.log import Log
+from kafkapy.network.request import Request
+from kafkapy.protocol.errors import Errors
+from kafkapy.protocol.messages.alter_replica_log_dirs import AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse
+from kafkapy.protocol.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
+from kafkapy.server.authorizer import CLUSTER_NAME
+
+if TYPE_CHECKING:
+    from kafkapy.server.services import BrokerServices
+
+
+def handle_alter_replica_log_dirs(broker: BrokerServices, request: Request) -> AlterReplicaLogDirsResponse:
+    """Start moves between this broker's log dirs; the answer does not wait for their end."""
+    body: AlterReplicaLogDirsRequest = request.body
+    wanted = {
+        TopicPartition(topic.name, index): order.path
+        for order in body.dirs
+        for topic in order.topics
+        for index in topic.partitions
+    }
+    if broker.authorizer.authorize(request.context, "ALTER", "CLUSTER", CLUSTER_NAME):
+        errors = {name: broker.log_dir_moves.alter(name, path) for name, path in wanted.items()}
+    else:
+        errors = dict.fromkeys(wanted, Errors.CLUSTER_AUTHORIZATION_FAILED)
+    topics: dict[str, AlterReplicaLogDirsResponse.AlterReplicaLogDirTopicResult] = {}
+    for name, error in errors.items():
+        topic = topics.setdefault(
+            name.topic, AlterReplicaLogDirsResponse.AlterReplicaLogDirTopicResult(topic_name=name.topic, partitions=[])
+        )
+        topic.partitions.append(
+            AlterReplicaLogDirsResponse.AlterReplicaLogDirPartitionResult(
+                partition_index=name.partition, error_code=error.code
+            )
+        )
+    return AlterReplicaLogDirsResponse(results=list(topics.values()))
+
+
+async def handle_describe_log_dirs(broker: BrokerServices, request: Request) -> DescribeLogDirsResponse:
+    """Sizes by directory, topic and partition (KIP-113, KIP-827)."""
+    body: DescribeLogDirsRequest = request.body
+    if not broker.authorizer.authorize(request.context, "DESCRIBE", "CLUSTER", CLUSTER_NAME):
+        return DescribeLogDirsResponse(
+            error_code=Errors.CLUSTER_AUTHORIZATION_FAILED.code if request.api_version >= 3 else 0
+        )
+    wanted = None
+    if body.topics is not None:
+        wanted = {TopicPartition(t.topic, p) for t in body.topics for p in t.partitions}
+    by_dir: dict[str, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
+    for log in broker.log_manager.all_logs():
+        name = log.topic_partition
+        if wanted is None or name in wanted:
+            by_dir[log.parent_dir][name.topic].append(
+                DescribeLogDirsResponse.DescribeLogDirsPartition(
+                    partition_index=name.partition,
+                    partition_size=log.size,
+                    offset_lag=_lag(broker, log),
+                    is_future_key=is_future(log),
+                )
+            )
+    return DescribeLogDirsResponse(
+        results=[_log_dir(broker, directory, by_dir[directory]) for directory in broker.config.log_dirs]
+    )
+
+
+def _lag(broker: BrokerServices, log: Log) -> int:
+    """Records: of a future log behind the current one, of a current one behind its high watermark; -1 if it is not in use."""
+    partition = broker.replica_manager.partition(log.topic_partition)
+    if partition is None or partition.log is None:
+        return -1
+    if is_future(log):
+        return partition.log.log_end_offset - log.log_end_offset
+    return max(0, partition.log.high_watermark - log.log_end_offset)
+
+
+def _log_dir(
+    broker: BrokerServices, directory: str, topics: dict[str, list[Any]]
+) -> DescribeLogDirsResponse.DescribeLogDirsResult:
+    path = os.path.abspath(directory)
+    if not broker.log_manager.is_log_dir_online(directory):
+        return DescribeLogDirsResponse.DescribeLogDirsResult(error_code=Errors.KAFKA_STORAGE_ERROR.code, log_dir=path)
+    usage = os.statvfs(path)
+    return DescribeLogDirsResponse.DescribeLogDirsResult(
+        log_dir=path,
+        topics=[
+            DescribeLogDirsResponse.DescribeLogDirsTopic(name=topic, partitions=partitions)
+            for topic, partitions in topics.items()
+        ],
+        total_bytes=usage.f_blocks * usage.f_frsize,
+        usable_bytes=usage.f_bavail * usage.f_frsize,
+    )
