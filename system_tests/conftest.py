@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import uuid
@@ -33,6 +34,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that the services end with a run that is terminated
+    logging.getLogger("kafkapy.consumer").setLevel(logging.INFO)  # shown of tests that fail
     config.addinivalue_line("filterwarnings", "ignore:(read|open)_text is deprecated:DeprecationWarning")
     config.addinivalue_line("filterwarnings", "ignore:No chroot path exists")
     config.addinivalue_line("markers", "system: starts real ZooKeepers and brokers, and harms them")

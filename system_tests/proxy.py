@@ -34,6 +34,8 @@ class Proxy:
         """Bytes a second in each direction of a connection; 0: as fast as it goes."""
         self.open = True
         """Are new connections forwarded? Else they are reset at once."""
+        self.bytes_to_clients = 0
+        """All that has come from the target so far."""
         self._flowing = asyncio.Event()
         self._flowing.set()
         self._listener = socket.create_server((host, port), backlog=128)
@@ -158,6 +160,8 @@ class _Line:
 
     async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, from_broker: bool) -> None:
         while data := await reader.read(_CHUNK):
+            if from_broker:
+                self._proxy.bytes_to_clients += len(data)
             await self._proxy.pass_on(len(data))
             if self._stalled or (from_broker and self._ended_for_client):
                 continue

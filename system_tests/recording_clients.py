@@ -212,6 +212,14 @@ class RecordingConsumer(RecordingClient):
         """Of its membership: "stable" if all is well."""
         return None if self._consumer is None else self._consumer.health().group_state
 
+    @property
+    def told(self) -> str:
+        """Its partitions with positions, for whoever wonders why it does not go on."""
+        if self._consumer is None:
+            return "not there"
+        states = self._consumer._core.subscriptions.assignment.items()
+        return ", ".join(f"{p}: {state.fetch_state.name} {state.position}" for p, state in list(states))
+
     def _run(self) -> None:
         member = self
 

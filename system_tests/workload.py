@@ -151,7 +151,7 @@ class Workload:
         for producer in self.producers:
             producer.stop(seconds)
         ends = self._read_all(bootstrap)
-        wait_until(lambda: self._group_has_read(ends), seconds, "the group has read everything")
+        wait_until(lambda: self._group_has_read(ends), seconds, lambda: f"the group has read {ends} ({self._told()})")
         for consumer in self.consumers:
             consumer.stop()
         for topic, partitions in self.partitions.items():
@@ -184,6 +184,9 @@ class Workload:
 
             wait_until(read_on, 60, "the reader comes to the end")
         return {(partition.topic, partition.partition): end for partition, end in ends.items()}
+
+    def _told(self) -> str:
+        return "; ".join(f"{member.name} is {member.state}, {member.told}" for member in self.consumers)
 
     def _group_has_read(self, ends: dict[Partition, int]) -> bool:
         read = dict.fromkeys(ends, 0)

@@ -10,7 +10,7 @@ from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.consumer.config import ConsumerConfig
 from kafkapy.consumer.fetch_buffer import FetchBuffer
 from kafkapy.consumer.fetch_session import PartitionWish
-from kafkapy.consumer.subscription_state import FetchState, PartitionState, SubscriptionState
+from kafkapy.consumer.subscription_state import PartitionState, SubscriptionState
 
 
 class FetchPlan:
@@ -37,11 +37,12 @@ class FetchPlan:
             self._resting.pop(partition, None)
 
     def notice_new_leaders(self) -> None:
-        """Positions from before the present leader have to be confirmed by it (KIP-320)."""
+        """Positions from before the present leader have to be confirmed by it (KIP-320); those that wait for the word of
+        the leader before it, too, who gives none any more."""
         if self._noticed == (self._metadata.version, self._subscriptions.changes.count):
             return
         for partition, state in self._subscriptions.assignment.items():
-            if state.fetch_state is FetchState.FETCHING and state.position is not None:
+            if state.position is not None:
                 leader = self._metadata.leader_of(partition)
                 if leader is not None and leader.epoch > state.position.leader_epoch:
                     state.await_validation(leader.epoch)

@@ -144,12 +144,17 @@ class Setup:
         topic = ListOffsetsResponse.ListOffsetsTopicResponse(name="t", partitions=partitions)
         return ListOffsetsResponse(topics=[topic])
 
-    def epoch_ends(self, epoch: int, end_offset: int, error: Errors = Errors.NONE) -> None:
-        """What OffsetForLeaderEpoch answers."""
+    def epoch_ends(self, epoch: int, end_offset: int) -> None:
+        """What OffsetForLeaderEpoch answers those who know the leader's epoch."""
 
         def answer(request: Any) -> OffsetForLeaderEpochResponse:
+            known = request.topics[0].partitions[0].current_leader_epoch
+            fenced = known < self.cluster.topics["t"].partitions[0].leader_epoch
             entry = OffsetForLeaderEpochResponse.EpochEndOffset(
-                error_code=error.code, partition=0, leader_epoch=epoch, end_offset=end_offset
+                error_code=Errors.FENCED_LEADER_EPOCH.code if fenced else 0,
+                partition=0,
+                leader_epoch=epoch,
+                end_offset=end_offset,
             )
             topic = OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult(topic="t", partitions=[entry])
             return OffsetForLeaderEpochResponse(topics=[topic])
@@ -438,6 +443,21 @@ class TestPositions:
         setup.new_leader(1, 4)
         assert setup.values() == {A: [b"c"]}
         assert len(setup.cluster.brokers[1].asked(ApiKey.OFFSET_FOR_LEADER_EPOCH)) == 1
+
+    def test_a_leader_that_went_before_it_confirmed_is_not_waited_for(self) -> None:
+        """As when partitions move: the next leader comes while the first is still asked."""
+        setup = Setup().assign(A, offset=2, epoch=0)
+        setup.logs[A] = [batch(0, b"a", b"b"), batch(2, b"c")]
+        setup.epoch_ends(0, 3)
+        setup.new_leader(1, 4)
+        setup.cluster.add_topic("t", [0, 0], epoch=5, topic_id=b"i" * 16)
+        assert setup.values(within_ms=2000) == {A: [b"c"]}
+        known = [
+            request.topics[0].partitions[0].current_leader_epoch
+            for broker in setup.cluster.brokers.values()
+            for request in broker.asked(ApiKey.OFFSET_FOR_LEADER_EPOCH)
+        ]
+        assert known == [5, 4]
 
     def test_a_truncated_log_sends_back_to_where_it_diverges(self) -> None:
         setup = Setup().assign(A, offset=2, epoch=0)
