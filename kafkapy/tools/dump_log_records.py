@@ -90,17 +90,18 @@ def _print_records(batch: Batch, view: View, last_offset: int, gaps: list[str]) 
         if last_offset != -1 and record.offset != last_offset + 1:
             gaps.append(f"  {last_offset} is followed by {record.offset}")
         last_offset = record.offset
-        line = RECORD_INDENT
+        line = ""
         if view.metadata:
-            line += (
-                f" offset: {record.offset} {batch.timestamp_type.text}: {record.timestamp} "
+            line = (
+                f"{RECORD_INDENT} offset: {record.offset} {batch.timestamp_type.text}: {record.timestamp} "
                 f"keySize: {_size(record.key)} valueSize: {_size(record.value)}{metadata}"
             )
         if view.decoder is not None and not batch.is_control:
             key, payload = view.decoder(record)
-            line += "" if key is None else f" key: {key}"
+            if key is not None:
+                line = f"{line or RECORD_INDENT} key: {key}"
             line += "" if payload is None else f" payload: {payload}"
-        print(line if line != RECORD_INDENT else "")
+        print(line)
     return last_offset
 
 

@@ -55,9 +55,11 @@ def execute(options: Options) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
     from kafkapy.admin.client import AdminClient
+    from kafkapy.tools.client_tool import check_host_port
     from kafkapy.tools.common import IncludeList, admin_properties
 
     options.require("broker-list")
+    check_host_port(options.value("broker-list"))
     include = IncludeList(options.value("topics-include" if options.has("topics-include") else "topic-white-list"))
     with AdminClient.from_properties(admin_properties(None, options.value("broker-list"))) as admin:
         topics = [topic for name, topic in admin.list_topics().items() if include.allows(name)]
