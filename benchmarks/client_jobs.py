@@ -31,8 +31,10 @@ def bodies() -> list[bytes]:
 
 
 def rate(seconds: float, step: Callable[[], int], finish: Callable[[], object] = lambda: None) -> Figures:
-    """`step` does some records and says how many; the clock begins after the first."""
-    step()
+    """`step` does some records and says how many; the clock begins after the first, which waits for connections and
+    compilers."""
+    while not step():
+        continue
     count, start = 0, now()
     while now() - start < seconds:
         count += step()
@@ -111,8 +113,6 @@ class KafkaPythonLike:
             table = consumer.poll_arrow(1000)
             return 0 if table is None else int(table.num_rows)
 
-        while not step():  # the first are slow: the kernels are being compiled or loaded
-            continue
         return rate(seconds, step)
 
     def latency(self, seconds: float) -> Figures:

@@ -435,7 +435,15 @@ class ConsumerCore:
     def metrics(self) -> dict[str, dict[str, float]]:
         """Figures by group and name, named as the Java client's."""
         health = self.health()
-        fetch: dict[str, float] = {} if health.lag is None else {"records-lag-max": max(_lags(health))}
+        seen = self.fetcher.statistics
+        fetch: dict[str, float] = {
+            "fetch-total": seen.responses,
+            "fetch-latency-avg": seen.latency_ms / seen.responses if seen.responses else 0.0,
+            "bytes-consumed-total": seen.bytes,
+            "records-consumed-total": seen.records,
+        }
+        if health.lag is not None:
+            fetch["records-lag-max"] = max(_lags(health), default=0)
         figures = {
             "consumer-fetch-manager-metrics": fetch,
             "consumer-metrics": {"last-poll-seconds-ago": health.last_poll_seconds},

@@ -40,6 +40,8 @@ class KafkaConsumer:
     """
 
     DEFAULT_CONFIG: ClassVar[dict[str, Any]] = default_options()
+    DEFAULT_SESSION_TIMEOUT_MS_PRE_KIP_735: ClassVar[int] = 30_000
+    """What a broker before 3.0 allows at most; a consumer with the default takes it there."""
 
     def __init__(self, *topics: str, **configs: Any) -> None:
         self.config, config = config_of(self.DEFAULT_CONFIG, configs)
@@ -60,8 +62,11 @@ class KafkaConsumer:
 
     # -- records
 
-    def poll(self, timeout_ms: float = 0, max_records: int | None = None) -> dict[TopicPartition, list[ConsumerRecord]]:
+    def poll(
+        self, timeout_ms: float = 0, max_records: int | None = None, update_offsets: bool = True
+    ) -> dict[TopicPartition, list[ConsumerRecord]]:
         """Records by partition, at most `max_records` (default max_poll_records); waits up to `timeout_ms` for some.
+        Without `update_offsets` positions stay before them, and they come again.
 
         Raises ValueError, TypeError (arguments), IllegalStateError (closed), and what a program must know: errors of a
         listener, NoOffsetForPartitionError, OffsetOutOfRangeError, authorization errors, FencedInstanceIdError.
@@ -71,6 +76,9 @@ class KafkaConsumer:
         while True:
             records = self._ready(lambda core: core.pending.take(count, core.held), deadline)
             if records is not None:
+                if not update_offsets:
+                    for partition, found in records.items():
+                        self.seek(partition, found[0].offset)
                 return records  # type: ignore[no-any-return]
             if time.monotonic() >= deadline:
                 return {}

@@ -23,7 +23,6 @@ _CODECS = ("gzip", "snappy", "lz4", "zstd")
 _numbers = itertools.count(1)
 
 _WITHOUT_EFFECT = {
-    "metrics_enabled": True,
     "metrics_num_samples": 2,
     "metrics_sample_window_ms": 30_000,
     "selector": selectors.DefaultSelector,
@@ -58,6 +57,7 @@ class ProducerConfig(ClientConfig):
     partitioner: Any = field(default_factory=DefaultPartitioner)
     buffer_memory: int = 32 << 20
     max_block_ms: float = 60_000
+    metrics_enabled: bool = True
     max_request_size: int = 1_048_576
     reconnect_backoff_max_ms: int = 30_000
     max_batch_bytes: int = field(init=False)
@@ -175,4 +175,5 @@ def _check_rest(options: Mapping[str, Any]) -> None:
 DEFAULT_OPTIONS: dict[str, Any] = {
     f.name: f.default if f.default_factory is MISSING else f.default_factory() for f in fields(ProducerConfig) if f.init
 }
+DEFAULT_OPTIONS |= {name: value for name, value in _WITHOUT_EFFECT.items() if name.startswith("metrics")}
 DEFAULT_OPTIONS["client_id"] = None  # made up for each producer

@@ -70,6 +70,7 @@ class KafkaProducer:
         _producers.add(self)
 
     DEFAULT_CONFIG: ClassVar[dict[str, Any]] = DEFAULT_OPTIONS
+    DEPRECATED_CONFIGS: ClassVar[tuple[str, ...]] = ()
 
     # --- sending
 
@@ -231,12 +232,22 @@ class KafkaProducer:
         """Is there a connection to any broker?"""
         return not self._closed and bool(self._driver.call(self._core.network.bootstrap_connected))
 
-    def metrics(self, raw: bool = False) -> dict[str, Any]:
-        """Figures since the start, under the Java client's names, in the group `producer-metrics` (`raw`: no groups)."""
+    def metrics(self, raw: bool = False) -> dict[str, Any] | None:
+        """Figures since the start, under the Java client's names, in the group `producer-metrics` (`raw`: no groups);
+        None if metrics_enabled is off."""
+        if not self.config["metrics_enabled"]:
+            return None
         figures = self._core.metrics.snapshot()
         figures["buffer-available-bytes"] = float(self._core.accumulator.available)
         figures["connection-count"] = float(self._core.network.connection_count)
         return dict(figures) if raw else {"producer-metrics": figures}
+
+    @classmethod
+    def max_usable_produce_magic(cls, api_version: tuple[int, ...]) -> int:
+        """The newest message format that brokers of a release take."""
+        if api_version >= (0, 11):
+            return 2
+        return 1 if api_version >= (0, 10, 0) else 0
 
     def _check_open(self) -> None:
         if self._closed:
@@ -251,8 +262,9 @@ class KafkaProducer:
         self._lock = threading.Lock()
         self._short_path = {}
 
-    def close(self, timeout: float | None = None) -> None:
-        """Wait for what was sent, at most `timeout` seconds, and disconnect; then what is left fails."""
+    def close(self, timeout: float | None = None, null_logger: bool = False) -> None:
+        """Wait for what was sent, at most `timeout` seconds, and disconnect; then what is left fails. `null_logger`: the
+        interpreter is going, and nothing is to be logged any more (kafka-python's; nothing is logged here anyway)."""
         if timeout is not None and not 0 <= timeout <= threading.TIMEOUT_MAX:
             raise ValueError(f"Invalid timeout: {timeout}")
         if self._closed:
