@@ -23,7 +23,6 @@ NOT_ACTED_ON: Final = (
         *("kafka.metrics.polling.interval.secs", "kafka.metrics.reporters", "metric.reporters"),
         "auto.include.jmx.reporter",
         # quotas
-        *("alter.log.dirs.replication.quota.window.num", "alter.log.dirs.replication.quota.window.size.seconds"),
         *("controller.quota.window.num", "controller.quota.window.size.seconds"),
         *("quota.window.num", "quota.window.size.seconds"),
         # metrics
