@@ -18,6 +18,20 @@ def _nothing() -> None:
     pass
 
 
+class TimeSpent:
+    """How often something was done, and how long that took together. Written by one thread, read by any."""
+
+    __slots__ = ("count", "ms")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.ms = 0
+
+    def add(self, ms: int) -> None:
+        self.ms += ms
+        self.count += 1
+
+
 @dataclass(eq=False, slots=True)
 class ControllerEvent:
     """Something the controller has to look at.
@@ -30,6 +44,8 @@ class ControllerEvent:
     process: Callable[[], object]
     preempt: Callable[[], object] = _nothing
     finished: threading.Event = field(default_factory=threading.Event)
+    put_ms: int = 0
+    """When it was put; the monotonic clock's ms."""
 
     def drop(self) -> None:
         self.preempt()
@@ -54,6 +70,12 @@ class ControllerEventManager:
         self._later: list[tuple[int, int, ControllerEvent]] = []
         self._order = itertools.count()
         self._closed = False
+        self.current = ""
+        """The name of the event that is being processed; empty: none."""
+        self.waited = TimeSpent()
+        """From `put` until processing began."""
+        self.spent: dict[str, TimeSpent] = {}
+        """On processing, by name of the event."""
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
@@ -73,11 +95,16 @@ class ControllerEventManager:
         with self._changed:
             closed = self._closed
             if not closed:
+                event.put_ms = self.now_ms()
                 self._queue.append(event)
                 self._changed.notify()
         if closed:
             event.drop()
         return event
+
+    @property
+    def queue_size(self) -> int:
+        return len(self._queue)
 
     def clear_and_put(self, event: ControllerEvent) -> ControllerEvent:
         """Preempt everything that waits and put `event` in its place."""
@@ -120,16 +147,23 @@ class ControllerEventManager:
             self._handle(event)
 
     def _handle(self, event: ControllerEvent) -> None:
+        began = self.now_ms()
+        self.waited.add(began - event.put_ms)
+        self.current = event.name
         try:
             self._process(event)
         finally:
+            self.current = ""
+            self.spent.setdefault(event.name, TimeSpent()).add(self.now_ms() - began)
             event.finished.set()
 
     def _next_event(self) -> ControllerEvent | None:
         with self._changed:
             now = self.now_ms()
             while self._later and self._later[0][0] <= now:
-                self._queue.append(heapq.heappop(self._later)[2])
+                due_ms, _, event = heapq.heappop(self._later)
+                event.put_ms = due_ms
+                self._queue.append(event)
             return self._queue.popleft() if self._queue else None
 
     def _seconds_to_next(self) -> float | None:

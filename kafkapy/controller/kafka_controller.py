@@ -120,6 +120,16 @@ class KafkaController:
         """The controller epoch while active, else 0."""
         return self.context.epoch
 
+    @property
+    def leader_elections(self) -> int:
+        """Leaders elected here so far."""
+        return self._core.partition_state_machine.leader_elections
+
+    @property
+    def unclean_leader_elections(self) -> int:
+        """Of these, leaders that were not in sync (Kafka's `UncleanLeaderElectionsPerSec`)."""
+        return self._core.partition_state_machine.unclean_leader_elections
+
     def startup(self) -> None:
         """Become a candidate; returns at once."""
         self.enqueue_startup()

@@ -49,8 +49,9 @@ class PartitionStateMachine:
         self._context = context
         self._zk = zk_client
         self._new_batch = new_batch
+        self.leader_elections = 0
         self.unclean_leader_elections = 0
-        """How many unclean leaders were elected (Kafka's `UncleanLeaderElectionsPerSec`)."""
+        """Of these, leaders that were not in sync."""
 
     def startup(self) -> None:
         """Take the states from what ZooKeeper had; look for leaders where there is none."""
@@ -292,6 +293,7 @@ class PartitionStateMachine:
     def _log_election(
         self, partition: TopicPartition, old: LeaderAndIsr, new: LeaderAndIsr, strategy: ElectionStrategy
     ) -> None:
+        self.leader_elections += 1
         unclean = new.leader not in old.isr and new.leader_recovery_state is LeaderRecoveryState.RECOVERING
         if unclean:
             self.unclean_leader_elections += 1

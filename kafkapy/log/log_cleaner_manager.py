@@ -255,6 +255,10 @@ class LogCleanerManager:
         with self._lock:
             return set(self._uncleanable.get(directory, ()))
 
+    def uncleanable_count(self, directory: str) -> int:
+        """Without the lock, under which files are written: for the reactor."""
+        return len(self._uncleanable.get(directory, ()))
+
     def maintain_uncleanable_partitions(self) -> None:
         """Forget those that were deleted."""
         with self._lock:

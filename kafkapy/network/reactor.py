@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from time import monotonic
 from typing import Any
 
 from twisted.internet import main
@@ -21,14 +22,18 @@ class BrokerReactor(EPollReactor):
     """
 
     _selectables: dict[int, Any]
+    idle_seconds = 0.0
+    """How long it has waited for something to do."""
 
     def doPoll(self, timeout: float | None) -> None:
+        began = monotonic()
         try:
             events = self._poller.poll(-1 if timeout is None else timeout, len(self._selectables))
         except OSError as error:
             if error.errno == errno.EINTR:
                 return
             raise
+        self.idle_seconds += monotonic() - began
         selectables = self._selectables
         for fd, event in events:
             selectable = selectables.get(fd)

@@ -98,6 +98,10 @@ class Request:
         """The handler of a Produce or Fetch answers with errors: count them. Those of other APIs are counted anyway."""
         self.channel.note_errors(self.api_key, response)
 
+    def is_of_follower(self) -> None:
+        """Another broker sends it, to follow partitions."""
+        self.channel.is_of_follower()
+
     @property
     def cancelled(self) -> bool:
         """True when the sender has gone: nobody will read the answer."""

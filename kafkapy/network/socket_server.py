@@ -40,7 +40,7 @@ def _all_addresses() -> str:
     return "::"
 
 
-_ALL_ADDRESSES = _all_addresses()
+ALL_ADDRESSES = _all_addresses()
 
 
 def _as_java(ip: str) -> str:
@@ -126,12 +126,17 @@ class SocketServer:
     def connection_count(self) -> int:
         return len(self._channels)
 
+    @property
+    def accepted(self) -> int:
+        """Connections so far."""
+        return self._sequence
+
     # ------------------------------------------------------------------------------------------------ listeners
 
     def listen(self, endpoint: EndPoint, backlog: int = 50) -> int:
         """Bind one listener, its door shut; the port it got. `ListenError` if the address is taken or unknown."""
         factory: Any = _ChannelFactory(self, endpoint)
-        interface = _ALL_ADDRESSES if endpoint.host in ("", None, "0.0.0.0") else endpoint.host
+        interface = ALL_ADDRESSES if endpoint.host in ("", None, "0.0.0.0") else endpoint.host
         port = PlaintextPort(endpoint.port, factory, backlog, interface, self.reactor)
         try:
             port.startListening()

@@ -283,6 +283,10 @@ class FetchSessionCache:
     def __len__(self) -> int:
         return len(self._sessions)
 
+    @property
+    def partitions_cached(self) -> int:
+        return sum(len(session.partitions) for session in self._sessions.values())
+
     def context(
         self,
         session_id: int,

@@ -33,6 +33,7 @@ class FollowerLogs:
         info = replica.append_records_to_follower(
             memoryview(data.records or b""), self._log_manager.truncate_fully_and_start_at
         )
+        self._replica_manager.topic_stats.replication_bytes_in += info.valid_bytes
         if data.high_watermark >= 0:
             log.maybe_update_high_watermark(data.high_watermark)
         if data.log_start_offset > log.log_start_offset:

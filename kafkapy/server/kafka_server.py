@@ -46,6 +46,7 @@ from kafkapy.server.kafka_apis import HANDLERS, KafkaApis
 from kafkapy.server.kafka_config import KafkaConfig
 from kafkapy.server.leadership import Leadership
 from kafkapy.server.metadata_cache import MetadataCache
+from kafkapy.server.metrics.config import MetricsConfig
 from kafkapy.server.producer_ids import Block, ProducerIdManager
 from kafkapy.server.reactor_scheduler import ReactorScheduler
 from kafkapy.server.reconfigurables import (
@@ -81,9 +82,17 @@ class KafkaServer:
     """
 
     def __init__(
-        self, config: KafkaConfig, reactor: Any, on_zk_session: Callable[[Session | None], None] | None = None
+        self,
+        config: KafkaConfig,
+        reactor: Any,
+        on_zk_session: Callable[[Session | None], None] | None = None,
+        metrics: MetricsConfig | None = None,
     ) -> None:
-        """`on_zk_session` hears of each ZooKeeper session, on kazoo's thread; None: closed (the watchdog wants to know)."""
+        """`on_zk_session` hears of each ZooKeeper session, on kazoo's thread; None: closed (the watchdog wants to know).
+
+        `metrics`: where to serve them; None: nowhere.
+        """
+        self._metrics_config = metrics
         self.config = config
         self._reactor = reactor
         self._on_zk_session = on_zk_session
@@ -227,10 +236,23 @@ class KafkaServer:
         await self._in_thread(controller.startup)
         self._undo.append(("controller", lambda: self._in_thread(controller.shutdown)))
         await self._follow_configs(services, sockets, replication)
+        self._serve_metrics(services, sockets, replication)
         first_metadata = FirstMetadata(KafkaApis(services).handle, metadata_cache, bool(log_manager.all_logs()))
         sockets.start_accepting(first_metadata.handle)
         self._undo.append(("listeners", sockets.stop_listening))
         log.info("[KafkaServer id=%d] started", broker_id)
+
+    def _serve_metrics(self, services: BrokerServices, sockets: SocketServer, replication: Replication) -> None:
+        """Without them, what only they need is not even imported."""
+        if self._metrics_config is None:
+            return
+        from kafkapy.server.metrics.broker_metrics import BrokerMetrics
+
+        metrics = BrokerMetrics(
+            self._metrics_config, services, sockets, replication.fetchers, self._time, lambda: self._stopping
+        )
+        if metrics.start():
+            self._undo.append(("metrics", metrics.stop))
 
     async def _follow_configs(self, services: BrokerServices, sockets: SocketServer, replication: Replication) -> None:
         """Apply what ZooKeeper has of configs, now and whenever it changes (KIP-226)."""

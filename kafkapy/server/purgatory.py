@@ -117,6 +117,10 @@ class DelayedOperationPurgatory:
         """Entries in all lists, completed ones included."""
         return sum(map(len, self._watchers.values()))
 
+    def delayed(self) -> int:
+        """Operations that wait."""
+        return len({id(o) for waiting in self._watchers.values() for o in waiting if not o.completed})
+
     def _purge(self) -> None:
         self._added = 0
         for key in list(self._watchers):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import NamedTuple
 
@@ -128,6 +128,13 @@ class ReplicaFetcherManager:
             default=0,
         )
 
+    def lags(self) -> Iterator[tuple[int, int, TopicPartition, int]]:
+        """(leader, number of the fetcher, partition, records behind) of each partition that has been fetched."""
+        for loop in list(self._fetchers.values()):
+            for partition, fetch in list(loop.machine.partitions.items()):
+                if fetch.lag is not None:
+                    yield loop.leader_id, loop.number, partition, fetch.lag
+
     # --- making them
 
     def _fetcher_for(self, partition: TopicPartition, leader_id: int) -> FetcherLoop:
@@ -193,7 +200,7 @@ class FetcherLoop:
     ) -> None:
         self.leader_id = leader_id
         self.machine = machine
-        self._number = number
+        self.number = number
         self._client = client
         self._driver = driver
         self._broker_epoch = broker_epoch
@@ -227,7 +234,7 @@ class FetcherLoop:
     def stop(self) -> None:
         if not self._stopped:
             self._stopped = True
-            log.info("Fetcher %d to broker %d stops", self._number, self.leader_id)
+            log.info("Fetcher %d to broker %d stops", self.number, self.leader_id)
             if self._timer is not None:
                 self._timer.cancel()
             self._client.close()
@@ -245,7 +252,7 @@ class FetcherLoop:
             except CancelledError:
                 raise
             except Exception:
-                log.exception("Unexpected error in fetcher %d to broker %d", self._number, self.leader_id)
+                log.exception("Unexpected error in fetcher %d to broker %d", self.number, self.leader_id)
                 await self._driver.sleep(self.machine.config.backoff_ms)
 
     async def _turn(self) -> None:
@@ -271,14 +278,14 @@ class FetcherLoop:
             if not self._unreachable:
                 self._unreachable = True
                 log.info("Fetcher %d can't reach broker %d, trying again every %d ms: %s",
-                         self._number, self.leader_id, machine.config.backoff_ms, error.message)  # fmt: skip
+                         self.number, self.leader_id, machine.config.backoff_ms, error.message)  # fmt: skip
             machine.failed_to_ask(step, self._now())
             return
         self._fetching = None
         self._interrupted = False
         if self._unreachable:
             self._unreachable = False
-            log.info("Fetcher %d has reached broker %d again", self._number, self.leader_id)
+            log.info("Fetcher %d has reached broker %d again", self.number, self.leader_id)
         if not self._stopped:
             machine.handle(step, response, self._now())
 

@@ -39,7 +39,9 @@ PARSER = OptionParser(
     Option("n", "How many brokers.", "brokers", integer, 3),
     Option("zookeepers", "How many ZooKeepers: 1, or an ensemble of 3.", "1|3", integer, 1),
     Option("dir", "Where everything is kept; one directory for each cluster.", "directory", default=DEFAULT_DIRECTORY),
-    Option("base-port", "The first of the ports: brokers, then ZooKeepers. Free ones if left out.", "port", integer),
+    Option(
+        "base-port", "The first of the ports: brokers, ZooKeepers, metrics. Free ones if left out.", "port", integer
+    ),
 )
 
 
@@ -215,6 +217,7 @@ def status(directory: Path, options: Options) -> int:
         state = f"running, process {_process(cluster, name).pid}" if cluster.is_running(name) else "not running"
         print(f"{name:<12} {HOST}:{port:<6} {state}")
     print(f"bootstrap servers: {cluster.bootstrap_servers}")
+    print(_metrics(cluster, "metrics: "), end="")
     return 0 if all(map(cluster.is_running, ports)) else 1
 
 
@@ -231,7 +234,7 @@ def _introduction(cluster: LocalCluster) -> str:
 {brokers} and {zookeepers} are running; data and logs are in {cluster.directory}
   bootstrap servers: {cluster.bootstrap_servers}
   ZooKeeper:         {cluster.zookeeper_connect}
-
+{_metrics(cluster, "  metrics:           ")}
 Look around:
   bin/kafka-topics.sh {servers} --create --topic test --partitions 6
   bin/kafka-topics.sh {servers} --describe
@@ -242,6 +245,11 @@ See a broker die and come back:
   bin/kafka-cluster-local.sh start{where}
 Stop:
   bin/kafka-cluster-local.sh stop{where}"""
+
+
+def _metrics(cluster: LocalCluster, title: str) -> str:
+    """A line, or nothing for a cluster that was made without."""
+    return f"{title}{' '.join(cluster.metrics_urls)}\n" if cluster.metrics_urls else ""
 
 
 def _count(things: dict[str, int], name: str) -> str:

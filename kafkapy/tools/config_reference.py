@@ -65,6 +65,9 @@ session of a process that lives, however long that is stopped. `kafkapy.watchdog
 (or by `--override`) switches it off. It is off by itself, and the log says so, where ZooKeeper is reached over TLS and
 where the system has no pidfd (Linux has since 5.3). It can't help if it is killed with the broker: the end of a whole
 container or machine is noticed when the session expires, as with Apache's brokers.
+
+**Metrics.** `kafkapy.metrics.listener=localhost:9404` in the properties file serves metrics for Prometheus there, of at
+most `kafkapy.metrics.max.series` series each (2000); see `metrics.md`. Unset, there are none.
 """
 
 _HEAD = ("name", "type", "default", "allowed", "update", "meaning")

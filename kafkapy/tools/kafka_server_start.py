@@ -31,17 +31,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     from kafkapy.common.logging_setup import setup_logging
     from kafkapy.server.config_warnings import log_config
     from kafkapy.server.kafka_config import KafkaConfig
+    from kafkapy.server.metrics.config import MetricsConfig
 
     try:
         properties = _properties(arguments)
         with_watchdog = _watchdog_enabled(properties)
+        metrics = MetricsConfig.take_from(properties)
         setup_logging()
         config = KafkaConfig.from_properties(properties)
         log_config(config)
     except (ConfigException, OSError, ValueError) as error:
         print(f"{_sentence(error)}", file=sys.stderr)
         return 1
-    return _run(config, _start_watchdog(config) if with_watchdog else None)
+    return _run(config, _start_watchdog(config) if with_watchdog else None, metrics)
 
 
 def _information(option: str) -> int:
@@ -135,7 +137,7 @@ def _raise_open_files_limit() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def _run(config: Any, dog: watchdog.Watchdog | None) -> int:
+def _run(config: Any, dog: watchdog.Watchdog | None, metrics: Any) -> int:
     from kafkapy.network.reactor import install_reactor
 
     install_reactor()
@@ -151,7 +153,7 @@ def _run(config: Any, dog: watchdog.Watchdog | None) -> int:
     reactor: Any = _reactor
     logging.getLogger("kafkapy.twisted").setLevel(logging.WARNING)
     PythonLoggingObserver("kafkapy.twisted").start()
-    server = KafkaServer(config, reactor, dog.tell if dog else None)
+    server = KafkaServer(config, reactor, dog.tell if dog else None, metrics)
     status = 0
 
     async def start() -> None:

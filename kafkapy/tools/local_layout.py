@@ -31,6 +31,8 @@ class LocalCluster:
     """For each ZooKeeper of an ensemble: followers connect here, and votes come in here. Empty for a single one."""
     processes: dict[str, ProcessIdentity] = field(default_factory=dict)
     """By the name of the process's directory, in the order of their start."""
+    metrics_ports: list[int] = field(default_factory=list)
+    """One for each broker."""
 
     @property
     def bootstrap_servers(self) -> str:
@@ -49,6 +51,10 @@ class LocalCluster:
     def brokers(self) -> dict[str, int]:
         """Name -> port."""
         return {f"broker-{i}": port for i, port in enumerate(self.broker_ports)}
+
+    @property
+    def metrics_urls(self) -> list[str]:
+        return [f"http://{HOST}:{port}/metrics" for port in self.metrics_ports]
 
     def is_running(self, name: str) -> bool:
         process = self.processes.get(name)
@@ -71,7 +77,14 @@ def load(directory: Path) -> LocalCluster | None:
         state = json.loads(file.read_text())
         processes = {name: ProcessIdentity(*identity) for name, identity in state["processes"].items()}
         quorum = [(first, second) for first, second in state["quorum_ports"]]
-        return LocalCluster(directory, state["broker_ports"], state["zookeeper_ports"], quorum, processes)
+        return LocalCluster(
+            directory,
+            state["broker_ports"],
+            state["zookeeper_ports"],
+            quorum,
+            processes,
+            state.get("metrics_ports", []),
+        )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ToolError(f"{file} is damaged: {error!r}. Delete {directory} once its processes have ended.") from error
 
@@ -81,16 +94,20 @@ def create(directory: Path, brokers: int, zookeepers: int, base_port: int | None
     if directory.exists() and any(directory.iterdir()):
         raise ToolError(f"{directory} holds other things than a local cluster. Give another --dir.")
     quorum_ports = 2 * zookeepers if zookeepers > 1 else 0
-    count = brokers + zookeepers + quorum_ports
+    count = brokers + zookeepers + quorum_ports + brokers
     ports = free_ports(count) if base_port is None else _given_ports(base_port, count)
-    rest = ports[brokers + zookeepers :]
+    quorum = ports[brokers + zookeepers : count - brokers]
     cluster = LocalCluster(
-        directory, ports[:brokers], ports[brokers : brokers + zookeepers], list(zip(rest[::2], rest[1::2], strict=True))
+        directory,
+        ports[:brokers],
+        ports[brokers : brokers + zookeepers],
+        list(zip(quorum[::2], quorum[1::2], strict=True)),
+        metrics_ports=ports[count - brokers :],
     )
     for name in cluster.zookeepers:
         _write_zookeeper(cluster, name)
-    for name in cluster.brokers:
-        _write_broker(cluster, name)
+    for name, metrics_port in zip(cluster.brokers, cluster.metrics_ports, strict=True):
+        _write_broker(cluster, name, metrics_port)
     cluster.save()
     return cluster
 
@@ -134,7 +151,7 @@ def _write_zookeeper(cluster: LocalCluster, name: str) -> None:
     _write(directory / "zookeeper.properties", properties)
 
 
-def _write_broker(cluster: LocalCluster, name: str) -> None:
+def _write_broker(cluster: LocalCluster, name: str, metrics_port: int) -> None:
     directory = cluster.directory / name
     directory.mkdir(parents=True)
     replicas = min(3, len(cluster.broker_ports))
@@ -152,6 +169,7 @@ def _write_broker(cluster: LocalCluster, name: str) -> None:
         "group.initial.rebalance.delay.ms": 0,
         # all brokers may be stopped at once; none shall wait long for a controller then
         "controlled.shutdown.retry.backoff.ms": 200,
+        "kafkapy.metrics.listener": f"{HOST}:{metrics_port}",
     }
     _write(directory / "server.properties", properties)
 

@@ -50,7 +50,7 @@ from kafkapy.zk.zk_data import (
     TopicZNode,
     sequence_number,
 )
-from kafkapy.zk.zookeeper_client import ZooKeeperClient
+from kafkapy.zk.zookeeper_client import SessionStats, ZooKeeperClient
 
 log = logging.getLogger("kafkapy.zk.KafkaZkClient")
 
@@ -115,6 +115,15 @@ class KafkaZkClient:
         client = ZooKeeperClient(connect.rstrip("/"), session_timeout_ms, max_in_flight_requests, on_session)
         client.start(connection_timeout_ms)
         return cls(client, time)
+
+    @property
+    def session_state(self) -> str:
+        """CONNECTING, CONNECTED, EXPIRED or CLOSED."""
+        return self._client.state
+
+    @property
+    def session_stats(self) -> SessionStats:
+        return self._client.stats
 
     # --- handlers -------------------------------------------------------------------------------------------------
 

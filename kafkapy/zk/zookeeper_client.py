@@ -54,6 +54,18 @@ _SET_WATCHES_MAX_BYTES = 128 * 1024
 CONNECTING, CONNECTED, EXPIRED, CLOSED = "CONNECTING", "CONNECTED", "EXPIRED", "CLOSED"
 
 
+class SessionStats:
+    """What there was of sessions and requests so far."""
+
+    def __init__(self) -> None:
+        self.connects = 0
+        self.disconnects = 0
+        self.expires = 0
+        self.requests = 0
+        """Answered or failed."""
+        self.request_seconds = 0.0
+
+
 class ZooKeeperClient:
     """One session at a time, renewed when it expires (Kafka's `ZooKeeperClient`).
 
@@ -79,6 +91,7 @@ class ZooKeeperClient:
         self._on_session = on_session
         self._told_session: int | None = None
         self.past_session_ids: set[int] = set()
+        self.stats = SessionStats()
         self._state = CONNECTING
         self._state_changed = threading.Condition()
         self._linked = False  # kazoo's view: connected, with whatever session
@@ -129,6 +142,11 @@ class ZooKeeperClient:
         return self._state == CONNECTED
 
     @property
+    def state(self) -> str:
+        """CONNECTING, CONNECTED, EXPIRED or CLOSED."""
+        return self._state
+
+    @property
     def session_id(self) -> int | None:
         """The present session's id; the last one while the connection is lost, None before the first."""
         session_id: int | None = self._kazoo._session_id
@@ -168,16 +186,19 @@ class ZooKeeperClient:
                 return
             if kazoo_state == KazooState.CONNECTED:
                 log.info("Connected to ZooKeeper at %s, session 0x%x", self.connect, self.session_id or 0)
+                self.stats.connects += 1
                 self._tell_session()
                 if self._state == CONNECTING:
                     self._state = CONNECTED
                 self._watches.set_again()
             elif kazoo_state == KazooState.SUSPENDED:
                 log.warning("Lost the connection to ZooKeeper at %s, trying to get it back", self.connect)
+                self.stats.disconnects += 1
                 if self._state == CONNECTED:
                     self._state = CONNECTING
                 self._watches.remember()
             else:
+                self.stats.expires += 1
                 self._state = EXPIRED
                 self._watches.forget()
                 self.past_session_ids.add(self._kazoo._session_id or 0)
@@ -275,7 +296,7 @@ class ZooKeeperClient:
         """
         batch = _Batch(len(requests), self._in_flight.release)
         for index, request in enumerate(requests):
-            waiting = _Waiting(self._kazoo, self._watches, request, batch, index)
+            waiting = _Waiting(self._kazoo, self._watches, self.stats, request, batch, index)
             self._in_flight.acquire()
             with self._state_changed:
                 if self._state == CONNECTED:
@@ -360,9 +381,19 @@ class _Batch:
 class _Waiting:
     """One unanswered request: kazoo's async result. Called on kazoo's thread, or on the sender's if it can't be sent"""
 
-    __slots__ = ("batch", "done", "index", "kazoo", "request", "watches")
+    __slots__ = ("batch", "done", "index", "kazoo", "request", "sent", "stats", "watches")
 
-    def __init__(self, kazoo: KazooClient, watches: _Watches, request: Request, batch: _Batch, index: int) -> None:
+    def __init__(
+        self,
+        kazoo: KazooClient,
+        watches: _Watches,
+        stats: SessionStats,
+        request: Request,
+        batch: _Batch,
+        index: int,
+    ) -> None:
+        self.stats = stats
+        self.sent = time.monotonic()
         self.kazoo = kazoo
         self.watches = watches
         self.request = request
@@ -381,6 +412,8 @@ class _Waiting:
     def _put(self, response: Response) -> None:
         if not self.done:  # kazoo may report a request twice when it is closed meanwhile
             self.done = True
+            self.stats.requests += 1
+            self.stats.request_seconds += time.monotonic() - self.sent
             self.batch.put(self.index, response)
 
 

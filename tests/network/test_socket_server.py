@@ -14,7 +14,7 @@ from twisted.internet.defer import Deferred
 
 from kafkapy.common.broker import EndPoint
 from kafkapy.network import socket_server
-from kafkapy.network.socket_server import _ALL_ADDRESSES, ConnectionLimits, ListenError
+from kafkapy.network.socket_server import ALL_ADDRESSES, ConnectionLimits, ListenError
 from kafkapy.record.file_records import FileRecords
 
 MakeLoopback = Callable[..., Loopback]
@@ -54,7 +54,7 @@ def test_the_requests_context(make_loopback: MakeLoopback) -> None:
     assert str(client.socket.getsockname()[1]) in context.connection_id
 
 
-@pytest.mark.skipif(not _ALL_ADDRESSES, reason="no IPv6 on this machine")
+@pytest.mark.skipif(not ALL_ADDRESSES, reason="no IPv6 on this machine")
 @pytest.mark.parametrize("wildcard", ["", "0.0.0.0"])
 def test_a_wildcard_listener_serves_both_families(make_loopback: MakeLoopback, wildcard: str) -> None:
     loop = make_loopback()

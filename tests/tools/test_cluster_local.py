@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import time
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
@@ -35,7 +36,7 @@ class TestLayout:
     def test_an_ensemble(self, tmp_path: Path) -> None:
         cluster = local_layout.create(tmp_path / "c", 2, 3, None)
         ports = [*cluster.broker_ports, *cluster.zookeeper_ports, *(p for pair in cluster.quorum_ports for p in pair)]
-        assert len(set(ports)) == 11
+        assert len({*ports, *cluster.metrics_ports}) == 13
         zookeeper = load_file(str(tmp_path / "c/zookeeper-2/zookeeper.properties"))
         first, second = cluster.quorum_ports[1]
         assert zookeeper["server.2"] == f"127.0.0.1:{first}:{second}"
@@ -44,6 +45,7 @@ class TestLayout:
         broker = load_file(str(tmp_path / "c/broker-1/server.properties"))
         assert broker["zookeeper.connect"].split(",") == [f"127.0.0.1:{port}" for port in cluster.zookeeper_ports]
         assert broker["listeners"] == f"PLAINTEXT://127.0.0.1:{cluster.broker_ports[1]}"
+        assert broker["kafkapy.metrics.listener"] == f"127.0.0.1:{cluster.metrics_ports[1]}"
         assert (broker["default.replication.factor"], broker["min.insync.replicas"]) == ("2", "1")
 
     def test_is_found_again(self, tmp_path: Path) -> None:
@@ -56,9 +58,9 @@ class TestLayout:
     def test_given_ports(self, tmp_path: Path) -> None:
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = taken.getsockname()[1]
-            with pytest.raises(ToolError, match=f"Port {port} is taken .* needs {port - 1} to {port + 2}"):
+            with pytest.raises(ToolError, match=f"Port {port} is taken .* needs {port - 1} to {port + 5}"):
                 local_layout.create(tmp_path / "c", 3, 1, port - 1)
-        with pytest.raises(ToolError, match="4 ports from there on are not possible"):
+        with pytest.raises(ToolError, match="7 ports from there on are not possible"):
             local_layout.create(tmp_path / "c", 3, 1, 65533)
 
     def test_somebody_elses_directory(self, tmp_path: Path, tool: Tool) -> None:
@@ -96,6 +98,10 @@ def test_from_start_to_stop(tool: Tool, tmp_path: Path) -> None:
         cluster = local_layout.load(tmp_path / "cluster")
         assert cluster is not None
         assert f"bootstrap servers: {cluster.bootstrap_servers}\n" in printed
+        for url in cluster.metrics_urls:
+            assert url in printed
+            with urllib.request.urlopen(url) as page:
+                assert b"kafka_server_replicamanager_leadercount" in page.read()
         with AdminClient(cluster.bootstrap_servers) as admin:
             assert [node.id for node in admin.describe_cluster().nodes] == [0, 1]
         assert f"runs already: {cluster.bootstrap_servers}. Stop it first." in tool("start", 1)

@@ -5,7 +5,7 @@ Request messages in, response messages out; everything on the reactor thread. No
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from kafkapy.common.scheduler import Scheduler
 from kafkapy.common.time import Time
@@ -72,6 +72,11 @@ class GroupCoordinator:
     def shutdown(self) -> None:
         self._active = False
         self._manager.shutdown()
+
+    @property
+    def groups(self) -> Mapping[str, GroupMetadata]:
+        """Those that are coordinated here, by id."""
+        return self._manager.groups
 
     def partition_for(self, group_id: str) -> int:
         """The partition of `__consumer_offsets` whose leader coordinates the group."""

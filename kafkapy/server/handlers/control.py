@@ -93,4 +93,7 @@ def handle_update_metadata(broker: BrokerServices, request: Request) -> UpdateMe
     deleted = broker.metadata_cache.update(body)
     if deleted:
         broker.group_coordinator.handle_deleted_partitions(deleted)
+        for topic in {partition.topic for partition in deleted}:
+            if not broker.metadata_cache.contains_topic(topic):
+                replica_manager.topic_stats.forget(topic)
     return UpdateMetadataResponse()

@@ -51,6 +51,8 @@ def handle_fetch(broker: BrokerServices, request: Request) -> FetchResponse | No
     version = request.api_version
     replica_id = body.replica_id if version < 15 else _replica_id(body)
     is_follower = replica_id >= 0
+    if is_follower:
+        request.is_of_follower()
     uses_topic_ids = version >= _FIRST_WITH_TOPIC_IDS
     context = broker.fetch_sessions.context(
         body.session_id,

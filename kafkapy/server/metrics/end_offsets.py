@@ -1,0 +1,119 @@
+"""Where partitions end, those too of which this broker has no replica: the lag of its groups is counted from there."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+
+from kafkapy.clients.completion import Completion, spawn
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.protocol.errors import Errors
+from kafkapy.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+from kafkapy.server.inter_broker_client import InterBrokerClient
+from kafkapy.server.metadata_cache import MetadataCache
+from kafkapy.server.replica_manager import ReplicaManager
+
+log = logging.getLogger("kafkapy.server.Metrics")
+
+_LATEST = -1
+_CONSUMER = -1
+
+TIMEOUT_MS = 500
+"""A scrape waits at most so long for the leaders of other partitions."""
+
+
+class EndOffsets:
+    """High watermarks: up to there a consumer may read.
+
+    Of a partition with a replica here, that replica's (a follower's is behind by the time of a fetch); of others what their
+    leaders have answered last. Lives on the reactor thread.
+    """
+
+    def __init__(
+        self,
+        replica_manager: ReplicaManager,
+        metadata_cache: MetadataCache,
+        new_client: Callable[[int], InterBrokerClient],
+        list_offsets_version: int,
+    ) -> None:
+        """`new_client(broker id)`: a connection to that broker."""
+        self._replica_manager = replica_manager
+        self._metadata_cache = metadata_cache
+        self._new_client = new_client
+        self._version = list_offsets_version
+        self._clients: dict[int, InterBrokerClient] = {}
+        self._elsewhere: dict[TopicPartition, int] = {}
+
+    def of(self, partition: TopicPartition) -> int | None:
+        """None while nobody has said."""
+        replica = self._replica_manager.partition(partition)
+        if replica is not None and replica.log is not None:
+            return replica.log.high_watermark
+        return self._elsewhere.get(partition)
+
+    def refresh(self, partitions: Iterable[TopicPartition], done: Callable[[], None]) -> None:
+        """Ask for those that have no replica here; `done` is called when all have answered or failed."""
+        by_leader: dict[int, list[TopicPartition]] = {}
+        for partition in partitions:
+            replica = self._replica_manager.partition(partition)
+            state = self._metadata_cache.partition_state(partition.topic, partition.partition)
+            if (replica is None or replica.log is None) and state is not None:
+                by_leader.setdefault(state.leader, []).append(partition)
+        self._elsewhere = {
+            partition: self._elsewhere[partition]
+            for asked in by_leader.values()
+            for partition in asked
+            if partition in self._elsewhere
+        }
+        for gone in self._clients.keys() - by_leader.keys():
+            self._clients.pop(gone).close()
+        asked_of = [(leader, asked) for leader, asked in by_leader.items() if leader >= 0]
+        left = len(asked_of)
+        if not left:
+            done()
+
+        def one_done(_: Completion[None]) -> None:
+            nonlocal left
+            left -= 1
+            if not left:
+                done()
+
+        for leader, asked in asked_of:
+            spawn(self._ask(leader, asked)).add_callback(one_done)
+
+    async def _ask(self, leader: int, partitions: list[TopicPartition]) -> None:
+        client = self._clients.get(leader)
+        if client is None:
+            client = self._clients[leader] = self._new_client(leader)
+        try:
+            response: ListOffsetsResponse = await client.call(_request(partitions), self._version)
+        except Exception as error:
+            log.info(
+                "Broker %d does not tell where its partitions end; lags on them stay as they were: %s", leader, error
+            )
+            return
+        for topic in response.topics:
+            for answer in topic.partitions:
+                if answer.error_code == Errors.NONE.code and answer.offset >= 0:
+                    self._elsewhere[TopicPartition(topic.name, answer.partition_index)] = answer.offset
+
+    def close(self) -> None:
+        for client in self._clients.values():
+            client.close()
+        self._clients.clear()
+
+    @property
+    def known_elsewhere(self) -> Mapping[TopicPartition, int]:
+        return self._elsewhere
+
+
+def _request(partitions: Iterable[TopicPartition]) -> ListOffsetsRequest:
+    by_topic: dict[str, list[ListOffsetsRequest.ListOffsetsPartition]] = {}
+    for partition in partitions:
+        by_topic.setdefault(partition.topic, []).append(
+            ListOffsetsRequest.ListOffsetsPartition(partition_index=partition.partition, timestamp=_LATEST)
+        )
+    return ListOffsetsRequest(
+        replica_id=_CONSUMER,
+        topics=[ListOffsetsRequest.ListOffsetsTopic(name=name, partitions=of) for name, of in by_topic.items()],
+    )

@@ -1,0 +1,76 @@
+"""One row of the table of metrics: its name, what it means, how it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple
+
+from kafkapy.common.metrics import Histogram, merged_quantiles
+
+if TYPE_CHECKING:
+    from kafkapy.server.metrics.sources import Sources
+
+QUANTILES = (0.5, 0.75, 0.95, 0.98, 0.99, 0.999)
+"""Those of Kafka's histograms."""
+
+
+class Kind(Enum):
+    """The value is Prometheus's name of it."""
+
+    GAUGE = "gauge"
+    COUNTER = "counter"
+    """Only grows, from 0 at the start of the broker."""
+    SUMMARY = "summary"
+    """`_count` and `_sum` since the start, and, where there are values of the last minute, their quantiles."""
+
+
+class Summary(NamedTuple):
+    times: int
+    total: float
+    quantiles: Sequence[float] | None = None
+    """Of `QUANTILES`; None: unknown."""
+
+
+def summary(*histograms: Histogram) -> Summary:
+    return Summary(
+        sum(histogram.count for histogram in histograms),
+        sum(histogram.sum for histogram in histograms),
+        merged_quantiles(histograms, QUANTILES),
+    )
+
+
+Value = float | Summary
+Sample = tuple[tuple[str, ...], Value]
+"""Values of the labels, and what holds for them."""
+
+
+class Metric(NamedTuple):
+    """`read` gives the one value, or a sample for each combination of labels; nothing where there is nothing to tell.
+
+    It runs on the reactor thread. A value costs at most a walk over what the broker has in memory; a walk that has
+    samples to show is a generator, which is left and taken up again while requests are served, so it walks over a copy.
+    """
+
+    name: str
+    kind: Kind
+    labels: tuple[str, ...]
+    kafka: str
+    """The MBean of Apache Kafka that has it; empty: it has none."""
+    doc: str
+    read: Callable[[Sources], float | Iterable[Sample]]
+
+
+def gauge(name: str, kafka: str, doc: str, read: Callable[[Sources], float | Iterable[Sample]], *labels: str) -> Metric:
+    return Metric(name, Kind.GAUGE, labels, kafka, doc, read)
+
+
+def counter(
+    name: str, kafka: str, doc: str, read: Callable[[Sources], float | Iterable[Sample]], *labels: str
+) -> Metric:
+    """`name` ends with `_total`."""
+    return Metric(name, Kind.COUNTER, labels, kafka, doc, read)
+
+
+def summaries(name: str, kafka: str, doc: str, read: Callable[[Sources], Iterable[Sample]], *labels: str) -> Metric:
+    return Metric(name, Kind.SUMMARY, labels, kafka, doc, read)

@@ -1,0 +1,127 @@
+"""Requests, connections, the event loop."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+
+from kafkapy.common.metrics import Histogram
+from kafkapy.common.metrics_requests import RequestStats
+from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.errors import Errors
+from kafkapy.server.metrics.metric import Metric, Sample, counter, gauge, summaries, summary
+from kafkapy.server.metrics.sources import Sources
+from kafkapy.version import __version__
+
+_REQUESTS = "kafka.network:type=RequestMetrics,name={},request=..."
+
+
+def _by_request(sources: Sources) -> Iterator[tuple[str, tuple[RequestStats, ...]]]:
+    """Each API that has been asked for; Fetch in all, of clients and of followers, as Kafka has it."""
+    requests = sources.requests
+    for api_key in ApiKey:
+        name = "".join(word.capitalize() for word in api_key.name.split("_"))
+        own = requests.clients[api_key]
+        if api_key is not ApiKey.FETCH:
+            if own.count:
+                yield name, (own,)
+            continue
+        followers = requests.fetch_of_followers
+        if own.count or followers.count:
+            yield "Fetch", (own, followers)
+        if own.count:
+            yield "FetchConsumer", (own,)
+        if followers.count:
+            yield "FetchFollower", (followers,)
+
+
+def _counts(sources: Sources) -> Iterator[Sample]:
+    for request, all_stats in _by_request(sources):
+        yield (request,), sum(stats.count for stats in all_stats)
+
+
+def _errors(sources: Sources) -> Iterator[Sample]:
+    for request, all_stats in _by_request(sources):
+        codes = {code for stats in all_stats for code in stats.errors}
+        for code in sorted(codes):
+            count = sum(stats.errors.get(code, 0) for stats in all_stats)
+            yield (request, Errors.for_code(code).name), count
+
+
+def _times(of: Callable[[RequestStats], Histogram]) -> Callable[[Sources], Iterator[Sample]]:
+    def read(sources: Sources) -> Iterator[Sample]:
+        for request, all_stats in _by_request(sources):
+            for stats in all_stats:
+                stats.fold()
+            yield (request,), summary(*map(of, all_stats))
+
+    return read
+
+
+def _idle(sources: Sources) -> float | Iterator[Sample]:
+    return iter(()) if sources.idle is None else sources.idle.value()
+
+
+def _resident_bytes(sources: Sources) -> float:
+    with open("/proc/self/statm", "rb") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+METRICS: tuple[Metric, ...] = (
+    counter(
+        "kafka_network_requestmetrics_requests_total", _REQUESTS.format("RequestsPerSec"),
+        "Requests that were answered.", _counts, "request"),
+    counter(
+        "kafka_network_requestmetrics_errors_total", _REQUESTS.format("ErrorsPerSec") + ",error=...",
+        "Error codes in answers, one for each partition, topic ... that has one. Answers without an error, and errors of "
+        "single topics in Metadata, are not counted.", _errors, "request", "error"),
+    summaries(
+        "kafka_network_requestmetrics_totaltimems", _REQUESTS.format("TotalTimeMs"),
+        "From the receipt of a request until its answer is sent, ms: local, remote and send time. There is no queue in "
+        "front of the handlers, nor one behind them.", _times(lambda stats: stats.total), "request"),
+    summaries(
+        "kafka_network_requestmetrics_localtimems", _REQUESTS.format("LocalTimeMs"),
+        "Until the handler has returned, ms.", _times(lambda stats: stats.local), "request"),
+    summaries(
+        "kafka_network_requestmetrics_remotetimems", _REQUESTS.format("RemoteTimeMs"),
+        "What the answer waited for after that: followers, records, a time, ZooKeeper, the controller, ms.",
+        _times(lambda stats: stats.remote), "request"),
+    summaries(
+        "kafka_network_requestmetrics_responsesendtimems", _REQUESTS.format("ResponseSendTimeMs"),
+        "Until the client has taken the whole answer, ms.", _times(lambda stats: stats.send), "request"),
+    summaries(
+        "kafka_network_requestmetrics_throttletimems", _REQUESTS.format("ThrottleTimeMs"),
+        "For how long clients were throttled, ms; only requests that were.",
+        _times(lambda stats: stats.throttle), "request"),
+    gauge(
+        "kafka_network_socketserver_networkprocessoravgidle_percent",
+        "kafka.network:type=SocketServer,name=NetworkProcessorAvgIdlePercent",
+        "Share of the last minute in which the event loop, which does the work of Kafka's network and I/O threads, had "
+        "nothing to do, 0 to 1.", _idle),
+    gauge(
+        "kafka_server_kafkarequesthandlerpool_requesthandleravgidle_percent",
+        "kafka.server:type=KafkaRequestHandlerPool,name=RequestHandlerAvgIdlePercent",
+        "The same: there is one event loop for both.", _idle),
+    gauge(
+        "kafka_server_socket_server_metrics_connection_count",
+        "kafka.server:type=socket-server-metrics (connection-count)",
+        "Connections that are open.", lambda s: s.sockets.connection_count),
+    counter(
+        "kafka_server_socket_server_metrics_connection_creation_total",
+        "kafka.server:type=socket-server-metrics (connection-creation-total)",
+        "Connections that were accepted.", lambda s: s.sockets.accepted),
+    gauge(
+        "kafka_server_kafkaserver_brokerstate", "kafka.server:type=KafkaServer,name=BrokerState",
+        "3: running, 6: shutting down in a controlled way. Before and after there is no endpoint.",
+        lambda s: 6 if s.is_stopping() else 3),
+    gauge(
+        "kafka_server_kafkaserver_clusterid", "kafka.server:type=KafkaServer,name=ClusterId",
+        "1, with the ids and the version as labels.",
+        lambda s: [((s.services.cluster_id, str(s.services.broker_id), __version__), 1)], "cluster", "broker", "version"),
+    counter(
+        "process_cpu_seconds_total", "java.lang:type=OperatingSystem (ProcessCpuTime)",
+        "CPU time of the broker's process, seconds.", lambda s: time.process_time()),
+    gauge(
+        "process_resident_memory_bytes", "", "Memory of the broker's process.", _resident_bytes),
+)  # fmt: skip

@@ -1,0 +1,64 @@
+"""What the metrics are read from, and what keeps it ready to be read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from kafkapy.cluster.partition import Partition
+from kafkapy.common.metrics import Share
+from kafkapy.common.metrics_requests import RequestStatsByApi
+from kafkapy.log.log import Log
+from kafkapy.protocol.api_keys import ApiKey
+
+if TYPE_CHECKING:
+    from kafkapy.network.socket_server import SocketServer
+    from kafkapy.server.metrics.end_offsets import EndOffsets
+    from kafkapy.server.replica_fetcher_manager import ReplicaFetcherManager
+    from kafkapy.server.services import BrokerServices
+
+TICK_MS = 1000
+
+
+def request_stats() -> RequestStatsByApi:
+    return RequestStatsByApi(max(ApiKey), ApiKey.FETCH)
+
+
+@dataclass
+class Sources:
+    """The broker's parts as the metrics see them; read on the reactor thread.
+
+    What belongs to the controller's thread is read without it: single numbers, and copies of its dictionaries.
+    """
+
+    services: BrokerServices
+    sockets: SocketServer
+    fetchers: ReplicaFetcherManager
+    requests: RequestStatsByApi
+    end_offsets: EndOffsets
+    is_stopping: Callable[[], bool]
+    idle_seconds: Callable[[], float] | None
+    """How long the reactor has waited for something to do; None: it doesn't say."""
+    idle: Share | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.idle = None if self.idle_seconds is None else Share(self.idle_seconds)
+
+    def tick(self) -> None:
+        """Once every `TICK_MS`: take in what requests have left, so that it stays small."""
+        self.requests.fold()
+        if self.idle is not None:
+            self.idle.mark()
+
+    # --- what several metrics look at
+
+    def partitions(self) -> list[Partition]:
+        return list(self.services.replica_manager.partitions())
+
+    def leaders(self) -> Iterator[tuple[Partition, Log]]:
+        """The partitions that are led here, with their logs."""
+        for partition in self.partitions():
+            log = partition.log
+            if partition.is_leader and log is not None:
+                yield partition, log

@@ -1,0 +1,28 @@
+"""All metrics. `docs/metrics.md` is made from this table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kafkapy.server.metrics import of_controller, of_groups, of_replication, of_requests, of_topics
+from kafkapy.server.metrics.metric import Metric, gauge
+
+TRUNCATED = gauge(
+    "kafkapy_metrics_truncated",
+    "",
+    "1, with the name of a metric that has more series than kafkapy.metrics.max.series, so that some are missing.",
+    lambda _: (),
+    "metric",
+)
+"""Read where the page is made."""
+
+SECTIONS: tuple[tuple[str, Sequence[Metric]], ...] = (
+    ("Requests, connections, the event loop", of_requests.METRICS),
+    ("Topics and partitions", of_topics.METRICS),
+    ("Replication, what waits, logs", of_replication.METRICS),
+    ("Controller and ZooKeeper", of_controller.METRICS),
+    ("Consumer groups", of_groups.METRICS),
+    ("About the metrics", (TRUNCATED,)),
+)
+
+METRICS: tuple[Metric, ...] = tuple(metric for _, metrics in SECTIONS for metric in metrics)

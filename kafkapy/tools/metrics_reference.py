@@ -1,0 +1,66 @@
+"""Prints docs/metrics.md, made from the table of metrics: `python -m kafkapy.tools.metrics_reference`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+
+from kafkapy.server.metrics.config import DEFAULT_MAX_SERIES
+from kafkapy.server.metrics.metric import QUANTILES, Metric
+from kafkapy.server.metrics.table import SECTIONS
+
+_INTRODUCTION = f"""\
+# Metrics
+
+Generated from the tables in `kafkapy/server/metrics/` by `python -m kafkapy.tools.metrics_reference`; change those, not
+this page.
+
+A broker serves its metrics for [Prometheus](https://prometheus.io) where its properties file says so:
+
+    kafkapy.metrics.listener=localhost:9404
+
+Then `curl localhost:9404/metrics` shows them. The host is an address or name of this machine, an empty one (`:9404`)
+stands for all its addresses; port 0 takes a free one, and the log tells which. Without that config there is no
+endpoint, and requests are not measured. There is no password and no TLS: the page names topics, groups and log
+directories, so let only those reach it who may know them. If the address can't be had, the log says so in one line and
+the broker goes on without metrics.
+
+**Names** are those that public dashboards use: what Prometheus's JMX exporter makes of Apache Kafka's MBeans
+(`kafka_<domain>_<type>_<name>` in lower case, `_total` for `PerSec`), and those of kafka_exporter for groups and topics;
+the latter are told by whoever knows best (a partition's leader, a group's coordinator), so that each appears once in a
+cluster. Counters begin with 0 when the broker starts. A summary has `_count` and `_sum` since the start; where the
+broker keeps them it also has quantiles ({", ".join(map(str, QUANTILES))}) of the last minute, taken from about 1,000 of
+its values.
+
+**Consumer lag** is counted by the broker that coordinates the group: from the committed offset to the high watermark.
+For partitions of which that broker has a replica it looks there; for others it asks their leaders while the page is
+made, and waits for half a second at most (one that does not answer keeps its last offset).
+
+**Cost.** The page is made in small pieces between requests, once for all who ask at the same time. Counting takes less
+than a microsecond a request. No metric has more than {DEFAULT_MAX_SERIES:,} series, so that a broker with very many partitions
+still has a page of bearable size; which ones were cut short is told by `kafkapy_metrics_truncated`, and
+`kafkapy.metrics.max.series` changes the limit. Sums and counts always cover everything.
+"""
+
+
+def reference() -> str:
+    """The page, as Markdown."""
+    return "\n".join([_INTRODUCTION, *(part for title, metrics in SECTIONS for part in _section(title, metrics))])
+
+
+def _section(title: str, metrics: Iterable[Metric]) -> Iterable[str]:
+    yield f"## {title}\n"
+    yield "| metric | kind | labels | in Apache Kafka | meaning |\n" + "| --- " * 5 + "|"
+    for metric in metrics:
+        kafka = f"`{metric.kafka}`" if metric.kafka else ""
+        labels = ", ".join(metric.labels)
+        yield f"| `{metric.name}` | {metric.kind.value} | {labels} | {kafka} | {metric.doc} |"
+    yield ""
+
+
+def main() -> None:
+    sys.stdout.write(reference())
+
+
+if __name__ == "__main__":
+    main()
