@@ -13,6 +13,7 @@ import argparse
 import json
 import re
 import shutil
+import signal
 import statistics
 import sys
 import tempfile
@@ -226,6 +227,7 @@ def main() -> int:
     parser.add_argument("--keep", action="store_true", help="keep data and logs of the brokers")
     parser.add_argument("--markdown", type=Path, help="write the table to this file as well")
     args = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # by way of the `finally` that stops the brokers
     apache.classes()
     samples = Samples(args.samples)
     names = [name for name in KINDS if re.search(args.clusters, name)]
