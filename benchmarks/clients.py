@@ -24,6 +24,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.client_jobs import STORED_RECORDS, bodies
 from kafkapy.admin import KafkaAdminClient, NewTopic
 from kafkapy.producer import KafkaProducer
 
@@ -35,7 +36,6 @@ MODULES = {
     "kafkapy": "kafkapy",
 }
 OURS = "kafkapy"
-STORED_RECORDS = 4_000_000
 JOB_SECONDS = 90
 
 
@@ -101,8 +101,6 @@ def measure(client: str, job: str, bootstrap: str, topic: str, seconds: float) -
 
 def fill(bootstrap: str, topic: str) -> None:
     """Records for those who read."""
-    from benchmarks.client_jobs import bodies
-
     with KafkaProducer(bootstrap_servers=bootstrap) as producer:
         values = bodies() * 50
         for _ in range(STORED_RECORDS // len(values)):

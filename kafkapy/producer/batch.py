@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from itertools import accumulate
@@ -69,6 +70,7 @@ class ProducerBatch:
         "times",
         "topic_partition",
         "values",
+        "wait_otherwise",
     )
 
     def __init__(self, topic_partition: TopicPartition, lock: threading.Lock, created_ms: float, reserved: int) -> None:
@@ -99,6 +101,8 @@ class ProducerBatch:
         self.log_append_time = -1
         self.error: BaseException | None = None
         self.record_errors: dict[int, str | None] | None = None
+        self.wait_otherwise: Callable[[ProducerBatch, float | None], object] | None = None
+        """What a thread that waits for the outcome does first, for at most so many seconds."""
         self._lock = lock
         self._event: threading.Event | None = None
         self._callbacks: list[Callable[[], object]] | None = None
@@ -201,6 +205,7 @@ class ProducerBatch:
 
     def _be_done(self) -> None:
         self.done = True
+        self.wait_otherwise = None
 
     def announce(self) -> None:
         """Wake those who wait, call those who asked. After `complete` or `fail`, without the lock."""
@@ -216,6 +221,12 @@ class ProducerBatch:
                 _log.exception("A callback of a producer's record failed")
 
     def wait(self, timeout: float | None) -> bool:
+        wait_otherwise = self.wait_otherwise
+        if not self.done and wait_otherwise is not None:
+            begun = time.monotonic()
+            wait_otherwise(self, timeout)
+            if timeout is not None:
+                timeout = max(0.0, timeout - (time.monotonic() - begun))
         if not self.done:
             with self._lock:
                 if self.done:

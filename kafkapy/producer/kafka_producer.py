@@ -8,10 +8,11 @@ import threading
 import time
 import weakref
 from collections.abc import Mapping, Sequence
+from functools import partial
 from types import TracebackType
 from typing import Any, ClassVar, Self
 
-from kafkapy.clients.completion import spawn
+from kafkapy.clients.completion import Completion, spawn
 from kafkapy.clients.thread_driver import ThreadDriver
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.errors import (
@@ -59,6 +60,7 @@ class KafkaProducer:
         except BaseException:
             self._driver.stop()
             raise
+        self._core.accumulator.wait_otherwise = partial(_turn_until_done, self._driver)
         self._intake = Intake(self._core)
         self._max_block_ms = config.max_block_ms
         self._lock = self._core.accumulator.lock
@@ -304,6 +306,20 @@ class KafkaProducer:
         return (
             f"<KafkaProducer client_id={self.config['client_id']} transactional_id={self.config['transactional_id']}>"
         )
+
+
+def _turn_until_done(driver: ThreadDriver, batch: ProducerBatch, seconds: float | None) -> None:
+    """Who waits for a delivery does the client's work meanwhile."""
+
+    def delivered() -> Completion[None]:
+        completion: Completion[None] = Completion()
+        batch.when_done(lambda: completion.set_result(None))
+        return completion
+
+    try:
+        driver.call(delivered, timeout_ms=None if seconds is None else seconds * 1000)
+    except (KafkaTimeoutError, IllegalStateError):
+        pass  # the time is over; or the client is closed, and the batch has failed or will at once
 
 
 _producers: weakref.WeakSet[KafkaProducer] = weakref.WeakSet()

@@ -79,6 +79,8 @@ class RecordAccumulator:
         self.closed = False
         self.exhausted = False
         """Somebody waits for memory: batches don't linger."""
+        self.wait_otherwise: Callable[[ProducerBatch, float | None], object] | None = None
+        """For the batches: see there."""
         self._queues: dict[TopicPartition, PartitionQueue] = {}
         self._choices: dict[str, StickyChoice] = {}
         self._monotonic_ms = monotonic_ms
@@ -198,6 +200,7 @@ class RecordAccumulator:
 
     def _new_batch(self, queue: PartitionQueue, reserved: int) -> ProducerBatch:
         batch = ProducerBatch(queue.topic_partition, self.lock, self._monotonic_ms(), reserved)
+        batch.wait_otherwise = self.wait_otherwise
         queue.batches.append(batch)
         self.waiting[queue.topic_partition] = queue
         self.incomplete.add(batch)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -139,3 +140,43 @@ def test_a_forked_child_is_told(broker: ProducingBroker) -> None:
             os._exit(2)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         assert sending.send("t", b"z").get(10).offset == 1
+
+
+def test_many_threads_wait_for_one_producer(broker: ProducingBroker) -> None:
+    """For deliveries, flushes and metadata, while callbacks come in between."""
+    failures: list[BaseException] = []
+    called: list[int] = []
+
+    def work(number: int) -> None:
+        try:
+            for i in range(60):
+                future = sending.send("t", b"%d %d" % (number, i))
+                future.add_callback(lambda metadata: called.append(metadata.offset))
+                if i % 3 == 0:
+                    assert future.get(10).offset >= 0
+                if i % 7 == 0:
+                    sending.flush(10)
+                sending.partitions_for("t")
+        except BaseException as error:
+            failures.append(error)
+
+    with producer(broker) as sending:
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(5)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30)
+        sending.flush(10)
+        assert failures == []
+        assert len(called) == 300
+    for number in range(5):
+        own = [value for value in broker.values if value.startswith(b"%d " % number)]
+        assert own == [b"%d %d" % (number, i) for i in range(60)]
+
+
+def test_a_get_that_takes_too_long(broker: ProducingBroker) -> None:
+    with producer(broker, linger_ms=60_000) as sending:
+        begun = time.monotonic()
+        with pytest.raises(KafkaTimeoutError):
+            sending.send("t", b"x").get(0.05)
+        assert 0.04 < time.monotonic() - begun < 5
