@@ -38,8 +38,8 @@ class ClientMetadata:
     """What is wanted and what is known.
 
     Invariant: `cluster` is replaced as a whole, `version` counts that; within one topic id, a partition's leader epoch
-    never goes back. `_heard` has epochs newer than the cluster's, with the topic's id then. `_wanted` is the completion
-    of the update that is to be asked for next; None: none is needed.
+    never goes back, and no partition goes away. `_heard` has epochs newer than the cluster's, with the topic's id then.
+    `_wanted` is the completion of the update that is to be asked for next; None: none is needed.
     """
 
     def __init__(self, request: Callable[[bool], None], allow_auto_topic_creation: bool = True) -> None:
@@ -138,12 +138,10 @@ class ClientMetadata:
     # --- news
 
     def update(self, response: MetadataResponse) -> None:
-        """Take over what a broker answered; older leader epochs than known ones are not believed (KIP-320)."""
+        """Take over what a broker answered, as far as it is to be believed (KIP-320)."""
         fresh = ClusterMetadata.of(response)
         topics = {
-            name: self._without_older_epochs(topic)
-            for name, topic in fresh.topics.items()
-            if self.all_topics or name in self.topics
+            name: self._merged(topic) for name, topic in fresh.topics.items() if self.all_topics or name in self.topics
         }
         if not fresh.nodes:
             fresh = fresh._replace(nodes=self.cluster.nodes)
@@ -197,17 +195,19 @@ class ClientMetadata:
             except Exception:
                 _log.exception("A listener for metadata failed")
 
-    def _without_older_epochs(self, topic: TopicMetadata) -> TopicMetadata:
+    def _merged(self, topic: TopicMetadata) -> TopicMetadata:
+        """Older leader epochs than known ones are not believed, nor that partitions are gone: a broker that has just started
+        may know a part of them."""
         known = self.cluster.topics.get(topic.name)
-        if known is None or known.topic_id != topic.topic_id:
+        if known is None or known.topic_id != topic.topic_id or not topic.partitions:
             return topic
-        epochs = {p.partition: p for p in known.partitions}
-        partitions = []
+        before = {p.partition: p for p in known.partitions}
+        partitions = {} if topic.topic_id == ZERO_UUID else dict(before)
         for fresh in topic.partitions:
-            old = epochs.get(fresh.partition)
-            stale = old is not None and 0 <= fresh.leader_epoch < old.leader_epoch
-            partitions.append(old if old is not None and stale else fresh)
-        return topic._replace(partitions=tuple(partitions))
+            old = before.get(fresh.partition, fresh)
+            stale = 0 <= fresh.leader_epoch < old.leader_epoch
+            partitions[fresh.partition] = old if stale else fresh
+        return topic._replace(partitions=tuple(partitions[number] for number in sorted(partitions)))
 
 
 class MetadataRequestBuilder:

@@ -54,7 +54,11 @@ class PartitionStateMachine:
         """Of these, leaders that were not in sync."""
 
     def startup(self) -> None:
-        """Take the states from what ZooKeeper had; look for leaders where there is none."""
+        """Take the states from what ZooKeeper had; look for leaders where there is none.
+
+        Brokers are told of all partitions of the topics concerned: to one that has just started, a topic that is known
+        in part only would seem to have fewer partitions than it has.
+        """
         context = self._context
         for partition in context.all_partitions():
             leadership = context.leadership.get(partition)
@@ -65,28 +69,29 @@ class PartitionStateMachine:
             else:
                 state = PartitionState.OFFLINE
             context.put_partition_state(partition, state)
-        self.trigger_online_partition_state_change()
+        leaderless = self._leaderless()
+        topics = {partition.topic for partition in leaderless}
+        told = [partition for partition in context.leadership if partition.topic in topics]
+        self.handle_state_changes(leaderless, PartitionState.ONLINE, told=told)
 
     def trigger_online_partition_state_change(self, topic: str | None = None) -> dict[TopicPartition, ElectionOutcome]:
         """Look for a leader for each partition (of `topic`) that has none, unless its topic is being deleted."""
-        leaderless = self._context.partitions_in_state(PartitionState.OFFLINE, PartitionState.NEW)
-        return self.handle_state_changes(
-            [
-                partition
-                for partition in leaderless
-                if partition.topic not in self._context.topics_to_be_deleted and topic in (None, partition.topic)
-            ],
-            PartitionState.ONLINE,
-            ElectionStrategy.OFFLINE_PARTITION,
-        )
+        leaderless = [partition for partition in self._leaderless() if topic in (None, partition.topic)]
+        return self.handle_state_changes(leaderless, PartitionState.ONLINE, ElectionStrategy.OFFLINE_PARTITION)
+
+    def _leaderless(self) -> list[TopicPartition]:
+        found = self._context.partitions_in_state(PartitionState.OFFLINE, PartitionState.NEW)
+        return [partition for partition in found if partition.topic not in self._context.topics_to_be_deleted]
 
     def handle_state_changes(
         self,
         partitions: Collection[TopicPartition],
         target: PartitionState,
         strategy: ElectionStrategy = ElectionStrategy.OFFLINE_PARTITION,
+        told: Collection[TopicPartition] = (),
     ) -> dict[TopicPartition, ElectionOutcome]:
-        """Bring the partitions into the state; those that may not enter it are left and logged.
+        """Bring the partitions into the state; those that may not enter it are left and logged. The brokers hear of the
+        partitions that change, and of those in `told`.
 
         For ONLINE: the outcome for each partition that had a leader before. Raises `ControllerMovedError`.
         """
@@ -100,6 +105,9 @@ class PartitionStateMachine:
         except Exception as error:
             log.exception("Moving %d partitions to %s failed", len(partitions), target.value)
             outcomes = dict.fromkeys(partitions, error)
+        batch.add_update_metadata_request_for_brokers(
+            self._context.live_or_shutting_down_broker_ids if told else (), told
+        )
         batch.send_requests_to_brokers()
         return outcomes
 

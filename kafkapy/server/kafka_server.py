@@ -230,7 +230,7 @@ class KafkaServer:
         replication.startup(lambda: self._broker_epoch)
         self._undo.append(("replication", replication.shutdown))
         self._undo.append(("log dir moves", log_dir_moves.shutdown))
-        group_coordinator.startup()
+        group_coordinator.startup(await self._in_thread(zk_client.get_topic_partition_count, GROUP_METADATA_TOPIC))
         self._undo.append(("group coordinator", group_coordinator.shutdown))
         await self._in_thread(services.finalized_features.startup)
         await self._in_thread(controller.startup)

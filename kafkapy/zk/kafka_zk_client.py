@@ -312,6 +312,11 @@ class KafkaZkClient:
             for partition, assignment in topic.assignment.items()
         }
 
+    def get_topic_partition_count(self, topic: str) -> int | None:
+        """None if there is no such topic."""
+        found = self.get_replica_assignment_and_topic_id_for_topics([topic])
+        return len(found[0].assignment) if found else None
+
     def get_topic_ids_for_topics(self, topics: Iterable[str]) -> dict[str, bytes]:
         """Ids of those topics that exist and have one."""
         found = self.get_replica_assignment_and_topic_id_for_topics(topics)

@@ -63,3 +63,14 @@ def test_brokers_without_epochs_are_believed() -> None:
     assert not metadata.hear_of_epoch(P, 3)
     assert metadata.leader_of(P) == LeaderAndEpoch(1, -1)
     assert not metadata.hear_of_epoch(TopicPartition("unknown", 0), 3)
+
+
+def test_partitions_do_not_go_away() -> None:
+    """A broker that has just started may know a part of them."""
+    metadata = known(leader=1, epoch=5)
+    response = answer(leader=2, epoch=6)
+    response.topics[0].partitions[0].partition_index = 1
+    metadata.update(response)
+    assert [(p.partition, p.leader_id) for p in metadata.partitions_of("t")] == [(0, 1), (1, 2)]
+    metadata.update(answer(leader=1, epoch=0, topic_id=b"2" * 16))
+    assert [p.partition for p in metadata.partitions_of("t")] == [0]

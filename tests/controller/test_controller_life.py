@@ -8,6 +8,7 @@ from controller_cluster import Cluster
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest
 from kafkapy.zk.zk_data import ControllerZNode
 
 T0 = TopicPartition("t", 0)
@@ -70,6 +71,22 @@ def test_failover_goes_on_where_the_last_controller_stopped():
     summary = cluster.channel.take_summary()
     assert summary[0] == "2 UpdateMetadata"
     assert summary[2:4] == ["2 LeaderAndIsr t-0:2[2,3]@1", "3 LeaderAndIsr t-0:2[2,3]@1"], "leaders come first"
+
+
+def test_failover_never_tells_of_a_part_of_a_topic():
+    """A broker that has just started would take it for the whole, and groups to be kept elsewhere than they are."""
+    cluster = Cluster(1, 2)
+    cluster.create_topic("t", {0: [1, 2], 1: [2, 1], 2: [1, 2]})
+    cluster.forget()
+    cluster.kill(1)
+    cluster.settle()
+    told = [
+        [state.partition_index for topic in request.topic_states for state in topic.partition_states]
+        for _, request in cluster.channel.take_sent()
+        if isinstance(request, UpdateMetadataRequest)
+    ]
+    assert told[0] == []
+    assert [sorted(partitions) for partitions in told[1:3]] == [[0, 1, 2]] * 2
 
 
 def test_failover_takes_nothing_from_partitions_that_are_well():

@@ -64,9 +64,12 @@ class GroupCoordinator:
         self._members = Membership(group_config, self._manager, self._rebalance, self._replies)
         self._active = False
 
-    def startup(self) -> None:
-        """Begin to answer; before and after `shutdown` it is COORDINATOR_NOT_AVAILABLE."""
-        self._manager.startup()
+    def startup(self, topic_partition_count: int | None = None) -> None:
+        """Begin to answer; before and after `shutdown` it is COORDINATOR_NOT_AVAILABLE.
+
+        `topic_partition_count`: how many partitions `__consumer_offsets` has; None if it is not there yet.
+        """
+        self._manager.startup(topic_partition_count)
         self._active = True
 
     def shutdown(self) -> None:

@@ -89,7 +89,10 @@ class GroupMetadataManager:
         self._open_groups: dict[int, set[str]] = {}
         self._expiry: ScheduledTask | None = None
 
-    def startup(self) -> None:
+    def startup(self, topic_partition_count: int | None = None) -> None:
+        """With the count of `__consumer_offsets`' partitions that ZooKeeper has, as in Kafka: what the broker has been told
+        by the controller so far may be a part of them."""
+        self._partition_count = topic_partition_count
         self._expiry = self._scheduler.schedule(
             "delete-expired-group-metadata", self.remove_expired, 0, self.config.retention_check_interval_ms
         )

@@ -59,6 +59,15 @@ def test_the_number_of_partitions_is_that_of_the_topic_once_it_is_known(h: Harne
     assert coordinator.partition_for("g1") == 3242 % 7
 
 
+def test_zookeeper_knows_the_number_of_partitions_better_than_the_metadata_so_far(h: Harness) -> None:
+    log = FakeLog()
+    log.partitions = 3
+    time = MockTime()
+    coordinator = GroupCoordinator(GroupConfig(), OffsetConfig(), log, log, MockScheduler(time), time)
+    coordinator.startup(5)
+    assert coordinator.partition_for("g1") == 3242 % 5
+
+
 # -------------------------------------------------------------------------------------------------- who answers
 
 
