@@ -29,7 +29,7 @@ def wait_for_port(port: int, process: subprocess.Popen[bytes], seconds: float = 
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if process.poll() is not None:
-            raise SystemExit(f"{process.args} ended with {process.returncode}")
+            raise SystemExit(f"{process.args!r} ended with {process.returncode}")
         try:
             socket.create_connection(("127.0.0.1", port), 1).close()
             return

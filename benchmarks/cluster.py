@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -198,6 +199,10 @@ KINDS: dict[str, tuple[type[Server], dict[str, object]]] = {
 }
 
 
+def _alone(measure: Callable[[Cluster, Samples], None], samples: Samples, clusters: list[Cluster]) -> None:
+    measure(clusters[0], samples)
+
+
 def with_clusters(names: list[str], keep: bool, measure: Callable[[list[Cluster]], None]) -> None:
     """Fresh clusters for a measurement; they and their data go with its end."""
     directory = Path(tempfile.mkdtemp(prefix="kafkapy-bench-"))
@@ -240,7 +245,7 @@ def main() -> int:
         for _ in range(args.rounds):
             for name in names:
                 if part == "failover" or name != NO_WATCHDOG:
-                    with_clusters([name], args.keep, lambda clusters, measure=measure: measure(clusters[0], samples))
+                    with_clusters([name], args.keep, partial(_alone, measure, samples))
     table = samples.table()
     print(table)
     if args.markdown:

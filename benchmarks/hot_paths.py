@@ -79,6 +79,19 @@ class _NoFetchers:
         pass
 
 
+class _NoMoves:
+    """No replica moves between log directories."""
+
+    def resume(self, partitions: Any) -> None:
+        pass
+
+    def remove(self, partitions: Any) -> None:
+        pass
+
+    def give_up(self, name: TopicPartition) -> None:
+        pass
+
+
 def broker(directory: str) -> tuple[KafkaChannel, Any]:
     """A channel on a broker that leads one partition."""
     clock = Clock()
@@ -89,7 +102,12 @@ def broker(directory: str) -> tuple[KafkaChannel, Any]:
     cache = MetadataCache(0, clock)
     replicas = ReplicaManager(0, logs, cache, SystemTime(), timer)
     leadership = Leadership(
-        replicas, HighWatermarkCheckpoints(logs), lambda leaders, followers: None, lambda stopped: None, _NoFetchers()
+        replicas,
+        HighWatermarkCheckpoints(logs),
+        lambda leaders, followers: None,
+        lambda stopped: None,
+        _NoFetchers(),
+        _NoMoves(),
     )
     topic_id = random_uuid()
     state = LeaderAndIsrRequest.LeaderAndIsrPartitionState(
@@ -128,7 +146,7 @@ def broker(directory: str) -> tuple[KafkaChannel, Any]:
     )
     sockets = SocketServer(clock, list(ApiKey), 104857600, ConnectionLimits())
     channel = KafkaChannel(sockets, RequestContext("c", "/127.0.0.1", "PLAINTEXT"), KafkaApis(services).handle)
-    channel.makeConnection(Transport())  # type: ignore[arg-type]
+    channel.makeConnection(Transport())  # type: ignore[no-untyped-call]
     partition = replicas.get_partition(TopicPartition(TOPIC, 0))
     return channel, (partition, topic_id)
 

@@ -39,8 +39,8 @@ def _bounces(bounce: Callable[[KafkaService], float]) -> Callable[[Cluster, Call
     return do
 
 
-FAILURES: dict[str, Callable[[Cluster, Callable[[], int]], None]] = {
-    "clean_shutdown": lambda cluster, victim: cluster.brokers[victim()].clean_shutdown() and None,
+FAILURES: dict[str, Callable[[Cluster, Callable[[], int]], object]] = {
+    "clean_shutdown": lambda cluster, victim: cluster.brokers[victim()].clean_shutdown(),
     "hard_shutdown": lambda cluster, victim: cluster.brokers[victim()].hard_kill(),
     "clean_bounce": _bounces(KafkaService.clean_bounce),
     "hard_bounce": _bounces(KafkaService.hard_bounce),

@@ -25,9 +25,9 @@ SENDS_PER_TURN = 4
 """System calls of one `doWrite` before the reactor looks at other connections."""
 
 _COALESCE = 1 << 16
-_SMALL_FILE = 1 << 15
-"""A slice of so few bytes is read and sent with what is around it: one packet, where `sendfile` makes the peer wake for
-each piece."""
+_SMALL_FILES = 1 << 15
+"""Slices of so few bytes together are read and sent with what is around them: one packet, where `sendfile` makes the peer
+wake for each piece."""
 
 _MSG_MORE: int = getattr(socket, "MSG_MORE", 0)
 
@@ -115,9 +115,11 @@ class PlaintextTransport(tcp.Server):
         if not self.connected or self.disconnecting:
             return
         idle = not self._queue
+        small = _SMALL_FILES
         for part in parts:
             size = len(part)
-            if isinstance(part, FileRecords) and size <= _SMALL_FILE:
+            if isinstance(part, FileRecords) and size <= small:
+                small -= size
                 part = part.read()
                 if len(part) < size:
                     self._fail(main.CONNECTION_LOST)  # truncated meanwhile, as in `_send_file`
