@@ -1,6 +1,6 @@
 """The two hot paths inside one process, from a request's bytes to the log and to the response's parts: µs of CPU a request.
 
-    python -m benchmarks.hot_paths [produce|fetch] [--profile]
+    python -m benchmarks.hot_paths [produce|fetch] [--profile] [--metrics]
 
 No sockets: what is left is what the broker's own code costs.
 """
@@ -20,6 +20,7 @@ from typing import Any
 
 from twisted.internet.task import Clock
 
+from kafkapy.common.metrics_requests import RequestStatsByApi
 from kafkapy.common.scheduler import MockScheduler
 from kafkapy.common.time import MockTime, SystemTime
 from kafkapy.common.topic_partition import TopicPartition
@@ -42,6 +43,7 @@ from kafkapy.server.high_watermarks import HighWatermarkCheckpoints
 from kafkapy.server.kafka_apis import KafkaApis
 from kafkapy.server.leadership import Leadership
 from kafkapy.server.metadata_cache import MetadataCache
+from kafkapy.server.metrics.sources import request_stats
 from kafkapy.server.replica_manager import ReplicaManager
 from kafkapy.server.timer import Timer
 
@@ -92,8 +94,8 @@ class _NoMoves:
         pass
 
 
-def broker(directory: str) -> tuple[KafkaChannel, Any]:
-    """A channel on a broker that leads one partition."""
+def broker(directory: str, stats: RequestStatsByApi | None = None) -> tuple[KafkaChannel, Any]:
+    """A channel on a broker that leads one partition. With `stats` requests are measured, as where metrics are served."""
     clock = Clock()
     timer = Timer(clock)
     scheduler = MockScheduler(MockTime())
@@ -145,6 +147,7 @@ def broker(directory: str) -> tuple[KafkaChannel, Any]:
         fetch_sessions=FetchSessionCache(10, SystemTime()),
     )
     sockets = SocketServer(clock, list(ApiKey), 104857600, ConnectionLimits())
+    sockets.request_stats = stats
     channel = KafkaChannel(sockets, RequestContext("c", "/127.0.0.1", "PLAINTEXT"), KafkaApis(services).handle)
     channel.makeConnection(Transport())  # type: ignore[no-untyped-call]
     partition = replicas.get_partition(TopicPartition(TOPIC, 0))
@@ -183,14 +186,16 @@ def one_record_frames() -> Any:
     yield from produce_frames(1, 100, producer_id=6)
 
 
-def feed(channel: KafkaChannel, frames: list[bytes]) -> float:
-    """CPU seconds to handle the frames, one by one, as the transport delivers them."""
+def feed(channel: KafkaChannel, frames: list[bytes], stats: RequestStatsByApi | None = None) -> float:
+    """CPU seconds to handle the frames, one by one, as the transport delivers them; and to take in what was measured."""
     shared = channel.receive_buffer()
     begin = time.process_time()
     for frame in frames:
         size = len(frame)
         shared[:size] = frame
         channel.bytes_received(size)
+    if stats is not None:
+        stats.fold()
     return time.process_time() - begin
 
 
@@ -216,9 +221,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("path", nargs="?", default="all", choices=["all", "produce", "fetch"])
     parser.add_argument("--profile", action="store_true")
+    parser.add_argument("--metrics", action="store_true")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
-        channel, (partition, topic_id) = broker(directory)
+        stats = request_stats() if arguments.metrics else None
+        channel, (partition, topic_id) = broker(directory, stats)
         profile = cProfile.Profile()
         many = produce_frames(145, 100)
         for name, count, supply in (
@@ -231,12 +238,12 @@ def main() -> int:
                 chosen = list(itertools.islice(supply, count))
                 if arguments.profile:
                     profile.enable()
-                runs.append(feed(channel, chosen) / count * 1e6)
+                runs.append(feed(channel, chosen, stats) / count * 1e6)
                 profile.disable()
             print(f"{name}: {min(runs):.1f} µs a request (best of 5), log end {partition.log.log_end_offset}")
         if arguments.path in ("all", "fetch"):
             small = [fetch_frame(topic_id, offset * 145, 1000) for offset in range(4000)]
-            runs = [feed(channel, small) / len(small) * 1e6 for _ in range(5)]
+            runs = [feed(channel, small, stats) / len(small) * 1e6 for _ in range(5)]
             print(f"fetch one batch: {min(runs):.1f} µs a request (best of 5)")
         if arguments.profile:
             pstats.Stats(profile).sort_stats("tottime").print_stats(35)

@@ -167,25 +167,27 @@ class IsrKeeper:
 
     def _propose(self, isr: tuple[int, ...], cause: str) -> None:
         members = self._in_sync.members
-        log.info(
-            "Partition %s: ISR %s -> %s proposed, because %s", self.topic_partition, list(members), list(isr), cause
-        )
+        log.debug("Partition %s: ISR %s -> %s proposed, because %s", self.topic_partition, members, isr, cause)
         proposed = LeaderAndIsr(self.local_broker_id, isr, self.leader_epoch, partition_epoch=self.partition_epoch)
         pending = InSyncReplicas(members, proposed)
         self._set_in_sync(pending)
-        self._submit(pending, proposed)
+        self._submit(pending, proposed, cause)
 
-    def _submit(self, pending: InSyncReplicas, proposed: LeaderAndIsr) -> None:
+    def _submit(self, pending: InSyncReplicas, proposed: LeaderAndIsr, cause: str) -> None:
         epochs = {
             broker: replica.broker_epoch
             for broker, replica in self.remote_replicas.items()
             if replica.broker_epoch != NO_BROKER_EPOCH
         }
         self._host.alter_partition(
-            self.topic_partition, self.topic_id, proposed, epochs, lambda outcome: self._answered(pending, outcome)
+            self.topic_partition,
+            self.topic_id,
+            proposed,
+            epochs,
+            lambda outcome: self._answered(pending, outcome, cause),
         )
 
-    def _answered(self, pending: InSyncReplicas, outcome: AlterPartitionOutcome) -> None:
+    def _answered(self, pending: InSyncReplicas, outcome: AlterPartitionOutcome, cause: str) -> None:
         """What the controller says of a proposal; of no interest if it has decided something else since."""
         if self._in_sync is not pending:
             log.info(
@@ -193,43 +195,51 @@ class IsrKeeper:
                 self.topic_partition, outcome,
             )  # fmt: skip
         elif isinstance(outcome, LeaderAndIsr):
-            self._confirmed(outcome)
+            self._confirmed(outcome, cause)
         else:
-            self._refused(pending, outcome)
+            self._refused(pending, outcome, cause)
 
-    def _confirmed(self, state: LeaderAndIsr) -> None:
+    def _confirmed(self, state: LeaderAndIsr, cause: str) -> None:
         if state.leader_epoch != self.leader_epoch or state.partition_epoch < self.partition_epoch:
             log.info("Partition %s: a confirmed ISR is of another epoch, and ignored: %s", self.topic_partition, state)
             return
-        log.info(
-            "Partition %s: ISR is %s now, partition epoch %d",
-            self.topic_partition,
-            list(state.isr),
-            state.partition_epoch,
-        )
+        before = self._in_sync.members
         self._set_isr(state.isr)
         self.partition_epoch = state.partition_epoch
         # Somebody less may be what the high watermark waited for; somebody more may be what min.insync.replicas wanted.
-        if self.maybe_increment_high_watermark():
+        moved = self.maybe_increment_high_watermark()
+        log.info(
+            "Partition %s: ISR %s -> %s, because %s; %s, partition epoch %d",
+            self.topic_partition, list(before), list(state.isr), cause, self._consequence(), state.partition_epoch,
+        )  # fmt: skip
+        if moved:
             self._host.high_watermark_moved(self.topic_partition)
 
-    def _refused(self, pending: InSyncReplicas, error: Errors) -> None:
+    def _consequence(self) -> str:
+        """Of a new ISR, for the log."""
+        partition_log = self.log
+        assert partition_log is not None
+        if len(self.isr) < self.effective_min_isr(partition_log):
+            return f"FEWER THAN {partition_log.config.min_insync_replicas} IN SYNC: acks=all is refused"
+        return f"high watermark {partition_log.high_watermark} now"
+
+    def _refused(self, pending: InSyncReplicas, error: Errors, cause: str) -> None:
         proposed = pending.proposed
         assert proposed is not None
         if error in _NOT_WRITTEN:
             # The controller says that our epochs are right and that nothing was written, so the old ISR holds for sure.
             log.info(
-                "Partition %s: ISR %s refused (%s), it stays %s: a broker in it is not alive, or about to stop",
-                self.topic_partition, list(proposed.isr), error.name, sorted(self.isr),
+                "Partition %s: ISR %s, proposed because %s, is refused (%s): a broker in it is not alive, or stops; it stays %s",
+                self.topic_partition, list(proposed.isr), cause, error.name, sorted(self.isr),
             )  # fmt: skip
             self._set_isr(pending.members)
         elif error in _GIVE_UP:
             log.info(
-                "Partition %s: ISR %s refused (%s), because %s; until the controller decides the high watermark waits for %s",
-                self.topic_partition, list(proposed.isr), error.name, _GIVE_UP[error], sorted(self.maximal_isr),
+                "Partition %s: ISR %s, proposed because %s, is refused (%s): %s; until the controller decides the high "
+                "watermark waits for %s", self.topic_partition, list(proposed.isr), cause, error.name, _GIVE_UP[error], sorted(self.maximal_isr),
             )  # fmt: skip
         else:
             log.warning(
                 "Partition %s: ISR %s refused (%s); asking again", self.topic_partition, list(proposed.isr), error.name
             )
-            self._submit(pending, proposed)
+            self._submit(pending, proposed, cause)

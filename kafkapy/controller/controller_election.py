@@ -65,6 +65,8 @@ class ControllerElection:
         self._on_broker_registered = on_broker_registered
         self.broker_info = broker_info
         self.broker_epoch = broker_epoch
+        self._last_seen = NO_CONTROLLER
+        """Who was controller last, as far as this broker has heard."""
         self._controller_change_handler = ZNodeChangeHandler(
             ControllerZNode.path,
             handle_creation=lambda: self._put("ControllerChange", self.maybe_resign),
@@ -116,20 +118,23 @@ class ControllerElection:
     def _elect(self) -> None:
         """Try to become the controller, unless there is one."""
         core, broker_id = self._core, self._core.config.broker_id
-        core.active_controller_id = self._controller_in_zookeeper()
+        self._look_who_is_controller()
         if core.active_controller_id != NO_CONTROLLER:
-            log.info("Broker %d is the controller", core.active_controller_id)
             return
         try:
             epoch, epoch_zk_version = self._zk.register_controller_and_increment_controller_epoch(broker_id)
             self._core.context.epoch = epoch
             self._core.context.epoch_zk_version = epoch_zk_version
             core.active_controller_id = broker_id
-            log.info("Broker %d is elected controller, epoch %d (zk version %d)", broker_id, epoch, epoch_zk_version)
+            log.info(
+                "Broker %d is the controller now, of epoch %d, because %s: it takes over the cluster's state from ZooKeeper",
+                broker_id, epoch, self._why_elected(),
+            )  # fmt: skip
+            self._last_seen = broker_id
             self._on_controller_failover()
         except ControllerMovedError as error:
+            log.debug("Broker %d is not the controller: %s", broker_id, error)
             self.maybe_resign()
-            log.info("Broker %d is not the controller: %s", broker_id, error)
         except Exception:
             log.exception("Broker %d could not become controller: another one is to try", broker_id)
             self._trigger_controller_move()
@@ -170,6 +175,20 @@ class ControllerElection:
         if core.config.auto_leader_rebalance_enable:
             parts.elections.schedule_balance()
 
+    def _look_who_is_controller(self) -> None:
+        self._core.active_controller_id = found = self._controller_in_zookeeper()
+        if found not in (NO_CONTROLLER, self._last_seen):
+            log.info(
+                "Broker %d is the controller now%s", found,
+                "" if self._last_seen == NO_CONTROLLER else f", after broker {self._last_seen}, whose session or node is gone",
+            )  # fmt: skip
+            self._last_seen = found
+
+    def _why_elected(self) -> str:
+        if self._last_seen == NO_CONTROLLER:
+            return "there was none"
+        return f"the node /controller of broker {self._last_seen} was gone"
+
     def _controller_in_zookeeper(self) -> int:
         controller_id = self._zk.get_controller_id()
         return NO_CONTROLLER if controller_id is None else controller_id
@@ -178,7 +197,7 @@ class ControllerElection:
         """Look who is controller; if it was this broker and is no longer, resign."""
         was_active = self._core.is_active
         self._zk.register_znode_change_handler_and_check_existence(self._controller_change_handler)
-        self._core.active_controller_id = self._controller_in_zookeeper()
+        self._look_who_is_controller()
         if was_active and not self._core.is_active:
             self._resign()
 

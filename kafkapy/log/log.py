@@ -228,7 +228,7 @@ class Log(AppendableLog):
                 # A leader's epoch may have been noted here without any record of it, and the next leader knows nothing of it.
                 self.epochs.truncate_from_end(self.log_end_offset)
                 return False
-            logger.info("[%s] Truncating to offset %d", self.name, offset)
+            logger.debug("[%s] Truncating to offset %d", self.name, offset)  # who asks says why
             self.truncations += 1
             if self.segments.first.base_offset > offset:
                 self.truncate_fully_and_start_at(offset)

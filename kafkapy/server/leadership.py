@@ -49,6 +49,27 @@ LeadershipChange = Callable[[list[Partition], list[Partition]], None]
 """Called with the partitions that this broker now leads and those that it now follows."""
 
 
+class _Order(Protocol):
+    """A request of a controller."""
+
+    @property
+    def controller_id(self) -> int: ...
+
+    @property
+    def controller_epoch(self) -> int: ...
+
+
+def is_of_old_controller(order: _Order, known_epoch: int) -> bool:
+    """Has another controller taken over since? Then the order is fenced."""
+    if order.controller_epoch >= known_epoch:
+        return False
+    log.warning(
+        "%s of controller %d is fenced, because its epoch %d is older than %d, which is known here: another controller has taken "
+        "over. Nothing changes.", type(order).__name__, order.controller_id, order.controller_epoch, known_epoch,
+    )  # fmt: skip
+    return True
+
+
 @dataclass
 class _Accepted:
     """The partitions of one LeaderAndIsr request that are to change, with their topic ids."""
@@ -90,13 +111,7 @@ class Leadership:
     def become_leader_or_follower(self, request: LeaderAndIsrRequest) -> tuple[Errors, dict[TopicPartition, Errors]]:
         """(error of the whole request, error of each partition)."""
         replicas = self._replicas
-        if request.controller_epoch < replicas.controller_epoch:
-            log.warning(
-                "Ignoring LeaderAndIsr request from controller %d: its epoch %d is older than the known epoch %d",
-                request.controller_id,
-                request.controller_epoch,
-                replicas.controller_epoch,
-            )
+        if is_of_old_controller(request, replicas.controller_epoch):
             return Errors.STALE_CONTROLLER_EPOCH, {}
         replicas.controller_epoch = request.controller_epoch
         errors: dict[TopicPartition, Errors] = {}
@@ -162,6 +177,10 @@ class Leadership:
             log.error("Topic id of %s in a LeaderAndIsr request is not the one this broker holds", name)
             errors[name] = Errors.INCONSISTENT_TOPIC_ID
         elif state.leader_epoch < current_epoch:
+            log.info(
+                "Partition %s: an order to have broker %d lead it is fenced, because its leader epoch %d is older than %d, which "
+                "is known here; nothing changes", name, state.leader, state.leader_epoch, current_epoch,
+            )  # fmt: skip
             errors[name] = Errors.STALE_CONTROLLER_EPOCH
         elif state.leader_epoch == current_epoch and known is not None:
             errors[name] = self._same_epoch(known, topic_id)
@@ -227,7 +246,7 @@ class Leadership:
     def stop_replicas(self, request: StopReplicaRequest, version: int) -> tuple[Errors, dict[TopicPartition, Errors]]:
         """Delete replicas. One that is only stopped stays: this broker may be told to take it up again."""
         replicas = self._replicas
-        if request.controller_epoch < replicas.controller_epoch:
+        if is_of_old_controller(request, replicas.controller_epoch):
             return Errors.STALE_CONTROLLER_EPOCH, {}
         replicas.controller_epoch = request.controller_epoch
         errors: dict[TopicPartition, Errors] = {}
@@ -240,6 +259,10 @@ class Leadership:
                 continue
             # EPOCH_DURING_DELETE and NO_EPOCH are negative: no check.
             if partition is not None and 0 <= leader_epoch < partition.leader_epoch:
+                log.info(
+                    "Partition %s: an order to stop is fenced, because its leader epoch %d is older than %d, which is known "
+                    "here; nothing changes", name, leader_epoch, partition.leader_epoch,
+                )  # fmt: skip
                 errors[name] = Errors.FENCED_LEADER_EPOCH
                 continue
             self._fetchers.remove([name])

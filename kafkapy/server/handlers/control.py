@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from typing import TYPE_CHECKING
 
 from kafkapy.common.topic_partition import TopicPartition
@@ -14,11 +15,13 @@ from kafkapy.protocol.messages.stop_replica import StopReplicaRequest, StopRepli
 from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
 from kafkapy.server.authorizer import CLUSTER_NAME
 from kafkapy.server.config_handlers import usable_topic_configs
-from kafkapy.server.leadership import leader_and_isr_response, stop_replica_response
+from kafkapy.server.leadership import is_of_old_controller, leader_and_isr_response, stop_replica_response
 
 if TYPE_CHECKING:
     from kafkapy.log.log_manager import LogManager
     from kafkapy.server.services import BrokerServices
+
+log = logging.getLogger("kafkapy.state.change")
 
 
 def require_cluster_action(broker: BrokerServices, request: Request) -> None:
@@ -27,15 +30,22 @@ def require_cluster_action(broker: BrokerServices, request: Request) -> None:
         raise KafkaError(Errors.CLUSTER_AUTHORIZATION_FAILED)
 
 
-def _is_stale(broker: BrokerServices, broker_epoch: int) -> bool:
-    """Was this meant for an earlier life of this broker? -1: the sender doesn't say."""
-    return broker_epoch != -1 and broker_epoch < broker.broker_epoch()
+def _is_stale(broker: BrokerServices, body: LeaderAndIsrRequest | StopReplicaRequest | UpdateMetadataRequest) -> bool:
+    """Was this meant for an earlier life of this broker? A broker epoch of -1: the sender doesn't say."""
+    if body.broker_epoch == -1 or body.broker_epoch >= broker.broker_epoch():
+        return False
+    log.info(
+        "%s of controller %d (epoch %d) is fenced: it was meant for an earlier life of this broker, of epoch %d, which is of "
+        "epoch %d now. Nothing changes; the controller will speak to the new one.",
+        type(body).__name__, body.controller_id, body.controller_epoch, body.broker_epoch, broker.broker_epoch(),
+    )  # fmt: skip
+    return True
 
 
 async def handle_leader_and_isr(broker: BrokerServices, request: Request) -> LeaderAndIsrResponse:
     require_cluster_action(broker, request)
     body: LeaderAndIsrRequest = request.body
-    if _is_stale(broker, body.broker_epoch):
+    if _is_stale(broker, body):
         return LeaderAndIsrResponse(error_code=Errors.STALE_BROKER_EPOCH.code)
     await _prepare_new_partitions(broker, body)
     error, errors = broker.leadership.become_leader_or_follower(body)
@@ -75,7 +85,7 @@ def _make_logs(
 def handle_stop_replica(broker: BrokerServices, request: Request) -> StopReplicaResponse:
     require_cluster_action(broker, request)
     body: StopReplicaRequest = request.body
-    if _is_stale(broker, body.broker_epoch):
+    if _is_stale(broker, body):
         return stop_replica_response(Errors.STALE_BROKER_EPOCH, {})
     error, errors = broker.leadership.stop_replicas(body, request.api_version)
     return stop_replica_response(error, errors)
@@ -84,10 +94,10 @@ def handle_stop_replica(broker: BrokerServices, request: Request) -> StopReplica
 def handle_update_metadata(broker: BrokerServices, request: Request) -> UpdateMetadataResponse:
     require_cluster_action(broker, request)
     body: UpdateMetadataRequest = request.body
-    if _is_stale(broker, body.broker_epoch):
+    if _is_stale(broker, body):
         return UpdateMetadataResponse(error_code=Errors.STALE_BROKER_EPOCH.code)
     replica_manager = broker.replica_manager
-    if body.controller_epoch < replica_manager.controller_epoch:
+    if is_of_old_controller(body, replica_manager.controller_epoch):
         return UpdateMetadataResponse(error_code=Errors.STALE_CONTROLLER_EPOCH.code)
     replica_manager.controller_epoch = body.controller_epoch
     deleted = broker.metadata_cache.update(body)

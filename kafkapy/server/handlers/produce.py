@@ -144,6 +144,8 @@ def _failure(
         log.exception("Error processing append operation on partition %s", partition, exc_info=error)
         return answer
     answer.error_code = error.error.code
+    if error.error is Errors.INVALID_PRODUCER_EPOCH:
+        log.info("Partition %s: a producer is fenced, its records are not written: %s", partition, error.message)
     if error.error in _ERRORS_OF_THE_PARTITION:
         stats.refused_produces += 1
     else:
