@@ -236,7 +236,8 @@ class IsrKeeper:
         elif error in _GIVE_UP:
             log.info(
                 "Partition %s: ISR %s, proposed because %s, is refused (%s): %s; until the controller decides the high "
-                "watermark waits for %s", self.topic_partition, list(proposed.isr), cause, error.name, _GIVE_UP[error], sorted(self.maximal_isr),
+                "watermark waits for %s", self.topic_partition, list(proposed.isr), cause, error.name, _GIVE_UP[error],
+                sorted(self.maximal_isr),
             )  # fmt: skip
         else:
             log.warning(

@@ -225,3 +225,17 @@ def test_requests_are_answered_not_controller_when_preempted_or_inactive():
     cluster.controller.list_partition_reassignments(None, answers.append)
     cluster.controller.shutdown()
     assert [a.error for a in answers if isinstance(a, KafkaError)] == [Errors.NOT_CONTROLLER]
+
+
+def test_each_change_of_the_controller_is_one_line_of_each_broker(caplog):
+    cluster = Cluster(1, 2, 3)
+    caplog.set_level("INFO", "kafkapy.controller")
+    caplog.clear()
+    cluster.kill(1)
+    cluster.settle()
+    lines = [record.getMessage() for record in caplog.records if "is the controller now" in record.getMessage()]
+    assert lines == [
+        "Broker 2 is the controller now, of epoch 2, because the node /controller of broker 1 was gone: "
+        "it takes over the cluster's state from ZooKeeper",
+        "Broker 2 is the controller now, after broker 1, whose session or node is gone",
+    ]

@@ -292,3 +292,22 @@ def test_deleted_partitions_are_told_to_the_group_coordinator(core: BrokerCore) 
     assert core.deleted == [TopicPartition("u", 0), TopicPartition("u", 1)]
     assert not core.cache.contains_topic("u")
     assert core.cache.topic_name(topic_id_of("u")) is None
+
+
+def test_each_fenced_order_is_one_line(make_core: MakeCore, caplog: pytest.LogCaptureFixture) -> None:
+    core = make_core(others=(1,))
+    command(core, order(epoch=3, replicas=(0, 1)), controller_epoch=5)
+    caplog.set_level("INFO", "kafkapy")
+    caplog.clear()
+    command(core, order(1, 2, replicas=(0, 1)), controller_epoch=5)
+    stop(core, True, epoch=2, controller_epoch=5)
+    stop(core, True, controller_epoch=4)
+    stop(core, True, controller_epoch=5, broker_epoch=BROKER_EPOCH - 1)
+    lines = [record.getMessage() for record in caplog.records]
+    assert len(lines) == 4
+    assert lines[0].startswith(
+        "Partition t-0: an order to have broker 1 lead it is fenced, because its leader epoch 2 is older than 3"
+    )
+    assert lines[1].startswith("Partition t-0: an order to stop is fenced, because its leader epoch 2 is older than 3")
+    assert "is fenced, because its epoch 4 is older than 5" in lines[2]
+    assert f"meant for an earlier life of this broker, of epoch {BROKER_EPOCH - 1}" in lines[3]

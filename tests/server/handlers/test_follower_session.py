@@ -353,3 +353,21 @@ def test_the_throttle_counts_what_is_sent_once(core: BrokerCore) -> None:
     assert quota._total == 0
     core.advance(510)
     assert len(follower.answer()[0].records or b"") == quota._total > 1000
+
+
+def test_a_change_of_the_isr_is_one_line_with_cause_and_consequence(
+    core: BrokerCore, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "kafkapy")
+    settled(core)
+    settled(core, 2)
+    core.append(b"a")
+    core.advance(60_000)
+    core.replicas.maybe_shrink_isrs()
+    ((_, proposed, done),) = core.isr_proposals
+    caplog.clear()
+    done(proposed.with_partition_epoch(7))
+    assert [record.getMessage() for record in caplog.records if "ISR" in record.getMessage()] == [
+        "Partition t-0: ISR [0, 1, 2] -> [0], because not caught up for more than 30000 ms: 1 (at offset 0), 2 (at offset 0); "
+        "high watermark 0, log end 1; high watermark 1 now, partition epoch 7"
+    ]
