@@ -79,6 +79,7 @@ def session(directory: Path) -> Any:
         "spark.sql.warehouse.dir": str(directory / "warehouse"),
         "spark.driver.memory": "1g",
         "spark.log.level": "ERROR",
+        "spark.ui.showConsoleProgress": "false",
     }.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
