@@ -1,7 +1,8 @@
 """Options named `kafka.…`: configs of Kafka's clients, by their Java names.
 
 Three kinds: those that act here, those that Spark's source refuses too, and those that Kafka knows but that have
-nothing to act on in this connector (no group, no JMX, no TLS): these draw a warning. Any other name is an error.
+nothing to act on in this connector (no group, no JMX): these draw a warning. Any other name is an error, and so are the
+settings of TLS and SASL.
 """
 
 from __future__ import annotations
@@ -67,7 +68,9 @@ def _acks(name: str, text: str) -> int | str:
 
 def _plaintext(name: str, text: str) -> str:
     if text.strip().upper() != "PLAINTEXT":
-        raise OptionError(f"security.protocol={text} is not supported: this connector speaks PLAINTEXT only")
+        raise OptionError(
+            f"Kafka option 'kafka.{name}' is '{text}', which is not supported: this connector speaks PLAINTEXT only"
+        )
     return "PLAINTEXT"
 
 
@@ -114,10 +117,12 @@ _WITHOUT_EFFECT = """
     metadata.recovery.strategy metric.reporters metrics.num.samples metrics.recording.level metrics.sample.window.ms
     partition.assignment.strategy partitioner.adaptive.partitioning.enable partitioner.availability.timeout.ms
     partitioner.class partitioner.ignore.keys receive.buffer.bytes reconnect.backoff.max.ms reconnect.backoff.ms
-    security.providers send.buffer.bytes session.timeout.ms socket.connection.setup.timeout.max.ms
+    send.buffer.bytes session.timeout.ms socket.connection.setup.timeout.max.ms
 """
 WITHOUT_EFFECT = frozenset(_WITHOUT_EFFECT.split())
-_WITHOUT_EFFECT_PREFIXES = ("ssl.", "sasl.")
+_SECURITY_PREFIXES = ("ssl.", "sasl.")
+_SECURITY_CONFIGS = ("security.providers",)
+"""Refused rather than passed over: who sets them counts on them."""
 
 _REFUSED_BY_SOURCE = {
     "auto.offset.reset": (
@@ -201,7 +206,9 @@ def _params(
     for name, text in options.items():
         if name in acting:
             params[name] = acting[name].parse(name, text)
-        elif name in WITHOUT_EFFECT or name in of_the_other_side or name.startswith(_WITHOUT_EFFECT_PREFIXES):
+        elif name.startswith(_SECURITY_PREFIXES) or name in _SECURITY_CONFIGS:
+            raise OptionError(f"Kafka option 'kafka.{name}' is not supported: this connector speaks PLAINTEXT only")
+        elif name in WITHOUT_EFFECT or name in of_the_other_side:
             warnings.append(f"Kafka option 'kafka.{name}' has no effect on this {kind}")
         else:
             raise OptionError(f"Unknown option 'kafka.{name}': Kafka's {kind} has no config of this name")

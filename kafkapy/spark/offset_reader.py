@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
@@ -63,7 +62,7 @@ class OffsetReader:
             return self._partitions_of(strategy.topics)
         if isinstance(strategy, Assign):
             return self._partitions_of({p.topic for p in strategy.partitions}) & strategy.partitions
-        wanted = re.compile(strategy.pattern)
+        wanted = strategy.pattern
         topics = self.admin.list_topics(list_internal=False).values()
         return {TopicPartition(t.name, p.partition) for t in topics if wanted.search(t.name) for p in t.partitions}
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.spark.errors import OptionError
+from kafkapy.spark.java_pattern import python_pattern
 from kafkapy.spark.kafka_params import GROUP_ID_WARNING, PREFIX, KafkaParams, consumer_params, producer_params
 from kafkapy.spark.offset_limits import (
     EarliestOffsets,
@@ -170,9 +171,9 @@ class Subscribe:
 
 @dataclass(frozen=True)
 class SubscribePattern:
-    """A regular expression that is looked for anywhere in a topic's name; internal topics are left out."""
+    """Looked for anywhere in a topic's name; internal topics are left out."""
 
-    pattern: str
+    pattern: re.Pattern[str]
 
 
 Strategy = Assign | Subscribe | SubscribePattern
@@ -323,10 +324,9 @@ def _strategy(options: Mapping[str, str]) -> Strategy:
     if not text.strip():
         raise OptionError(f"Pattern to subscribe is empty as specified value for option 'subscribePattern' is '{text}'")
     try:
-        re.compile(text.strip())
-    except re.error as error:
-        raise OptionError(f"Option 'subscribePattern' is not a regular expression: '{text}': {error}") from None
-    return SubscribePattern(text.strip())
+        return SubscribePattern(python_pattern(text.strip()))
+    except ValueError as error:
+        raise OptionError(f"Option 'subscribePattern' is '{text}', which cannot be used: {error}") from None
 
 
 def _limits(values: Mapping[str, Any], mode: Mode) -> tuple[OffsetRangeLimit, OffsetRangeLimit]:

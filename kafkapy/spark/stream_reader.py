@@ -30,8 +30,11 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("kafkapy.spark")
 
-Offsets = dict[str, dict[str, int]]
-"""As Spark keeps them: `{"topic": {"0": 17}}`, the next offset to read."""
+Offsets = dict[str, Any]
+"""As Spark keeps them: `{"topic": {"0": 17}}`, the next offset to read. The end of a query's first batch also says
+where it began, under START, which no topic can be called: Spark's own source has a file of its checkpoint for that,
+which Python sources have not. So a first batch that is run again, after a restart, is the same batch."""
+START = "@start"
 
 
 class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -42,6 +45,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._time: Time = time or SystemTime()
         self._partition_reader = PartitionReader(options)
         self._offset_reader = OffsetReader(options, time)
+        self._initial: PartitionOffsets | None = None
         self._latest: PartitionOffsets | None = None
         self._available_now = False
         self._target: PartitionOffsets | None = None
@@ -52,7 +56,10 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # --- offsets
 
     def initialOffset(self) -> Offsets:
-        return offsets_to_json(self._offset_reader.resolve(self._options.start, starting=True))
+        """Spark asks more than once before there is a batch; the answer must stay what it was."""
+        if self._initial is None:
+            self._initial = self._offset_reader.resolve(self._options.start, starting=True)
+        return dict(offsets_to_json(self._initial))
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """PySpark has no composite limit: with both options, `latestOffset` minds the lower one itself."""
@@ -66,22 +73,28 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._available_now = True
 
     def latestOffset(self, start: Offsets, limit: ReadLimit) -> Offsets:
-        begin = offsets_from_json(start)
+        begin, _ = _end_and_start(start)
         # Spark asks for the next batch only after it has run the last one, which ended here.
         self._commit_to_group(begin)
+        end = self._end_of_batch(begin, limit)
+        if START not in start and begin == self._initial:
+            return {START: start, **offsets_to_json(end)}
+        return start if end == begin else dict(offsets_to_json(end))
+
+    def _end_of_batch(self, begin: PartitionOffsets, limit: ReadLimit) -> PartitionOffsets:
         latest = self._fetch_latest(begin)
         if not latest:
-            return start
+            return begin
         if isinstance(limit, ReadAllAvailable):
-            return offsets_to_json(latest)
+            return latest
         if self._wait_for_more(begin, latest):
-            return start
+            return begin
         if isinstance(limit, ReadMaxRows):
-            latest = limit_offsets(limit.max_rows, begin, latest, self._offset_reader.earliest)
-        return offsets_to_json(latest)
+            return limit_offsets(limit.max_rows, begin, latest, self._offset_reader.earliest)
+        return latest
 
     def reportLatestOffset(self) -> Offsets | None:
-        return offsets_to_json(self._latest) if self._latest else None
+        return dict(offsets_to_json(self._latest)) if self._latest else None
 
     def _fetch_latest(self, begin: PartitionOffsets) -> PartitionOffsets:
         if self._available_now:
@@ -107,7 +120,9 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # --- batches
 
     def partitions(self, start: Offsets, end: Offsets) -> Sequence[InputPartition]:
-        begin, until = offsets_from_json(start), offsets_from_json(end)
+        begin, _ = _end_and_start(start)
+        until, first = _end_and_start(end)
+        begin = begin if first is None else first
         if self._target is not None:
             self._verify_available_now(until, self._target)
         ranges = ranges_of_micro_batch(
@@ -120,7 +135,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._partition_reader.read(partition)
 
     def commit(self, end: Offsets) -> None:
-        self._commit_to_group(offsets_from_json(end))
+        self._commit_to_group(_end_and_start(end)[0])
 
     def stop(self) -> None:
         self._offset_reader.close()
@@ -172,6 +187,12 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 f"running query with Trigger.AvailableNow. {_TRANSIENT} latest offset: {offsets_to_json(latest)}, end "
                 f"offset: {offsets_to_json(end)}"
             )
+
+
+def _end_and_start(offsets: Offsets) -> tuple[PartitionOffsets, PartitionOffsets | None]:
+    start = offsets.get(START)
+    end = offsets_from_json({topic: found for topic, found in offsets.items() if topic != START})
+    return end, None if start is None else offsets_from_json(start)
 
 
 _TRANSIENT = "The error could be transient - restart your query, and report if you still see the same issue."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from datetime import UTC, datetime
 from typing import Any
 
@@ -68,11 +69,11 @@ def test_schema_is_that_of_sparks_source(spark: Any, kafka: Any) -> None:
     assert "Kafka source has a fixed schema" in error_of(lambda: reader.option("subscribe", topic).load().count())
 
 
-@pytest.mark.parametrize("codec", list(CompressionType))
-def test_codecs(spark: Any, kafka: Any, codec: CompressionType) -> None:
+def test_codecs(spark: Any, kafka: Any) -> None:
     topic = kafka.topic()
-    kafka.produce(topic, 0, [(n, b"%d" % n, b"x" * 200, ()) for n in range(50)], codec)
-    assert load(spark, kafka, subscribe=topic).where("length(value) = 200").count() == 50
+    for codec in CompressionType:
+        kafka.produce(topic, 0, [(n, b"%d" % n, b"x" * 200, ()) for n in range(50)], codec)
+    assert load(spark, kafka, subscribe=topic).where("length(value) = 200").count() == 50 * len(CompressionType)
 
 
 def test_strategies(spark: Any, kafka: Any) -> None:
@@ -165,6 +166,39 @@ def test_data_loss(spark: Any, kafka: Any) -> None:
     assert values(load(spark, kafka, **options, failOnDataLoss="false")) == [4, 5, 6, 7, 8, 9]
     gone = {**options, "endingOffsets": json.dumps({topic: {"0": 3}}), "failOnDataLoss": "false"}
     assert load(spark, kafka, **gone).count() == 0
+
+
+def test_group_names(spark: Any, kafka: Any) -> None:
+    """Readers join no group; messages and client ids bear its name."""
+    topic = kafka.topic()
+    kafka.fill(topic, 0, 10)
+    with kafka.admin() as admin:
+        values_of(admin.delete_records({TopicPartition(topic, 0): 4}))
+    options = {"subscribe": topic, "startingOffsets": json.dumps({topic: {"0": 1}})}
+    for given, name in (
+        ({}, "consumer group spark-kafka-relation-"),
+        ({"groupIdPrefix": "mine"}, "consumer group mine-"),
+        ({"kafka__group.id": "ours", "groupIdPrefix": "mine"}, "consumer group ours."),
+    ):
+        assert name in error_of(load(spark, kafka, **options, **given).count)
+
+
+def test_patience(spark: Any, kafka: Any) -> None:
+    topic = kafka.topic()
+    kafka.fill(topic, 0, 10)
+    beyond = {"subscribe": topic, "endingOffsets": json.dumps({topic: {"0": 99}})}
+    told = error_of(load(spark, kafka, **beyond, kafkaConsumer__pollTimeoutMs=300).count)
+    assert f"{topic}-0 has no records at offset 10 (to 99 were asked for) after 300 ms" in told
+    begin = time.monotonic()
+    missing = {"subscribe": "nowhere", "fetchOffset__numRetries": 3, "fetchOffset__retryIntervalMs": 600}
+    assert "Topic nowhere" in error_of(load(spark, kafka, **missing).count)
+    assert time.monotonic() - begin >= 1.2
+
+
+def test_read_committed(spark: Any, kafka: Any) -> None:
+    topic = kafka.topic()
+    kafka.fill(topic, 0, 5)
+    assert values(load(spark, kafka, subscribe=topic, **{"kafka.isolation.level": "read_committed"})) == [0, 1, 2, 3, 4]
 
 
 def test_filters_are_pushed_down(spark: Any, kafka: Any) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from kafkapy.common.topic_partition import TopicPartition
@@ -71,7 +73,9 @@ def test_names_ignore_case() -> None:
 
 def test_strategies() -> None:
     assert source_options({**SERVERS, "subscribe": " a, b ,,a"}, Mode.BATCH).strategy == Subscribe(("a", "b"))
-    assert source_options({**SERVERS, "subscribePattern": " ev.* "}, Mode.BATCH).strategy == SubscribePattern("ev.*")
+    assert source_options({**SERVERS, "subscribePattern": " ev.* "}, Mode.BATCH).strategy == SubscribePattern(
+        re.compile("ev.*")
+    )
     assigned = source_options({**SERVERS, "assign": '{"t":[0,1]}'}, Mode.BATCH).strategy
     assert assigned == Assign(frozenset({P0, P1}))
 
@@ -86,7 +90,7 @@ def test_strategies() -> None:
             "No topics to subscribe to as specified value for option 'subscribe' is ' , '",
         ),
         ({**SERVERS, "subscribePattern": " "}, "Pattern to subscribe is empty"),
-        ({**SERVERS, "subscribePattern": "("}, "not a regular expression"),
+        ({**SERVERS, "subscribePattern": "("}, "cannot be used: missing )"),
         ({**SERVERS, "assign": "t"}, "No topicpartitions to assign as specified value for option 'assign' is 't'"),
         ({**SERVERS, "assign": '{"t":{"0":1}}'}, 'Expected e.g. {"topicA":[0,1],"topicB":[0,1]}, got'),
         ({"subscribe": "x"}, "Option 'kafka.bootstrap.servers' must be specified for configuring Kafka consumer"),
@@ -187,6 +191,21 @@ def test_a_group_id_draws_a_warning() -> None:
     options = source_options({**BASE, "kafka.group.id": "mine", "groupIdPrefix": "p"}, Mode.STREAM)
     assert "it is not recommended to set this option" in options.warnings[0]
     assert "groupIdPrefix will be ignored" in options.warnings[1]
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+def test_security_is_refused(mode: Mode) -> None:
+    base = {**SERVERS, "topic": "t"} if mode is Mode.WRITE else BASE
+    plaintext = {**base, "kafka.security.protocol": "plaintext"}
+    assert (sink_options(plaintext) if mode is Mode.WRITE else source_options(plaintext, mode)).warnings == ()
+    for name, text in (
+        ("security.protocol", "SASL_SSL"),
+        ("ssl.truststore.location", "/x"),
+        ("sasl.jaas.config", "x"),
+        ("security.providers", "x"),
+    ):
+        told = refusal({**base, f"kafka.{name}": text}, mode)
+        assert f"Kafka option 'kafka.{name}' is" in told and "this connector speaks PLAINTEXT only" in told
 
 
 def test_configs_without_effect_draw_a_warning() -> None:

@@ -14,7 +14,7 @@ from kafkapy.admin.topics import NewPartitions
 from kafkapy.common.time import MockTime
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.spark.options import Mode, source_options
-from kafkapy.spark.stream_reader import KafkaStreamReader
+from kafkapy.spark.stream_reader import START, KafkaStreamReader
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
 
@@ -47,8 +47,10 @@ def test_micro_batches_share_a_limit_by_lag(spark: Any, kafka: Any, tmp_path: Pa
     kafka.fill(topic, 1, 30, 1000)
     assert run(spark, kafka, tmp_path, subscribe=topic, maxOffsetsPerTrigger=40) == [40, 40, 40]
     assert table(spark, tmp_path) == [*range(90), *range(1000, 1030)]
-    offsets = (tmp_path / "checkpoint" / "offsets" / "0").read_text().splitlines()[-1]
-    assert json.loads(offsets) == {topic: {"0": 30, "1": 10}}
+    logged = [(tmp_path / "checkpoint" / "offsets" / n).read_text().splitlines()[-1] for n in "01"]
+    first, second = map(json.loads, logged)
+    assert first.pop(START) == {topic: {"0": 0, "1": 0}}
+    assert (first, second) == ({topic: {"0": 30, "1": 10}}, {topic: {"0": 60, "1": 20}})
 
 
 def test_twenty_batches_with_the_job_killed_between(spark: Any, kafka: Any, tmp_path: Path) -> None:
@@ -67,6 +69,33 @@ def test_twenty_batches_with_the_job_killed_between(spark: Any, kafka: Any, tmp_
     run(spark, kafka, tmp_path, subscribe=topic, maxOffsetsPerTrigger=20)
     assert table(spark, tmp_path) == list(range(total))
     assert len(list((tmp_path / "checkpoint" / "commits").glob("[0-9]*"))) >= 20
+
+
+def test_a_first_batch_that_fails_is_run_again(spark: Any, kafka: Any, tmp_path: Path) -> None:
+    """Also by a stream that begins at the latest offsets, which have moved on meanwhile."""
+    topic = kafka.topic()
+    kafka.fill(topic, 0, 5)
+    reader = spark.readStream.format("kafkapy").option("kafka.bootstrap.servers", kafka.bootstrap)
+    frame = reader.option("subscribe", topic).load().selectExpr("cast(value as string) value")
+    seen: list[int] = []
+    failing = True
+
+    def take(batch: Any, _: int) -> None:
+        if failing:
+            raise RuntimeError("killed")
+        seen.extend(int(row.value) for row in batch.collect())
+
+    def begin() -> Any:
+        writer = frame.writeStream.foreachBatch(take).option("checkpointLocation", str(tmp_path))
+        return writer.trigger(availableNow=True).start()
+
+    told = error_of(lambda: begin().awaitTermination())
+    assert "killed" in told
+    kafka.fill(topic, 0, 5, 5)
+    failing = False
+    begin().awaitTermination()
+    begin().awaitTermination()
+    assert seen == [5, 6, 7, 8, 9]
 
 
 def test_once_ignores_the_limit(spark: Any, kafka: Any, tmp_path: Path) -> None:
@@ -131,7 +160,7 @@ def test_fewer_offsets_than_the_minimum_wait(kafka: Any) -> None:
     assert begin == {topic: {"0": 0}}
     kafka.fill(topic, 0, 5)
     first = reader.latestOffset(begin, limit)
-    assert first == {topic: {"0": 5}}  # the first batch of a query never waits
+    assert first == {START: begin, topic: {"0": 5}}  # the first batch of a query never waits
     kafka.fill(topic, 0, 5)
     assert reader.latestOffset(first, limit) == first
     assert reader.reportLatestOffset() == {topic: {"0": 10}}
@@ -144,6 +173,28 @@ def test_fewer_offsets_than_the_minimum_wait(kafka: Any) -> None:
     reader.stop()
 
 
+def test_a_first_batch_begins_where_it_began(kafka: Any) -> None:
+    """Spark asks for the initial offsets again, also after a restart."""
+    topic = kafka.topic()
+    kafka.fill(topic, 0, 5)
+    options = {"startingOffsets": "latest"}
+    reader = reader_of(kafka, topic, MockTime(), **options)
+    begin = reader.initialOffset()
+    kafka.fill(topic, 0, 5)
+    assert reader.initialOffset() == begin == {topic: {"0": 5}}
+    end = reader.latestOffset(begin, reader.getDefaultReadLimit())
+    assert end == {START: begin, topic: {"0": 10}}
+    assert reader.latestOffset(end, reader.getDefaultReadLimit()) == end
+    kafka.fill(topic, 0, 5)
+    again = reader_of(kafka, topic, MockTime(), **options)
+    later = again.initialOffset()
+    assert later == {topic: {"0": 15}}
+    assert [piece.value.size for piece in again.partitions(later, end)] == [5]
+    assert again.latestOffset(end, again.getDefaultReadLimit()) == {topic: {"0": 15}}
+    reader.stop()
+    again.stop()
+
+
 def test_available_now_ends_where_it_began(kafka: Any) -> None:
     topic, time = kafka.topic(), MockTime()
     kafka.fill(topic, 0, 5)
@@ -153,7 +204,7 @@ def test_available_now_ends_where_it_began(kafka: Any) -> None:
     first = reader.latestOffset(reader.initialOffset(), reader.getDefaultReadLimit())
     kafka.fill(topic, 0, 5)
     second = reader.latestOffset(first, reader.getDefaultReadLimit())
-    assert (first, second) == ({topic: {"0": 3}}, {topic: {"0": 5}})
+    assert (first.pop(START), first, second) == ({topic: {"0": 0}}, {topic: {"0": 3}}, {topic: {"0": 5}})
     assert reader.latestOffset(second, reader.getDefaultReadLimit()) == second
     with kafka.admin() as admin:
         values_of(admin.delete_topics([topic]))
