@@ -1,4 +1,4 @@
-"""The quick start's pure parts; the whole of it runs in system_tests."""
+"""The quick start's pure parts; system_tests runs the whole of it."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections import Counter
 from pathlib import Path
@@ -54,6 +55,7 @@ def _session(directory: Path) -> SparkSession:
 
     from kafkapy.spark import KafkaDataSource
 
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # Ctrl-C is no error
     log4j = directory / "spark-log4j2.properties"
     log4j.write_text(_LOG4J)
     builder: Any = SparkSession.builder
