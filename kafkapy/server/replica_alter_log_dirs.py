@@ -149,7 +149,9 @@ class ReplicaAlterLogDirsManager:
             while not move.cancelled:
                 await self._copy_some(move)
         except Exception:
-            log.exception("Partition %s is not copied any more", move.partition.topic_partition)
+            log.exception("Partition %s is not copied until it gets a new leader epoch", move.partition.topic_partition)
+            if not move.cancelled:
+                self.remove([move.partition.topic_partition])
         finally:
             move.let_go()
             self._copying -= 1
