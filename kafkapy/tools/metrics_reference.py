@@ -37,9 +37,10 @@ For partitions of which that broker has a replica it looks there; for others it 
 made, and waits for half a second at most (one that does not answer keeps its last offset).
 
 **Cost.** The page is made in small pieces between requests, once for all who ask at the same time; for each 1,000
-partitions of a broker it takes about 0.1 s of CPU. Counting takes about a microsecond a request. No metric has more than {DEFAULT_MAX_SERIES:,} series, so that a broker with very many partitions
-still has a page of bearable size; which ones were cut short is told by `kafkapy_metrics_truncated`, and
-`kafkapy.metrics.max.series` changes the limit. Sums and counts always cover everything.
+partitions of a broker it takes about 0.1 s of CPU. Counting takes about a microsecond a request. No metric has more
+than {DEFAULT_MAX_SERIES:,} series, so that a broker with very many partitions still has a page of bearable size; which
+ones were cut short is told by `kafkapy_metrics_truncated`, and `kafkapy.metrics.max.series` changes the limit. Counts
+and sums always cover everything.
 """
 
 
