@@ -130,18 +130,29 @@ class SelectorLoop:
         `enough`: is asked whether the rest, which is in no hurry, may be left to the next who turns the loop.
         """
         with self.baton:
-            for key, mask in events:
-                watch = key.data
-                if watch is self._waker:
-                    watch.drain()
-                    continue
-                if mask & _READ and watch.reader is not None:
-                    self._guard(watch.reader)
-                if mask & _WRITE and watch.writer is not None:
-                    self._guard(watch.writer)
+            self._serve(events)
             if enough is None or not enough():
                 self._run_ready()
                 self._run_timers()
+
+    def _serve(self, events: list[tuple[selectors.SelectorKey, int]]) -> None:
+        for key, mask in events:
+            watch = key.data
+            if watch is self._waker:
+                watch.drain()
+                continue
+            if mask & _READ and watch.reader is not None:
+                self._guard(watch.reader)
+            if mask & _WRITE and watch.writer is not None:
+                self._guard(watch.writer)
+
+    def glance(self) -> None:
+        """Do what has come up, without sleep; the caller has the baton. Else a thread that calls and calls, and never
+        waits, would keep whoever is in `turn` from it."""
+        events = self._selector.select(0)
+        self._serve([event for event in events if event[0].data is not self._waker])  # that is for who sleeps
+        self._run_ready()
+        self._run_timers()
 
     def run_with_baton(self, f: Callable[[], object]) -> None:
         """Run this, and what it leaves to be done soon, on this thread; the caller has the baton."""

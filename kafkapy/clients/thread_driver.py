@@ -163,6 +163,8 @@ class ThreadDriver(SelectorLoop):
             with self.baton:
                 if not self._ended:
                     self.run_with_baton(waiter.run)
+                    if waiter.finished:
+                        self.glance()
             if not waiter.finished and self._guest is waiter:
                 self._turn_for(waiter, deadline, cover)
         finally:

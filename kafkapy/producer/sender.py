@@ -293,7 +293,8 @@ class Sender:
                 self._completed(batch, -1, -1)
         else:
             self._response(batches, completion.result())
-        self.run()
+        if self.accumulator.waiting:
+            self.run()
 
     def _response(self, batches: list[ProducerBatch], response: ProduceResponse) -> None:
         nodes = [Node(n.node_id, n.host, n.port, n.rack) for n in response.node_endpoints]

@@ -305,6 +305,24 @@ def test_who_waits_turns_the_loop_himself(driver: ThreadDriver) -> None:
 
 
 @pytest.mark.usefixtures("no_handlers")
+def test_who_only_calls_keeps_nobody_waiting(driver: ThreadDriver) -> None:
+    """Sockets and timers have their turn, though a thread never leaves the client for long."""
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    seen: list[str] = []
+    driver.call(driver.add_reader, ours, lambda: seen.append("socket") or ours.recv(10))
+    driver.call(driver.call_later, 1, lambda: seen.append("timer"))
+    theirs.send(b"x")
+    deadline = time.monotonic() + 5
+    while set(seen) != {"socket", "timer"}:
+        driver.call(lambda: None)
+        assert time.monotonic() < deadline, seen
+    driver.call(driver.remove_reader, ours)
+    ours.close()
+    theirs.close()
+
+
+@pytest.mark.usefixtures("no_handlers")
 def test_call_now_or_soon(driver: ThreadDriver) -> None:
     ran: SimpleQueue[tuple[str, int]] = SimpleQueue()
     driver.call_now_or_soon(lambda: ran.put(("free", threading.get_ident())))
