@@ -273,6 +273,35 @@ def test_the_epoch_of_a_leader_without_records_is_known_in_the_copy(core: Broker
     assert log_of(core).end_offset_for_epoch(0) == (0, 1)
 
 
+class RecordingCleaner:
+    """What the log manager and the moves ask of the cleaner."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *arguments: self.calls.append(name)
+
+
+def test_the_cleaner_keeps_off_what_moves(core: BrokerCore, dirs: list[str]) -> None:
+    cleaner: Any = RecordingCleaner()
+    core.log_manager.cleaner = cleaner
+    source, destination = moving(core, dirs)
+    core.append(b"a")
+    assert cleaner.calls == []
+    core.copy()
+    assert cleaner.calls == ["abort_and_pause_cleaning", "alter_checkpoint_dir", "resume_cleaning"]
+    alter(core, source)
+    core.advance(0)
+    del cleaner.calls[:]
+    step, done = core.copies.pop()
+    size = step()
+    alter(core, destination)
+    assert cleaner.calls == ["abort_and_pause_cleaning"]
+    done.callback(size)
+    assert cleaner.calls == ["abort_and_pause_cleaning", "resume_cleaning"]
+
+
 # -- failures
 
 
