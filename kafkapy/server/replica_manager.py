@@ -201,6 +201,10 @@ class ReplicaManager:
     def partition(self, topic_partition: TopicPartition) -> Partition | None:
         return self._partitions.get(topic_partition)
 
+    def is_unknown(self, topic_partition: TopicPartition) -> bool:
+        """Is it neither in use here nor in a dir that has failed?"""
+        return topic_partition not in self._partitions and topic_partition not in self.offline
+
     def partitions(self) -> Iterator[Partition]:
         return iter(self._partitions.values())
 

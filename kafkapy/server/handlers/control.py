@@ -58,12 +58,14 @@ async def _prepare_new_partitions(broker: BrokerServices, body: LeaderAndIsrRequ
     """Read the configs of topics that are new here (they are not announced) and make their logs, which takes files: both in the
     background, so that a topic of a thousand partitions holds up nobody."""
     known = broker.replica_manager
+    if body.controller_epoch < known.controller_epoch:
+        return  # it will be refused: no log of a topic that may be gone must be left behind
     states = [(topic.topic_name, topic.topic_id, p) for topic in body.topic_states for p in topic.partition_states]
     states += [(p.topic_name, ZERO_UUID, p) for p in body.ungrouped_partition_states]
     new = [
         (TopicPartition(name, state.partition_index), topic_id, state)
         for name, topic_id, state in states
-        if known.partition(TopicPartition(name, state.partition_index)) is None and broker.broker_id in state.replicas
+        if broker.broker_id in state.replicas and known.is_unknown(TopicPartition(name, state.partition_index))
     ]
     if not new:
         return

@@ -89,6 +89,8 @@ def test_an_old_controller_is_refused_as_a_whole(core: BrokerCore) -> None:
     assert Errors.for_code(response.error_code) is Errors.STALE_CONTROLLER_EPOCH
     assert [p.error_code for p in response.topics[0].partition_errors] == [response.error_code]
     assert core.partition().leader_epoch == 1
+    core.controller.call(leader_and_isr(order(topic="gone"), controller_epoch=4), 5)
+    assert core.log_manager.get_log(TopicPartition("gone", 0)) is None
 
 
 def test_what_was_meant_for_this_brokers_former_life_is_refused(core: BrokerCore) -> None:
@@ -137,8 +139,10 @@ def test_a_broker_that_is_no_replica(core: BrokerCore) -> None:
 
 
 def test_a_partition_in_a_failed_directory(core: BrokerCore) -> None:
+    core.log_manager.async_delete(PARTITION)  # as it seems where the dir can't be read
     core.replicas.mark_offline([PARTITION])
-    assert command(core, order(epoch=1)) == [Errors.KAFKA_STORAGE_ERROR]
+    assert command(core, order(epoch=1)) == command(core, order()) == [Errors.KAFKA_STORAGE_ERROR]
+    assert core.log_manager.get_log(PARTITION) is None
     with pytest.raises(KafkaError) as refusal:
         core.partition()
     assert refusal.value.error is Errors.KAFKA_STORAGE_ERROR
