@@ -52,7 +52,7 @@ class Partition(IsrKeeper):
             self.log = create_log(self.topic_partition, topic_id, state.is_new)
         partition_log = self.log
         is_new_leader = not self.is_leader
-        was = self.leader_id
+        was, isr_before = self.leader_id, list(self._in_sync.members)
         self._take_over(state, topic_id)
         self._set_isr(state.isr)
         known = self.remote_replicas
@@ -71,9 +71,11 @@ class Partition(IsrKeeper):
             self.leader_epoch = state.leader_epoch
             self.leader_epoch_start_offset = start
             log.info(
-                "Partition %s: this broker leads from epoch %d on (%s), from offset %d, high watermark %d, ISR %s, replicas %s",
-                self.topic_partition, state.leader_epoch, "it has led before" if not is_new_leader else f"before: {was}",
-                start, partition_log.high_watermark, list(state.isr), list(state.replicas),
+                "Partition %s: this broker leads from epoch %d on (leader before: %s), from offset %d, high watermark %d, "
+                "ISR %s, replicas %s", self.topic_partition, state.leader_epoch, was if is_new_leader else "the same", start,
+                partition_log.high_watermark,
+                state.isr if is_new_leader or isr_before == list(state.isr) else f"{isr_before} -> {state.isr}",
+                list(state.replicas),
             )  # fmt: skip
         self.leader_id = self.local_broker_id
         self.is_leader = True
