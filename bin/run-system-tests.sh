@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Sets up .venv if need be, then runs the system tests: a real ZooKeeper, real brokers and clients, real faults.
 #   bin/run-system-tests.sh [OPTION...] [PYTEST-ARGUMENT...]
-#     --short           the selection that bin/run-tests.sh runs too (a minute and a half at most, instead of six to ten)
+#     --short           the selection that bin/run-tests.sh runs too (under three minutes, instead of about 40)
 #     --kills N         how often the broker is killed under load (default: 20; --short: 3)
 #     --outage SECONDS  how long ZooKeeper is away (default: 30; --short: 8)
 #     --chaos           only random faults against a cluster under load, which --seed N, --faults N, --brokers N and
