@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from kafkapy import ConsumerRebalanceListener, KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
@@ -221,6 +221,15 @@ class RecordingConsumer(RecordingClient):
         return ", ".join(f"{p}: {state.fetch_state.name} {state.position}" for p, state in list(states))
 
     def _run(self) -> None:
+        with KafkaConsumer(**self._options) as consumer:
+            self._consumer = consumer
+            consumer.subscribe(list(self._topics), listener=self._listener())
+            while not self._stopping.is_set():
+                offsets = self._read(consumer.poll(timeout_ms=200))
+                if offsets and self._commits == "manual":
+                    self._commit(consumer, offsets)
+
+    def _listener(self) -> ConsumerRebalanceListener:
         member = self
 
         class Listener(ConsumerRebalanceListener):
@@ -231,20 +240,17 @@ class RecordingConsumer(RecordingClient):
                 member.assignments += 1
                 member.history.assign(member.name, [(p.topic, p.partition) for p in assigned], member._group)
 
-        with KafkaConsumer(**self._options) as consumer:
-            self._consumer = consumer
-            consumer.subscribe(list(self._topics), listener=Listener())
-            while not self._stopping.is_set():
-                records = consumer.poll(timeout_ms=200)
-                if records:
-                    self._record(itertools.chain.from_iterable(records.values()))
-                    offsets = {
-                        p: OffsetAndMetadata(some[-1].offset + 1, "", some[-1].leader_epoch)
-                        for p, some in records.items()
-                    }
-                    self.positions.update(_places(offsets))
-                    if self._commits == "manual":
-                        self._commit(consumer, offsets)
+        return Listener()
+
+    def _read(
+        self, records: Mapping[TopicPartition, Sequence[ConsumerRecord]]
+    ) -> dict[TopicPartition, OffsetAndMetadata]:
+        """Write down what a poll has brought; the offsets to commit."""
+        if records:
+            self._record(itertools.chain.from_iterable(records.values()))
+        offsets = {partition: _after(some[-1]) for partition, some in records.items()}
+        self.positions.update(places(offsets))
+        return offsets
 
     def _record(self, records: Iterable[ConsumerRecord]) -> None:
         places = [((record.topic, record.partition), record.offset, number_of(record.value)) for record in records]
@@ -257,12 +263,12 @@ class RecordingConsumer(RecordingClient):
             consumer.commit(offsets, timeout_ms=120_000)
         except (CommitFailedError, RebalanceInProgressError):
             return  # the group has moved on, as a user must expect: the records come again
-        self.history.commit(self.name, self._group, _places(offsets))
+        self.history.commit(self.name, self._group, places(offsets))
 
 
 def _after(record: ConsumerRecord) -> OffsetAndMetadata:
     return OffsetAndMetadata(record.offset + 1, "", record.leader_epoch)
 
 
-def _places(offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> dict[Partition, int]:
+def places(offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> dict[Partition, int]:
     return {(partition.topic, partition.partition): offset.offset for partition, offset in offsets.items()}

@@ -16,6 +16,7 @@ from kafkapy import KafkaConsumer, KafkaProducer
 from system_tests.clients import create_topic
 from system_tests.conftest import NewBroker, Note, Progress
 from system_tests.proxy import Proxy
+from system_tests.recording_asyncio import AsyncioConsumer, AsyncioProducer
 from system_tests.services import HOST, KafkaService, Service, ZooKeeperService, free_port
 from system_tests.workload import Workload
 
@@ -86,6 +87,26 @@ def test_clients_under_kills(
         progress(f"kill {kill + 1} of 5: {work.acknowledged:,} records acknowledged")
     note("slowest recovery", f"{slowest:.1f} s")
     judged(work, tmp_path, note)
+
+
+@pytest.mark.long
+def test_asyncio_clients_under_kills_and_cut_connections(
+    line: tuple[KafkaService, Proxy], tmp_path: Path, note: Note
+) -> None:
+    broker, proxy = line
+    work = Workload(f"{HOST}:{proxy.port}", kinds=(AsyncioProducer, AsyncioConsumer)).start()
+    try:
+        for _ in range(3):
+            proxy.cut()
+            work.wait_for_progress()
+            broker.hard_bounce()
+            work.wait_for_progress()
+        with broker.paused():
+            time.sleep(7)
+        work.wait_for_progress()
+        judged(work, tmp_path, note)
+    finally:
+        work.abandon()
 
 
 @pytest.mark.long

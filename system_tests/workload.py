@@ -43,18 +43,20 @@ class Workload:
         records_per_second: int = 300,
         topics: Mapping[str, int] | None = None,
         topic_configs: Mapping[str, object] | None = None,
+        kinds: tuple[type[RecordingProducer], type[RecordingConsumer]] = (RecordingProducer, RecordingConsumer),
         **client_options: Any,
     ) -> None:
         """`bootstrap` is that of the clients; `records_per_second` each producer's; `topics` have so many partitions, and
-        are created if they aren't there; `client_options` go to all clients."""
+        are created if they aren't there; `kinds`: what producers and consumers are; `client_options` go to all clients."""
         self.bootstrap = bootstrap
         self.history = History()
         self.partitions = dict(topics or {f"{name}-many": 3, f"{name}-one": 1})
         for topic, partitions in self.partitions.items():
             create_topic(bootstrap, topic, partitions, topic_configs, replication=replication, seconds=60)
         written = itertools.cycle(self.partitions.items())
+        producer_kind, self._consumer_kind = kinds
         self.producers = [
-            RecordingProducer(
+            producer_kind(
                 self.history,
                 f"producer-{number}",
                 bootstrap,
@@ -75,7 +77,7 @@ class Workload:
         self._joined += 1
         options = {**CONSUMERS[number % len(CONSUMERS)], **self._client_options}
         topics = list(self.partitions)
-        return RecordingConsumer(self.history, f"consumer-{number}", self.bootstrap, topics, self._group, **options)
+        return self._consumer_kind(self.history, f"consumer-{number}", self.bootstrap, topics, self._group, **options)
 
     @property
     def acknowledged(self) -> int:
