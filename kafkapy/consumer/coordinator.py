@@ -177,7 +177,9 @@ class ConsumerCoordinator:
             error = await self._give_up("on_partitions_lost", given_up)
         else:
             given_up = owned if eager else {p for p in owned if p.topic not in subscriptions.subscription}
-            error = await self._give_up("on_partitions_revoked", given_up)
+            # In an eager rebalance listeners hear of it even if they lose nothing, as in Kafka.
+            tell = self._listen if eager and not given_up else self._give_up
+            error = await tell("on_partitions_revoked", given_up)
         if given_up:
             self._assign(owned - given_up)
         self.is_leader = False

@@ -134,6 +134,16 @@ def test_a_rebalance_waits_for_the_poll() -> None:
     assert group.assignment == [P0]
 
 
+def test_listeners_hear_of_an_eager_rebalance_even_if_they_lose_nothing() -> None:
+    listener = Listener()
+    group = Group(share=[], enable_auto_commit=False).join(listener)
+    group.errors[ApiKey.HEARTBEAT] = [Errors.REBALANCE_IN_PROGRESS]
+    group.driver.advance(10_000)
+    for _ in range(4):
+        group.poll(100)
+    assert listener.log == [("+", []), ("-", []), ("+", [])]
+
+
 def test_cooperative_members_give_up_only_what_moves() -> None:
     listener = Listener()
     group = Group(partition_assignment_strategy=[CooperativeStickyAssignor]).join(listener)
