@@ -3,7 +3,7 @@
 #   bin/run-system-tests.sh [OPTION...] [PYTEST-ARGUMENT...]
 #     --short           the selection that bin/run-tests.sh runs too (under three minutes, instead of about 40)
 #     --kills N         how often the broker is killed under load (default: 20; --short: 3)
-#     --outage SECONDS  how long ZooKeeper is away (default: 30; --short: 8)
+#     --outage SECONDS  how long ZooKeeper is away (default: 30; --short: 5)
 #     --chaos           only random faults against a cluster under load, which --seed N, --faults N, --brokers N and
 #                       --clients N change (default: 1, 20, 1, 4); the same seed gives the same faults
 #     --report FILE     write the summary to FILE as well

@@ -24,7 +24,7 @@ NewCluster = Callable[..., Cluster]
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("system tests")
     group.addoption("--kills", type=int, help="how often the broker is killed under load (default: 20; short: 3)")
-    group.addoption("--outage", type=float, help="seconds that ZooKeeper is away (default: 30; short: 8)")
+    group.addoption("--outage", type=float, help="seconds that ZooKeeper is away (default: 30; short: 5)")
     group.addoption("--seed", type=int, default=1, help="of the random faults (default: 1)")
     group.addoption("--faults", type=int, default=20, help="how many random faults there are (default: 20)")
     group.addoption("--brokers", type=int, default=1, help="of how many brokers the harmed cluster is (default: 1)")
@@ -62,7 +62,7 @@ def kills(pytestconfig: pytest.Config, short: bool) -> int:
 @pytest.fixture(scope="session")
 def outage(pytestconfig: pytest.Config, short: bool) -> float:
     given: float | None = pytestconfig.getoption("--outage")
-    return (8 if short else 30) if given is None else given
+    return (5 if short else 30) if given is None else given
 
 
 @pytest.fixture(scope="session")

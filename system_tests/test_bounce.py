@@ -60,6 +60,7 @@ def test_group_survives_bounces_under_load(broker: KafkaService, short: bool, no
     note("polled again", repeated)
 
 
+@pytest.mark.long
 def test_groups_and_offsets_are_as_they_were(broker: KafkaService) -> None:
     """Committed offsets with their metadata, of a group of members and of one that only stores offsets."""
     create_topic(broker.bootstrap, "kept", 3)

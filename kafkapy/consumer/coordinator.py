@@ -236,10 +236,9 @@ class ConsumerCoordinator:
         return error
 
     async def _listen(self, method: str, partitions: Collection[TopicPartition]) -> Exception | None:
-        """Tell the user's listener; its failure, after a log entry. Nobody is told of no partitions, but of an
-        assignment (as in Kafka)."""
+        """Tell the user's listener; its failure, after a log entry."""
         listener = self._subscriptions.listener
-        if listener is None or (not partitions and method != "on_partitions_assigned"):
+        if listener is None:
             return None
         try:
             await self._host.call_user(getattr(listener, method), set(partitions))
