@@ -1,0 +1,87 @@
+"""The page for Prometheus: made once for all who wait, a piece in each turn of the reactor."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterator
+
+import pytest
+from loopback import Loopback
+
+from kafkapy.network.metrics_site import MetricsSite
+
+
+class Made:
+    """A site, and how often its page was made."""
+
+    def __init__(self, loop: Loopback) -> None:
+        self.loop = loop
+        self.times = 0
+        self.pieces = 0
+        self.clients: list[socket.socket] = []
+        self.site = MetricsSite(loop.reactor, "text/plain", lambda ready: ready(), self.make)
+        self.port = self.site.listen("127.0.0.1", 0)
+
+    def make(self) -> Iterator[bytes]:
+        self.times += 1
+        for _ in range(20):
+            self.pieces += 1
+            yield b"piece\n"
+        if self.times > 1:
+            yield b"again\n"
+
+    def get(self) -> socket.socket:
+        client = socket.create_connection(("127.0.0.1", self.port))
+        client.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+        client.setblocking(False)
+        self.clients.append(client)
+        return client
+
+    def answer(self, client: socket.socket) -> bytes:
+        received = bytearray()
+
+        def ended() -> bool:
+            try:
+                data = client.recv(1 << 16)
+            except BlockingIOError:
+                return False
+            received.extend(data)
+            return not data
+
+        self.loop.until(ended)
+        return bytes(received)
+
+
+@pytest.fixture
+def made(make_loopback: Callable[..., Loopback]) -> Iterator[Made]:
+    made = Made(make_loopback())
+    yield made
+    for client in made.clients:
+        client.close()
+
+
+def test_all_who_wait_get_one_page(made: Made) -> None:
+    first = made.get()
+    made.loop.until(lambda: made.pieces > 2)
+    second = made.get()
+    for client in (first, second):
+        answer = made.answer(client)
+        assert answer.startswith(b"HTTP/1.0 200 OK\r\n")
+        assert answer.endswith(b"\r\n\r\n" + 20 * b"piece\n")
+    assert made.times == 1
+    assert made.answer(made.get()).endswith(b"piece\nagain\n")
+
+
+def test_one_piece_in_a_turn(made: Made) -> None:
+    made.get()
+    made.loop.until(lambda: made.pieces > 0)
+    before = made.pieces
+    made.loop.reactor.iterate(0)
+    assert made.pieces <= before + 1
+
+
+def test_who_leaves_is_forgotten(made: Made) -> None:
+    leaves, stays = made.get(), made.get()
+    made.loop.until(lambda: made.pieces > 2)
+    leaves.close()
+    assert b"piece" in made.answer(stays)
