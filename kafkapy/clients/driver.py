@@ -1,6 +1,7 @@
 """What moves a client's bytes and time: the seam between the cores and the event loops.
 
-Implementations: `ThreadDriver` (a thread of its own, for the synchronous facades), `AsyncioDriver`, `TwistedDriver`.
+Implementations: `ThreadDriver` (a thread in the background, for the synchronous facades), `AsyncioDriver`,
+`TwistedDriver`.
 They differ in the loop only; sockets are `SocketTransport`'s business on all of them.
 """
 
