@@ -93,7 +93,6 @@ class Fetcher:
         self._sessions: dict[int, FetchSessionHandler] = {}
         self._in_flight: dict[int, dict[TopicPartition, tuple[PartitionState, int, int]]] = {}
         self._errors: deque[KafkaError] = deque()
-        self._waiters: list[Completion[bool]] = []
         self._fetching_soon = False
         self.notify: Callable[[], object] = lambda: None
         """Called when there is something to collect."""
@@ -133,19 +132,6 @@ class Fetcher:
     def has_records(self) -> bool:
         """Would `collect` give or raise something?"""
         return bool(self._errors) or (self._loading is None and self._buffer.next_fetch() is not None)
-
-    def wait_for_records(self, timeout_ms: float) -> Completion[bool]:
-        """Done as soon as `has_records`, or (False) when the time is over. Fetches go on meanwhile."""
-        waiter: Completion[bool] = Completion()
-        if self.has_records():
-            waiter.set_result(True)
-            return waiter
-        self._waiters.append(waiter)
-        timer = self._client.driver.call_later(timeout_ms, lambda: waiter.set_result(False))
-        waiter.add_callback(lambda _: timer.cancel())
-        waiter.add_callback(lambda _: self._forget_waiter(waiter))
-        self.fetch_soon()
-        return waiter
 
     def drop(self, partitions: Iterable[TopicPartition]) -> None:
         """Forget what is here of these partitions (they were taken away, or sought in)."""
@@ -375,7 +361,7 @@ class Fetcher:
     # --- who waits
 
     def _metadata_changed(self, cluster: object) -> None:
-        if self._waiters or self.is_awaited():
+        if self.is_awaited():
             self._client.driver.call_soon(self._progress)
 
     def _fail(self, error: KafkaError) -> None:
@@ -385,18 +371,12 @@ class Fetcher:
 
     def _progress(self) -> None:
         """Something may have changed: wake those who wait if there is something for them, else go on asking."""
-        if self._client.closed or not (self._waiters or self.is_awaited()):
+        if self._client.closed or not self.is_awaited():
             return
         if self.has_records():
             self.notify()
-            for waiter in list(self._waiters):
-                waiter.set_result(True)
         else:
             self.fetch_soon()
-
-    def _forget_waiter(self, waiter: Completion[bool]) -> None:
-        if waiter in self._waiters:
-            self._waiters.remove(waiter)
 
     # --- offsets
 
@@ -435,8 +415,6 @@ class Fetcher:
         """Give up what is buffered, and tell the brokers that the sessions end, without waiting for their word."""
         self._buffer.clear()
         self._errors.clear()
-        for waiter in list(self._waiters):
-            waiter.set_result(False)
         if self._metadata_changed in self._client.metadata.listeners:
             self._client.metadata.listeners.remove(self._metadata_changed)
         for node_id, session in self._sessions.items():

@@ -77,8 +77,14 @@ class Setup:
     def poll(self, within_ms: int = 300, count: int = 1000) -> dict[TopicPartition, list[ConsumerRecord]]:
         found = self.fetcher.collect(count)
         if not found:
-            waiting = self.fetcher.wait_for_records(within_ms)
-            self.driver.result_of(waiting, within_ms + 5)
+            self.fetcher.is_awaited = lambda: True
+            self.fetcher.fetch_soon()
+            self.driver.run()
+            for _ in range(within_ms):
+                if self.fetcher.has_records():
+                    break
+                self.driver.advance(1)
+            self.fetcher.is_awaited = lambda: False
             found = self.fetcher.collect(count)
         return found
 
