@@ -38,6 +38,8 @@ GROUP = "quickstart-readers"
 PARTITIONS = 4
 PICTURE = "quickstart.png"
 _SPACE_BESIDE_THE_INPUT = 256 << 20
+_NO_SPACE = 1 << 20
+_MAKE_ROOM = "Free some space, or set TMPDIR to a directory that has it."
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -53,8 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:
-        mend = " Free some space, or set TMPDIR to a directory that has it." if error.errno in _FULL else ""
-        print(f"quickstart: {error}.{mend}", file=sys.stderr)
+        print(f"quickstart: {error}. {_MAKE_ROOM if error.errno in _FULL else ''}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("quickstart: interrupted", file=sys.stderr)
@@ -100,6 +101,10 @@ def _run(files: list[SourceFile], port: int | None, keep: bool) -> int:
     try:
         servers.start()
         ok = _main_job(files, servers)
+    except (QuickstartError, KafkaError) as error:
+        if shutil.disk_usage(directory).free < _NO_SPACE:
+            raise QuickstartError(f"{directory} has no space left. {_MAKE_ROOM}") from error
+        raise
     finally:
         if keep and ok:
             print(_how_to_go_on(servers, True))
@@ -116,8 +121,7 @@ def _check_space(files: list[SourceFile], directory: Path) -> None:
     if free < needed:
         directory.rmdir()
         raise QuickstartError(
-            f"{directory.parent} has {free >> 20} MB free, and {needed >> 20} MB are needed. "
-            "Free some space, or set TMPDIR to a directory that has it."
+            f"{directory.parent} has {free >> 20} MB free, and {needed >> 20} MB are needed. " + _MAKE_ROOM
         )
 
 

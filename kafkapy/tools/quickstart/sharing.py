@@ -11,10 +11,11 @@ import time
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
+from kafkapy.protocol.errors import KafkaError
 from kafkapy.tools.quickstart.source import Digester, Digests, QuickstartError, SourceFile, lines
 
 if TYPE_CHECKING:
-    from kafkapy import TopicPartition
+    from kafkapy import KafkaConsumer, TopicPartition
 
 _PATIENCE_SECONDS = 120.0
 _SESSION_TIMEOUT_MS = 6000
@@ -168,6 +169,14 @@ def _member(number: int, bootstrap: str, topic: str, group: str, events: Any, as
         max_poll_records=10_000,
     )
     consumer.subscribe([topic], listener=Listener())
+    try:
+        _read_and_commit(consumer, number, events, asked)
+    except KafkaError as error:
+        sys.exit(f"  member {number} has failed: {error}")
+
+
+def _read_and_commit(consumer: KafkaConsumer, number: int, events: Any, asked: Any) -> None:
+    """Until the process that started this one has ended."""
     digester = Digester()
     parent = os.getppid()
     while os.getppid() == parent:
