@@ -252,7 +252,7 @@ def test_no_watch_is_left_from_an_expired_session(client: ZooKeeperClient, other
 def test_zookeeper_restarts(own_server: ZooKeeperServer) -> None:
     """Requests wait for ZooKeeper to come back; a session within its time-out goes on, watches too."""
     client = ZooKeeperClient(own_server.address, 30_000, max_in_flight_requests=50)
-    client.start(10_000)
+    client.start(30_000)
     pipeline = RequestPipeline(client)
     events: Events = queue.Queue()
     try:
