@@ -8,10 +8,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
 import pytest
+
+from system_tests.test_faults import small_disk
 
 TREE = Path(__file__).resolve().parent.parent
 pytestmark = pytest.mark.long
@@ -72,6 +75,21 @@ def test_a_file_of_ones_own(directory: Path) -> None:
     assert "\r" not in output and "%|" not in output, "a progress bar in a pipe"
     assert (next(directory.glob("kafkapy-quickstart-*")) / "quickstart.png").stat().st_size > 1000
     assert_nothing_runs(directory)
+
+
+@pytest.mark.timeout(600)
+def test_the_disk_fills_up_on_the_way(directory: Path) -> None:
+    with small_disk(directory, 290):
+        process = quickstart(directory)
+        assert process.stdout is not None
+        assert any("Producing" in line for line in process.stdout), "it ended before"
+        with open(directory / "fill", "wb", buffering=0) as fill, suppress(OSError):
+            while fill.write(bytes(1 << 20)) == 1 << 20:
+                pass
+        output = process.stdout.read()
+        assert process.wait() == 1, output
+        assert "has no space left. Free some space" in output and "Traceback" not in output
+        assert_nothing_runs(directory)
 
 
 @pytest.mark.timeout(600)
