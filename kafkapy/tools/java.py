@@ -73,7 +73,7 @@ def zookeeper_class_path(patterns: tuple[str, ...] = SERVER_JARS) -> str:
 def zookeeper_command(config: str, environment: Mapping[str, str] = os.environ) -> list[str]:
     """The command line of a ZooKeeper server. KAFKA_HEAP_OPTS, KAFKA_LOG4J_OPTS and KAFKA_OPTS work as in Kafka."""
     log_config = Path(__file__).resolve().parents[2] / "config" / "zookeeper-log4j2.properties"
-    default_log_options = f"-Dlog4j2.configurationFile={log_config}" if log_config.exists() else ""
+    default_log_options = shlex.quote(f"-Dlog4j2.configurationFile={log_config}") if log_config.exists() else ""
     return [
         str(find_java(environment)),
         *shlex.split(environment.get("KAFKA_HEAP_OPTS") or "-Xms16M -Xmx256M"),

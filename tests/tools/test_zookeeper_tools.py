@@ -35,6 +35,17 @@ def test_java_home_comes_first(executable: Path) -> None:
         java.find_java({"JAVA_HOME": "/nowhere", "PATH": str(executable.parent)})
 
 
+def test_a_clone_may_lie_in_a_directory_with_spaces(
+    executable: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / "a b" / "config" / "zookeeper-log4j2.properties"
+    config.parent.mkdir(parents=True)
+    config.touch()
+    monkeypatch.setattr(java, "__file__", str(tmp_path / "a b" / "kafkapy" / "tools" / "java.py"))
+    command = java.zookeeper_command("conf", {"PATH": str(executable.parent)})
+    assert f"-Dlog4j2.configurationFile={config}" in command
+
+
 def test_java_on_the_path_then_of_the_package(executable: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert java.find_java({"PATH": str(executable.parent)}) == executable
     assert os.access(java.find_java({"PATH": "/nowhere"}), os.X_OK)

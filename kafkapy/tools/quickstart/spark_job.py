@@ -69,7 +69,7 @@ def _session(directory: Path) -> SparkSession:
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.sql.warehouse.dir", str(directory / "spark-warehouse"))
         .config("spark.local.dir", str(directory / "spark-local"))
-        .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile=file:{log4j}")
+        .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={log4j.as_uri()}")
         .getOrCreate()
     )
     spark.dataSource.register(KafkaDataSource)
