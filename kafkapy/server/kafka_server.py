@@ -220,6 +220,7 @@ class KafkaServer:
                 zk_client, lambda work: self._scheduler.schedule_in_thread("features", work)
             ),
             log_dir_moves=log_dir_moves,
+            throttles=replication.throttles,
         )
         self._scheduler.schedule(
             "highwatermark-checkpoint",

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from kafkapy.server.producer_ids import ProducerIdManager
     from kafkapy.server.replica_alter_log_dirs import ReplicaAlterLogDirsManager
     from kafkapy.server.replica_manager import ReplicaManager
+    from kafkapy.server.replication_quota import ReplicationThrottles
     from kafkapy.server.zk_admin_manager import ZkAdminManager
     from kafkapy.zk.kafka_zk_client import KafkaZkClient
 
@@ -61,6 +62,7 @@ class BrokerServices:
     broker_epoch: Callable[[], int]
     finalized_features: FinalizedFeatures
     log_dir_moves: ReplicaAlterLogDirsManager
+    throttles: ReplicationThrottles
 
     def in_thread(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> Awaitable[R]:
         """Run what blocks (mostly on ZooKeeper) in `request_threads`; the result (or exception) comes back on the reactor."""

@@ -43,7 +43,7 @@ from kafkapy.server.producer_ids import ProducerIdManager
 from kafkapy.server.replica_alter_log_dirs import ReplicaAlterLogDirsManager
 from kafkapy.server.replica_fetcher_manager import InitialFetch
 from kafkapy.server.replica_manager import ReplicaManager
-from kafkapy.server.replication_quota import ReplicationQuota
+from kafkapy.server.replication_quota import ReplicationQuota, ReplicationThrottles
 from kafkapy.server.timer import Timer
 
 BROKER_ID = 0
@@ -169,6 +169,9 @@ class BrokerCore:
             (name, proposed, done)
         )
         self.alter_log_dirs_quota = ReplicationQuota(self.time)
+        self.throttles = ReplicationThrottles(
+            self.replicas.leader_quota, ReplicationQuota(self.time), self.alter_log_dirs_quota
+        )
         self.copies: list[tuple[Callable[[], int], Deferred[int]]] = []
         """Chunks of replicas that move to other log dirs, if `holds_copies`."""
         self.holds_copies = False
@@ -200,6 +203,7 @@ class BrokerCore:
             auto_topic_creation=SimpleNamespace(create_topics=self._create_topics),
             group_coordinator=SimpleNamespace(handle_deleted_partitions=self.deleted.extend),
             log_dir_moves=self.log_dir_moves,
+            throttles=self.throttles,
             finalized_features=SimpleNamespace(epoch=-1),
             zk_client=SimpleNamespace(get_entities_configs=self._topic_configs),
             in_thread=lambda function, *arguments: succeed(function(*arguments)),

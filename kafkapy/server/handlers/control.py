@@ -55,7 +55,7 @@ async def handle_leader_and_isr(broker: BrokerServices, request: Request) -> Lea
 
 
 async def _prepare_new_partitions(broker: BrokerServices, body: LeaderAndIsrRequest) -> None:
-    """Read the configs of topics that are new here (they are not announced) and make their logs, which takes files: both in the
+    """Read the configs and throttles of topics that are new here (they are not announced) and make their logs, which takes files: both in the
     background, so that a topic of a thousand partitions holds up nobody."""
     known = broker.replica_manager
     if body.controller_epoch < known.controller_epoch:
@@ -73,6 +73,7 @@ async def _prepare_new_partitions(broker: BrokerServices, body: LeaderAndIsrRequ
     configs = await broker.in_thread(broker.zk_client.get_entities_configs, "topics", topics)
     for topic, overrides in configs.items():
         broker.log_manager.update_topic_config(topic, usable_topic_configs(broker.config, topic, overrides))
+        broker.throttles.update_topic(topic, overrides, broker.broker_id)
     await broker.in_thread(_make_logs, broker.log_manager, new)
 
 

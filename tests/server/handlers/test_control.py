@@ -168,6 +168,14 @@ def test_new_topics_come_with_their_configs(make_core: MakeCore) -> None:
     assert log.config.max_message_bytes == 77
 
 
+def test_new_topics_come_with_their_throttles(make_core: MakeCore) -> None:
+    core = make_core()
+    core.topic_configs[TOPIC] = {"leader.replication.throttled.replicas": "*"}
+    command(core, order())
+    assert core.replicas.leader_quota.is_throttled(PARTITION)
+    assert not core.throttles.follower.is_throttled(PARTITION)
+
+
 # -- StopReplica
 
 
