@@ -55,8 +55,8 @@ async def handle_leader_and_isr(broker: BrokerServices, request: Request) -> Lea
 
 
 async def _prepare_new_partitions(broker: BrokerServices, body: LeaderAndIsrRequest) -> None:
-    """Read the configs and throttles of topics that are new here (they are not announced) and make their logs, which takes files: both in the
-    background, so that a topic of a thousand partitions holds up nobody."""
+    """Read the configs and throttles of topics that are new here (they are not announced) and make their logs, which takes files:
+    both in the background, so that a topic of a thousand partitions holds up nobody."""
     known = broker.replica_manager
     if body.controller_epoch < known.controller_epoch:
         return  # it will be refused: no log of a topic that may be gone must be left behind
