@@ -94,8 +94,14 @@ class Samples:
                 if ours is None or theirs is None or (suffix and figure not in (LEADER_KILLED, CONTROLLER_KILLED)):
                     continue
                 ratio = ours / theirs if figure.better == HIGHER else theirs / ours
-                lines.append(f"| {figure.name}{suffix} | {figure.unit} | {theirs:,.4g} | {ours:,.4g} | {ratio:.2f} |")
+                lines.append(
+                    f"| {figure.name}{suffix} | {figure.unit} | {_number(theirs)} | {_number(ours)} | {ratio:.2f} |"
+                )
         return "\n".join(lines)
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 # --- parts ------------------------------------------------------------------------------------------------------------
@@ -136,7 +142,7 @@ def measure_producing(clusters: list[Cluster], rounds: int, samples: Samples) ->
                 ):
                     samples.add(figure, cluster, value)
         for cluster in clusters:
-            samples.add(STEADY, cluster, produce(cluster, "produce", 100_000, 100, 20_000)[1])
+            samples.add(STEADY, cluster, produce(cluster, "produce", 300_000, 100, 20_000)[1])
     for cluster in clusters:
         samples.add(MEMORY, cluster, statistics.fmean(server.resident_mb() for server in cluster.servers))
 
