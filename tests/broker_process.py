@@ -43,21 +43,18 @@ class BrokerProcess:
         command = [sys.executable, "-m", "kafkapy.tools.kafka_server_start", str(self.directory / "server.properties")]
         environment = {**os.environ, "LOG_DIR": str(self.directory)}
         with open(self.output, "ab") as output:
+            said_before = output.tell()
             self.process = subprocess.Popen(command, stdout=output, stderr=output, cwd=ROOT, env=environment)
-        self._wait_until_it_listens()
+        self._wait_until_started(said_before)
 
-    def _wait_until_it_listens(self) -> None:
-        host, _, port = self.address.partition(":")
+    def _wait_until_started(self, said_before: int) -> None:
+        """It listens a little before it is ready for the signal to stop."""
         deadline = time.monotonic() + START_SECONDS
-        while True:
+        while b"started (kafkapy.server.KafkaServer)" not in self.output.read_bytes()[said_before:]:
             assert self.process is not None
             assert self.process.poll() is None, f"the broker has ended:\n{self.log()}"
-            assert time.monotonic() < deadline, f"the broker does not listen:\n{self.log()}"
-            try:
-                socket.create_connection((host, int(port)), 1).close()
-                return
-            except OSError:
-                time.sleep(0.05)
+            assert time.monotonic() < deadline, f"the broker does not start:\n{self.log()}"
+            time.sleep(0.02)
 
     def stop(self) -> int:
         """SIGTERM; the exit status."""

@@ -73,7 +73,7 @@ def expected(batch: RecordBatch) -> list[Any]:
 def run(kernels: ModuleType, data: bytes, count: int) -> tuple[int, Any]:
     array = np.frombuffer(data, np.uint8)
     rows = np.full((columns_python.ROW_COUNT, count), -7, np.int64)
-    verdict = kernels.decode_records(array, 0, len(data), count, 5, 2**62, False, 0, 2**63 - 1, rows, 0)
+    verdict = kernels.decode_records(array, 0, len(data), count, 5, 2**62, False, -(2**63), 2**63 - 1, rows, 0)
     return int(verdict), rows
 
 
