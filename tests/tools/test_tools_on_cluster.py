@@ -54,6 +54,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 
 def produce(port: int, topic: str, count: int) -> None:
+    """One batch of `count` records of 1,000 bytes."""
     builder = MemoryRecordsBuilder()
     for i in range(count):
         builder.append(1_700_000_000_000 + i, b"k", b"v" * 1000)
@@ -66,6 +67,14 @@ def produce(port: int, topic: str, count: int) -> None:
     assert [p.error_code for p in result.partition_responses] == [0]
 
 
+def produce_more_than_a_fetch(port: int, topic: str) -> int:
+    """A throttle holds back the fetch after the one that exceeded it: a move lasts only if it needs several of 1 MiB."""
+    batches, count = 6, 500
+    for _ in range(batches):
+        produce(port, topic, count)
+    return batches * count
+
+
 def reassignment(directory: Path, topic: str, replicas: list[int]) -> str:
     file = directory / f"{topic}-{'-'.join(map(str, replicas))}.json"
     file.write_text(json.dumps({"partitions": [{"topic": topic, "partition": 0, "replicas": replicas}]}))
@@ -75,7 +84,7 @@ def reassignment(directory: Path, topic: str, replicas: list[int]) -> str:
 def test_a_move_under_a_throttle(cluster: LocalCluster, run: Run, tmp_path: Path) -> None:
     run("topics", "--create --topic moved --replica-assignment 0:1")
     wait_until(lambda: "Isr: 0,1" in run("topics", "--describe --if-exists --topic moved"))
-    produce(cluster.broker_ports[0], "moved", 500)
+    count = produce_more_than_a_fetch(cluster.broker_ports[0], "moved")
     target = reassignment(tmp_path, "moved", [2, 1])
     run("reassign_partitions", f"--execute --throttle 1000 --reassignment-json-file {target}")
     assert run("reassign_partitions", "--list").endswith("moved-0: replicas: 2,1,0. adding: 2. removing: 0.\n")
@@ -90,13 +99,13 @@ def test_a_move_under_a_throttle(cluster: LocalCluster, run: Run, tmp_path: Path
     described = run("topics", "--describe --topic moved")
     assert "Replicas: 2,1\t" in described
     assert "throttled" not in described
-    wait_until(lambda: verified_offset(cluster, TopicPartition("moved", 0)) == 500)  # followers learn of it a bit later
+    wait_until(lambda: verified_offset(cluster, TopicPartition("moved", 0)) == count)  # a bit later
 
 
 def test_a_move_that_is_cancelled(cluster: LocalCluster, run: Run, tmp_path: Path) -> None:
     run("topics", "--create --topic stays --replica-assignment 0:1")
     wait_until(lambda: "Isr: 0,1" in run("topics", "--describe --if-exists --topic stays"))
-    produce(cluster.broker_ports[0], "stays", 500)
+    produce_more_than_a_fetch(cluster.broker_ports[0], "stays")
     target = reassignment(tmp_path, "stays", [0, 1, 2])
     run("reassign_partitions", f"--execute --throttle 1000 --reassignment-json-file {target}")
     cancelled = run("reassign_partitions", f"--cancel --reassignment-json-file {target}")
@@ -125,7 +134,7 @@ def test_a_broker_dies_and_its_leadership_returns(cluster: LocalCluster, run: Ru
 def verified_offset(cluster: LocalCluster, partition: TopicPartition) -> int:
     """How far all replicas agree, in one round of kafka-replica-verification from the start."""
     with AdminClient(cluster.bootstrap_servers) as admin:
-        reader = ReplicaReader(admin, [admin.list_topics()[partition.topic]], 1 << 20, 100)
+        reader = ReplicaReader(admin, [admin.list_topics()[partition.topic]], 4 << 20, 100)
     offsets = {partition: 0}
     try:
         with ThreadPoolExecutor(3) as threads:
