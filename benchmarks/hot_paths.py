@@ -28,8 +28,9 @@ from kafkapy.common.uuid import random_uuid
 from kafkapy.log.log_config import LogConfig
 from kafkapy.log.log_manager import LogManager
 from kafkapy.network.channel import KafkaChannel
+from kafkapy.network.connection_quotas import ConnectionLimits
 from kafkapy.network.request import RequestContext
-from kafkapy.network.socket_server import ConnectionLimits, SocketServer
+from kafkapy.network.socket_server import SocketServer
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.headers import encode_request
 from kafkapy.protocol.messages.fetch import FetchRequest

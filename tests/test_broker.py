@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import socket
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -259,6 +261,40 @@ def refused(broker: BrokerProcess, topic: str, size: int) -> KafkaError | None:
     producer.flush(10)
     (error,) = errors
     return error
+
+
+def test_a_listener_comes_and_goes(broker: BrokerProcess, admin: AdminClient) -> None:
+    """As one moves clients to another address without a restart (KIP-226)."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        address = f"127.0.0.1:{probe.getsockname()[1]}"
+
+    def set_configs(operation: AlterConfigOpType = AlterConfigOpType.SET, **configs: str) -> None:
+        entries = [ConfigEntry(k.replace("_", "."), v, incremental_operation=operation) for k, v in configs.items()]
+        done(admin.incremental_alter_configs([ConfigResource(ResourceType.BROKER, "0", incremental_configs=entries)]))
+
+    def addresses(bootstrap: str) -> list[str]:
+        brokers = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0}).list_topics(timeout=2).brokers
+        return [f"{b.host}:{b.port}" for b in brokers.values()]
+
+    both = f"PLAINTEXT://{broker.address},SECOND://{address}"
+    set_configs(listeners=both, listener_security_protocol_map="PLAINTEXT:PLAINTEXT,SECOND:PLAINTEXT")
+    until(lambda: _listens(address) and addresses(address) == [address])
+    assert addresses(broker.address) == [broker.address]
+    with pytest.raises(KafkaException, match="must be a subset of listeners"):
+        set_configs(listeners=f"PLAINTEXT://{broker.address}")
+    set_configs(advertised_listeners=f"PLAINTEXT://{broker.address}")
+    until(lambda: broker.log().count(f"advertised.listeners = PLAINTEXT://{broker.address}") > 0)
+    set_configs(listeners=f"PLAINTEXT://{broker.address}")
+    until(lambda: not _listens(address))
+    assert addresses(broker.address) == [broker.address]
+    set_configs(AlterConfigOpType.DELETE, listeners="", advertised_listeners="", listener_security_protocol_map="")
+
+
+def _listens(address: str) -> bool:
+    host, _, port = address.partition(":")
+    with contextlib.suppress(OSError), socket.create_connection((host, int(port)), 1):
+        return True
+    return False
 
 
 def test_changed_configs_take_effect(broker: BrokerProcess, admin: AdminClient, make_topic: MakeTopic) -> None:

@@ -1,4 +1,4 @@
-"""The listeners: accepts connections within their quotas and closes idle ones (Kafka's `SocketServer`, `ConnectionQuotas`)."""
+"""The listeners: accepts connections within their quotas and closes idle ones (Kafka's `SocketServer`)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import logging
 import socket
 import time
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from twisted.internet import error, protocol
@@ -17,7 +16,9 @@ from twisted.internet.defer import maybeDeferred
 from kafkapy.common.broker import EndPoint
 from kafkapy.common.config_def import ConfigException
 from kafkapy.common.metrics_requests import RequestStatsByApi
+from kafkapy.common.rate import Rate
 from kafkapy.network.channel import KafkaChannel
+from kafkapy.network.connection_quotas import ConnectionLimits, ConnectionQuotas
 from kafkapy.network.request import Request, RequestContext
 from kafkapy.network.transport import PlaintextPort
 from kafkapy.protocol.api_keys import ApiKey
@@ -52,20 +53,6 @@ def _as_java(ip: str) -> str:
     return ":".join(f"{int(group, 16):x}" for group in groups) + (f"%{scope}" if scope else "")
 
 
-@dataclass
-class ConnectionLimits:
-    """`max.connections`, `max.connections.per.ip` with overrides, `connections.max.idle.ms`; may be changed while running."""
-
-    max_connections: int = 2147483647
-    max_connections_per_ip: int = 2147483647
-    max_connections_per_ip_overrides: Mapping[str, int] = field(default_factory=dict)
-    """by address"""
-    max_idle_ms: int = 600_000
-
-    def allowed_from(self, ip: str) -> int:
-        return self.max_connections_per_ip_overrides.get(ip, self.max_connections_per_ip)
-
-
 def limits_by_address(overrides: Mapping[str, int]) -> dict[str, int]:
     """`max.connections.per.ip.overrides` may name hosts: the limits by their addresses. `ConfigException`: an unknown host."""
     limits = {}
@@ -87,8 +74,9 @@ class ListenError(Exception):
 class SocketServer:
     """All listeners of a broker.
 
-    Invariant: `_channels` holds every open channel, `_per_ip` the number of them by client address; the ports accept exactly
-    while fewer than `limits.max_connections` channels are open (an inter-broker listener of its own is exempt).
+    Invariant: `_channels` holds every open channel, and `quotas` counts them. The port of each listener accepts exactly while the
+    doors are open (`_handler`), the quotas have a slot for the listener, and it isn't in `_delayed`; those that do are in
+    `_accepting`.
     """
 
     def __init__(
@@ -97,24 +85,24 @@ class SocketServer:
         enabled_apis: Collection[ApiKey],
         max_request_size: int,
         limits: ConnectionLimits,
-        exempt_listeners: Collection[str] = (),
+        inter_broker_listener: str | None = None,
         *,
+        make_rate: Callable[[], Rate] = Rate,
         send_buffer: int = -1,
         receive_buffer: int = -1,
     ) -> None:
         """`send_buffer`, `receive_buffer`: bytes of the kernel's buffers for each connection, -1: as the system likes."""
         self.reactor = reactor
         self.max_request_size = max_request_size
-        self.limits = limits
+        self.quotas = ConnectionQuotas(limits, inter_broker_listener, lambda: int(self.now() * 1000), make_rate)
         self.enabled_apis = frozenset(enabled_apis)
         self._handler: Callable[[Request], None] | None = None
-        self._exempt = frozenset(exempt_listeners)
         self._send_buffer = send_buffer
         self._receive_buffer = receive_buffer
         self._ports: dict[str, Any] = {}
         self._channels: set[KafkaChannel] = set()
-        self._per_ip: dict[str, int] = {}
-        self._accepting = True
+        self._accepting: set[str] = set()
+        self._delayed: dict[str, Any] = {}
         self._sequence = 0
         self._idle_scan: Any = None
         self.request_stats: RequestStatsByApi | None = None
@@ -152,8 +140,10 @@ class SocketServer:
         if self._send_buffer > 0:
             port.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._send_buffer)
         self._ports[endpoint.listener_name] = port
+        self.quotas.add_listener(endpoint.listener_name)
         if self._idle_scan is None:
             self._idle_scan = self.reactor.callLater(IDLE_SCAN_SECONDS, self._close_idle)
+        self.check_accepting()
         bound: int = port.getHost().port
         return bound
 
@@ -164,16 +154,32 @@ class SocketServer:
     def start_accepting(self, handler: Callable[[Request], None]) -> None:
         """Open the doors of the listeners; `handler` gets every request."""
         self._handler = handler
-        for port in self._ports.values():
-            port.startReading()
+        self.check_accepting()
 
     async def stop_listening(self) -> None:
-        ports, self._ports = self._ports, {}
-        for port in ports.values():
-            await maybeDeferred(port.stopListening)
+        """Nobody comes in any more; who is in stays."""
+        for name in list(self._ports):
+            await self._stop_listener(name)
+
+    async def remove_listener(self, name: str) -> None:
+        """Stop one listener and close its connections."""
+        await self._stop_listener(name)
+        for channel in [c for c in self._channels if c.context.listener_name == name]:
+            channel.abort(f"the listener {name} is removed")
+
+    async def _stop_listener(self, name: str) -> None:
+        port = self._ports.pop(name)
+        self.quotas.remove_listener(name)
+        self._accepting.discard(name)
+        if delayed := self._delayed.pop(name, None):
+            delayed.cancel()
+        await maybeDeferred(port.stopListening)
 
     def shutdown(self) -> None:
         """Close every connection."""
+        for delayed in self._delayed.values():
+            delayed.cancel()
+        self._delayed.clear()
         if self._idle_scan is not None and self._idle_scan.active():
             self._idle_scan.cancel()
         for channel in list(self._channels):
@@ -185,8 +191,11 @@ class SocketServer:
     def accept(self, endpoint: EndPoint, address: IPv4Address | IPv6Address) -> KafkaChannel | None:
         """A channel for a new connection, or None if its address has too many."""
         ip = address.host.removeprefix(_IPV4_MAPPED)
-        if self._per_ip.get(ip, 0) >= self.limits.allowed_from(ip):
-            log.info("Rejected connection from /%s: max.connections.per.ip is %d", ip, self.limits.allowed_from(ip))
+        self.quotas.accepted(endpoint.listener_name)
+        self._delay(endpoint.listener_name)
+        if self.quotas.is_full_for(ip):
+            allowed = self.quotas.limits.allowed_from(ip)
+            log.info("Rejected connection from /%s: max.connections.per.ip is %d", ip, allowed)
             return None
         self._sequence += 1
         context = RequestContext(
@@ -202,42 +211,63 @@ class SocketServer:
 
     def channel_opened(self, channel: KafkaChannel) -> None:
         self._channels.add(channel)
-        ip = channel.peer
-        self._per_ip[ip] = self._per_ip.get(ip, 0) + 1
+        self.quotas.opened(channel.context.listener_name, channel.peer)
         self.check_accepting()
 
     def channel_closed(self, channel: KafkaChannel) -> None:
         if channel not in self._channels:
             return
         self._channels.discard(channel)
-        ip = channel.peer
-        left = self._per_ip.get(ip, 1) - 1
-        if left:
-            self._per_ip[ip] = left
-        else:
-            self._per_ip.pop(ip, None)
+        self.quotas.closed(channel.context.listener_name, channel.peer)
+        self.check_accepting()
+
+    def set_limits(self, limits: ConnectionLimits) -> None:
+        """They hold from now on, for the connections that are open too."""
+        self.quotas.limits = limits
+        for name in list(self._delayed):
+            self._delayed.pop(name).cancel()
+            self._delay(name)
         self.check_accepting()
 
     def check_accepting(self) -> None:
-        """Stop or go on accepting, as `max.connections` says."""
-        wanted = len(self._channels) < self.limits.max_connections
-        if wanted == self._accepting:
-            return
-        self._accepting = wanted
+        """Stop or go on accepting, as the quotas say; close what is beyond them."""
+        if self.quotas.excess:
+            self._close_excess()
         for name, port in self._ports.items():
-            if name not in self._exempt:
-                if wanted:
-                    port.startReading()
-                else:
-                    port.stopReading()
+            wanted = self._handler is not None and name not in self._delayed and self.quotas.has_slot(name)
+            if wanted and name not in self._accepting:
+                self._accepting.add(name)
+                port.startReading()
+            elif not wanted and name in self._accepting:
+                self._accepting.discard(name)
+                port.stopReading()
+
+    def _delay(self, listener: str) -> None:
+        """Let the next connection wait if they come too fast."""
+        if delay := self.quotas.delay_ms(listener):
+            self._delayed[listener] = self.reactor.callLater(delay / 1000, self._delay_is_over, listener)
+            self.check_accepting()
+
+    def _delay_is_over(self, listener: str) -> None:
+        del self._delayed[listener]
+        self.check_accepting()
+
+    def _close_excess(self) -> None:
+        """Of those not protected, the connections that were silent for longest."""
+        closing = sum(channel.closed for channel in self._channels)
+        others = [c for c in self._channels if not self.quotas.is_protected(c.context.listener_name) and not c.closed]
+        others.sort(key=lambda channel: channel.last_active)
+        for channel in others[: max(self.quotas.excess - closing, 0)]:
+            channel.abort("max.connections is exceeded, and it was idle for longest")
 
     def _close_idle(self) -> None:
         self._idle_scan = self.reactor.callLater(IDLE_SCAN_SECONDS, self._close_idle)
-        if self.limits.max_idle_ms < 0:
+        max_idle_ms = self.quotas.limits.max_idle_ms
+        if max_idle_ms < 0:
             return
-        oldest = self.now() - self.limits.max_idle_ms / 1000
+        oldest = self.now() - max_idle_ms / 1000
         for channel in [c for c in self._channels if c.is_idle(oldest)]:
-            channel.abort(f"idle for more than {self.limits.max_idle_ms} ms (connections.max.idle.ms)")
+            channel.abort(f"idle for more than {max_idle_ms} ms (connections.max.idle.ms)")
 
 
 class _ChannelFactory(protocol.ServerFactory):

@@ -24,7 +24,6 @@ NOT_ACTED_ON: Final = (
         "auto.include.jmx.reporter",
         # quotas
         *("controller.quota.window.num", "controller.quota.window.size.seconds"),
-        *("quota.window.num", "quota.window.size.seconds"),
         # metrics
         *("metrics.num.samples", "metrics.recording.level", "metrics.sample.window.ms", "telemetry.max.bytes"),
         # transactions
@@ -36,7 +35,6 @@ NOT_ACTED_ON: Final = (
         # one event loop does the work of the network threads, and there is no queue behind it: a request is handled when it
         # is read, one of each connection at a time
         *("num.network.threads", "queued.max.requests", "queued.max.request.bytes"),
-        "max.connection.creation.rate",
         *("socket.connection.setup.timeout.max.ms", "log.dir.failure.timeout.ms"),
         "connection.failed.authentication.delay.ms",
         "max.request.partition.size.limit",

@@ -165,8 +165,12 @@ class KafkaConfig(
 
     def listener_value(self, listener_name: str, name: str) -> Any:
         """The value of `name` for one listener: `listener.name.<listener>.<name>` where set, else the general one."""
+        return self.own_listener_value(listener_name, name, self.get(name))
+
+    def own_listener_value(self, listener_name: str, name: str, default: Any) -> Any:
+        """The value of `listener.name.<listener>.<name>`; `default` where it isn't set."""
         own = self.originals.get(f"listener.name.{listener_name.lower()}.{name}")
-        return self.get(name) if own is None else self.definition[name].parse(own)
+        return default if own is None else self.definition[name].parse(own)
 
     # For others
 

@@ -18,6 +18,7 @@ from kafkapy.clients.blocking_client import BlockingClient
 from kafkapy.cluster.partition import Partition
 from kafkapy.common import metadata_version
 from kafkapy.common.broker import Broker, EndPoint
+from kafkapy.common.rate import Rate
 from kafkapy.common.time import SystemTime
 from kafkapy.common.topic_names import GROUP_METADATA_TOPIC
 from kafkapy.common.topic_partition import TopicPartition
@@ -27,7 +28,7 @@ from kafkapy.coordinator.group.config import GroupConfig, OffsetConfig
 from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
 from kafkapy.log.log_cleaner import CleanerConfig, LogCleaner
 from kafkapy.log.log_manager import LogManager
-from kafkapy.network.socket_server import ConnectionLimits, SocketServer, limits_by_address
+from kafkapy.network.socket_server import SocketServer
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest
@@ -53,8 +54,10 @@ from kafkapy.server.reconfigurables import (
     DynamicCleanerConfig,
     DynamicConnectionLimits,
     DynamicFetchers,
+    DynamicListeners,
     DynamicLogConfig,
     DynamicThreadPools,
+    connection_limits,
 )
 from kafkapy.server.replica_alter_log_dirs import ReplicaAlterLogDirsManager
 from kafkapy.server.replica_manager import ReplicaManager
@@ -261,6 +264,11 @@ class KafkaServer:
         for part in (
             DynamicLogConfig(services.log_manager, controller),
             DynamicConnectionLimits(sockets),
+            DynamicListeners(
+                self.config,
+                sockets,
+                lambda: self._in_thread(controller.update_broker_info, self._broker_info(sockets)),
+            ),
             DynamicThreadPools(self._reactor, services.request_threads),
             DynamicCleanerConfig(services.log_manager, self._reactor),
             DynamicFetchers(replication.fetchers),
@@ -349,19 +357,13 @@ class KafkaServer:
 
     def _socket_server(self) -> SocketServer:
         config = self.config
-        limits = ConnectionLimits(
-            config.max_connections,
-            config.max_connections_per_ip,
-            limits_by_address(config.max_connections_per_ip_overrides),
-            config.connections_max_idle_ms,
-        )
-        exempt = [config.inter_broker_listener_name] if len(config.listeners) > 1 else []
         return SocketServer(
             self._reactor,
             HANDLERS,
             config.socket_request_max_bytes,
-            limits,
-            exempt,
+            connection_limits(config),
+            config.inter_broker_listener_name,
+            make_rate=lambda: Rate(config.quota_window_num, config.quota_window_size_seconds * 1000),
             send_buffer=config.socket_send_buffer_bytes,
             receive_buffer=config.socket_receive_buffer_bytes,
         )

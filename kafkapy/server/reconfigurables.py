@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable, Iterable
 from typing import Any
 
+from twisted.internet.defer import Deferred
 from twisted.python.threadpool import ThreadPool
 
+from kafkapy.common.broker import EndPoint
+from kafkapy.common.config_def import ConfigException
 from kafkapy.controller.kafka_controller import KafkaController
 from kafkapy.log.log_cleaner import CleanerConfig, LogCleaner
 from kafkapy.log.log_config import LogConfig
 from kafkapy.log.log_manager import LogManager
+from kafkapy.network.connection_quotas import UNLIMITED, ConnectionLimits, ListenerLimits
 from kafkapy.network.socket_server import SocketServer, limits_by_address
 from kafkapy.server.dynamic_config_rules import DYNAMIC_CONFIGS
 from kafkapy.server.kafka_config import KafkaConfig
 from kafkapy.server.replica_fetcher_manager import ReplicaFetcherManager
+
+log = logging.getLogger("kafkapy.server.DynamicBrokerConfig")
 
 
 class DynamicLogConfig:
@@ -38,25 +46,83 @@ class DynamicLogConfig:
             self._controller.disable_default_unclean_leader_election()
 
 
+def connection_limits(config: KafkaConfig) -> ConnectionLimits:
+    """`ConfigException` if `max.connections.per.ip.overrides` names an unknown host."""
+    return ConnectionLimits(
+        ListenerLimits(config.max_connections, config.max_connection_creation_rate),
+        {
+            name: ListenerLimits(
+                config.own_listener_value(name, "max.connections", UNLIMITED),
+                config.own_listener_value(name, "max.connection.creation.rate", UNLIMITED),
+            )
+            for name in (end_point.listener_name for end_point in config.listeners)
+        },
+        config.max_connections_per_ip,
+        limits_by_address(config.max_connections_per_ip_overrides),
+        config.connections_max_idle_ms,
+    )
+
+
 class DynamicConnectionLimits:
-    """How many connections the listeners take."""
+    """How many connections the listeners take, and how many new ones a second."""
 
     reconfigurable_configs = frozenset(
-        ("max.connections", "max.connections.per.ip", "max.connections.per.ip.overrides")
+        (
+            *("max.connections", "max.connections.per.ip", "max.connections.per.ip.overrides"),
+            "max.connection.creation.rate",
+        )
     )
 
     def __init__(self, sockets: SocketServer) -> None:
         self._sockets = sockets
 
     def validate_reconfiguration(self, new_config: KafkaConfig) -> None:
-        limits_by_address(new_config.max_connections_per_ip_overrides)
+        connection_limits(new_config)
 
     def reconfigure(self, old_config: KafkaConfig, new_config: KafkaConfig) -> None:
-        limits = self._sockets.limits
-        limits.max_connections = new_config.max_connections
-        limits.max_connections_per_ip = new_config.max_connections_per_ip
-        limits.max_connections_per_ip_overrides = limits_by_address(new_config.max_connections_per_ip_overrides)
-        self._sockets.check_accepting()
+        self._sockets.set_limits(connection_limits(new_config))
+
+
+class DynamicListeners:
+    """Listeners come and go, and brokers and clients are told of it (Kafka's `DynamicListenerConfig`).
+
+    One whose address changes is closed and opened anew; Apache's broker stays at the old one until it restarts.
+    """
+
+    reconfigurable_configs = frozenset(("listeners", "advertised.listeners", "listener.security.protocol.map"))
+
+    def __init__(self, config: KafkaConfig, sockets: SocketServer, register: Callable[[], object]) -> None:
+        """`config`: the broker's, of which `listeners` may change; `register` writes the new ones into ZooKeeper."""
+        self._config = config
+        self._sockets = sockets
+        self._register = register
+
+    def validate_reconfiguration(self, new_config: KafkaConfig) -> None:
+        """What is advertised now has to stay until something else is advertised; the rest `dynamic_config_rules` has."""
+        advertised = sorted({e.listener_name for e in self._config.advertised_listeners})
+        listeners = sorted({e.listener_name for e in new_config.listeners})
+        if not set(advertised) <= set(listeners):
+            raise ConfigException(
+                f"Advertised listeners '{_set_of(advertised)}' must be a subset of listeners '{_set_of(listeners)}'"
+            )
+
+    def reconfigure(self, old_config: KafkaConfig, new_config: KafkaConfig) -> None:
+        changing = Deferred.fromCoroutine(self._change(set(old_config.listeners), set(new_config.listeners)))
+        changing.addErrback(lambda failure: log.error("Listeners could not be changed: %s", failure.value))
+
+    async def _change(self, old: set[EndPoint], new: set[EndPoint]) -> None:
+        for end_point in old - new:
+            await self._sockets.remove_listener(end_point.listener_name)
+            log.info("Listener %s is closed", end_point.listener_name)
+        self._sockets.set_limits(connection_limits(self._config))
+        for end_point in new - old:
+            port = self._sockets.listen(end_point, self._config.socket_listen_backlog_size)
+            log.info("Listener %s is open on port %d", end_point.listener_name, port)
+        self._register()
+
+
+def _set_of(listeners: Iterable[str]) -> str:
+    return f"Set({', '.join(f'ListenerName({name})' for name in listeners)})"
 
 
 class DynamicThreadPools:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping
 
+from kafkapy.common.rate import Rate
 from kafkapy.common.time import Time
 from kafkapy.common.topic_partition import TopicPartition
 
@@ -13,21 +13,14 @@ ALL_REPLICAS = "*"
 
 
 class ReplicationQuota:
-    """The rate of one direction, and the partitions it counts for.
-
-    Invariant: `_samples` are (start in ms, bytes), each of one window, the oldest first, none older than all windows together;
-    `_total` is their sum.
-    """
+    """The rate of one direction, and the partitions it counts for."""
 
     def __init__(self, time: Time, num_windows: int = 11, window_seconds: int = 1) -> None:
         self.limit = UNLIMITED
         """Bytes a second."""
         self._time = time
-        self._num_windows = num_windows
-        self._window_ms = window_seconds * 1000
+        self._rate = Rate(num_windows, window_seconds * 1000)
         self._throttled: dict[str, frozenset[int] | None] = {}
-        self._samples: deque[tuple[int, int]] = deque()
-        self._total = 0
 
     @property
     def is_idle(self) -> bool:
@@ -57,33 +50,14 @@ class ReplicationQuota:
         return partitions is None or partition.partition in partitions
 
     def record(self, size: int) -> None:
-        now = self._time.monotonic_ms()
-        self._expire(now)
-        if self._samples and now - self._samples[-1][0] < self._window_ms:
-            start, before = self._samples[-1]
-            self._samples[-1] = (start, before + size)
-        else:
-            self._samples.append((now, size))
-        self._total += size
+        self._rate.record(size, self._time.monotonic_ms())
 
     def is_exceeded(self) -> bool:
         return self.limit != UNLIMITED and self.rate() > self.limit
 
     def rate(self) -> float:
-        """Bytes a second, over the windows that have passed (as Kafka's `Rate`: all but one at least)."""
-        now = self._time.monotonic_ms()
-        self._expire(now)
-        if not self._samples:
-            return 0.0
-        elapsed = now - self._samples[0][0]
-        windows = elapsed // self._window_ms
-        if windows < self._num_windows - 1:
-            elapsed += (self._num_windows - 1 - windows) * self._window_ms
-        return self._total * 1000 / elapsed
-
-    def _expire(self, now: int) -> None:
-        while self._samples and now - self._samples[0][0] >= self._num_windows * self._window_ms:
-            self._total -= self._samples.popleft()[1]
+        """Bytes a second."""
+        return self._rate.per_second(self._time.monotonic_ms())
 
 
 class ReplicationThrottles:

@@ -6,13 +6,15 @@ import contextlib
 import socket
 import struct
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Any
 
 from kafkapy.common.broker import EndPoint
+from kafkapy.common.rate import Rate
+from kafkapy.network.connection_quotas import ConnectionLimits
 from kafkapy.network.reactor import BrokerReactor
 from kafkapy.network.request import Request
-from kafkapy.network.socket_server import ConnectionLimits, SocketServer
+from kafkapy.network.socket_server import SocketServer
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.headers import ResponseHeader, encode_request
 from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
@@ -27,16 +29,20 @@ class Loopback:
     """A server that answers Heartbeats at once, and Fetches with `records`; or nothing at all while `hold` is set."""
 
     def __init__(
-        self, limits: ConnectionLimits | None = None, exempt: Collection[str] = (), send_buffer: int = -1
+        self,
+        limits: ConnectionLimits | None = None,
+        inter_broker: str | None = None,
+        send_buffer: int = -1,
+        make_rate: Callable[[], Rate] = Rate,
     ) -> None:
         self.reactor = BrokerReactor()
-        self.limits = limits or ConnectionLimits()
         self.server = SocketServer(
             self.reactor,
             [ApiKey.HEARTBEAT, ApiKey.FETCH],
             1 << 20,
-            self.limits,
-            exempt,
+            limits or ConnectionLimits(),
+            inter_broker,
+            make_rate=make_rate,
             send_buffer=send_buffer,
         )
         self.now = 0.0

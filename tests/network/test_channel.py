@@ -9,8 +9,9 @@ from typing import Any
 from twisted.internet.task import Clock
 
 from kafkapy.network.channel import SHARED_BUFFER_SIZE, KafkaChannel
+from kafkapy.network.connection_quotas import ConnectionLimits
 from kafkapy.network.request import Request, RequestContext
-from kafkapy.network.socket_server import ConnectionLimits, SocketServer
+from kafkapy.network.socket_server import SocketServer
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.headers import encode_request
 from kafkapy.protocol.messages.api_versions import ApiVersionsRequest

@@ -13,8 +13,10 @@ from loopback import Loopback
 from twisted.internet.defer import Deferred
 
 from kafkapy.common.broker import EndPoint
+from kafkapy.common.rate import Rate
 from kafkapy.network import socket_server
-from kafkapy.network.socket_server import ALL_ADDRESSES, ConnectionLimits, ListenError
+from kafkapy.network.connection_quotas import ConnectionLimits, ListenerLimits
+from kafkapy.network.socket_server import ALL_ADDRESSES, ListenError
 from kafkapy.record.file_records import FileRecords
 
 MakeLoopback = Callable[..., Loopback]
@@ -82,11 +84,23 @@ def test_after_stop_listening_nobody_comes_in_and_who_is_in_stays(make_loopback:
     assert loop.server.connection_count == 0
 
 
+def test_a_listener_goes_with_its_connections_and_comes_back(make_loopback: MakeLoopback) -> None:
+    loop = make_loopback()
+    stays, goes = loop.connect(loop.listen("PLAINTEXT")), loop.connect(loop.listen("GOES"))
+    assert stays.is_served()
+    assert goes.is_served()
+    removed: Deferred[None] = Deferred.fromCoroutine(loop.server.remove_listener("GOES"))
+    loop.until(lambda: removed.called and goes.is_closed())
+    assert stays.is_served()
+    assert loop.server.connection_count == 1
+    assert loop.connect(loop.listen("GOES", accept=False)).is_served(), "the doors are open already"
+
+
 # -- limits
 
 
 def test_max_connections_lets_the_next_wait_until_one_goes(make_loopback: MakeLoopback) -> None:
-    loop = make_loopback(ConnectionLimits(max_connections=2))
+    loop = make_loopback(ConnectionLimits(ListenerLimits(max_connections=2)))
     port = loop.listen()
     first, second, third = (loop.connect(port) for _ in range(3))
     assert first.is_served()
@@ -98,22 +112,59 @@ def test_max_connections_lets_the_next_wait_until_one_goes(make_loopback: MakeLo
 
 
 def test_an_inter_broker_listener_of_its_own_is_exempt(make_loopback: MakeLoopback) -> None:
-    loop = make_loopback(ConnectionLimits(max_connections=1), exempt=["INTERNAL"])
+    """Another broker comes in, and whoever of the clients was silent for longest has to go."""
+    loop = make_loopback(ConnectionLimits(ListenerLimits(max_connections=2)), inter_broker="INTERNAL")
     port, internal = loop.listen("PLAINTEXT"), loop.listen("INTERNAL")
-    assert loop.connect(port).is_served()
+    silent, busy = loop.connect(port), loop.connect(port)
+    assert silent.is_served()
+    loop.now = 1.0
+    assert busy.is_served()
     assert not loop.connect(port).is_served()
     assert loop.connect(internal).is_served()
+    loop.until(silent.is_closed)
+    assert busy.is_served()
+    assert loop.server.connection_count == 2
 
 
 def test_a_higher_limit_lets_those_in_who_wait(make_loopback: MakeLoopback) -> None:
-    loop = make_loopback(ConnectionLimits(max_connections=1))
+    loop = make_loopback(ConnectionLimits(ListenerLimits(max_connections=1)))
     port = loop.listen()
     assert loop.connect(port).is_served()
     waiting = loop.connect(port)
     assert not waiting.is_served()
-    loop.limits.max_connections = 5
-    loop.server.check_accepting()
+    loop.server.set_limits(ConnectionLimits(ListenerLimits(max_connections=5)))
     assert waiting.response()[0] == 1
+
+
+def test_a_lower_limit_closes_who_is_beyond_it(make_loopback: MakeLoopback) -> None:
+    loop = make_loopback()
+    port = loop.listen()
+    clients = [loop.connect(port) for _ in range(4)]
+    for loop.now, client in enumerate(clients):
+        assert client.is_served()
+    loop.server.set_limits(ConnectionLimits(ListenerLimits(max_connections=1)))
+    loop.until(lambda: loop.server.connection_count == 1)
+    assert clients[3].is_served()
+
+
+def test_who_comes_too_fast_waits(make_loopback: MakeLoopback) -> None:
+    loop = make_loopback(ConnectionLimits(ListenerLimits(max_creation_rate=1)))
+    port = loop.listen()
+    assert all(loop.connect(port).is_served() for _ in range(11)), "what may come in ten seconds, and one more"
+    waiting = loop.connect(port)
+    assert not waiting.is_served()
+    loop.server.set_limits(ConnectionLimits())
+    assert waiting.response()[0] == 1
+
+
+def test_the_wait_ends(make_loopback: MakeLoopback) -> None:
+    loop = make_loopback(ConnectionLimits(ListenerLimits(max_creation_rate=10)), make_rate=lambda: Rate(2, 100))
+    port = loop.listen()
+    clients = [loop.connect(port) for _ in range(3)]
+    for client in clients:
+        client.heartbeat()
+        loop.now += 0.2
+    assert [client.response()[0] for client in clients] == [1, 1, 1]
 
 
 def test_too_many_from_one_address_are_closed(make_loopback: MakeLoopback) -> None:
@@ -156,7 +207,7 @@ def test_idle_connections_are_closed(idle_loop: Loopback) -> None:
     idle_loop.until(idle.is_closed)
     assert busy.is_served()
     idle_loop.now = 99
-    idle_loop.limits.max_idle_ms = -1
+    idle_loop.server.set_limits(ConnectionLimits(max_idle_ms=-1))
     assert busy.is_served()
 
 
@@ -351,4 +402,4 @@ def test_a_client_that_goes_is_forgotten(make_loopback: MakeLoopback) -> None:
     assert client.is_served()
     client.socket.close()
     loop.until(lambda: loop.server.connection_count == 0)
-    assert not loop.server._per_ip
+    assert not loop.server.quotas._by_ip

@@ -22,8 +22,9 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.log.log_manager import LogManager
 from kafkapy.network.channel import KafkaChannel
+from kafkapy.network.connection_quotas import ConnectionLimits
 from kafkapy.network.request import RequestContext
-from kafkapy.network.socket_server import ConnectionLimits, SocketServer
+from kafkapy.network.socket_server import SocketServer
 from kafkapy.network.transport import Part
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.headers import ResponseHeader, encode_request

@@ -19,14 +19,14 @@ def test_every_name_without_effect_is_a_config() -> None:
 def test_only_what_differs_from_its_default_is_named() -> None:
     config = from_properties(
         {
-            "quota.window.num": "11",
-            "quota.window.size.seconds": " 5 ",
+            "controller.quota.window.num": "11",
+            "controller.quota.window.size.seconds": " 5 ",
             "log.segment.bytes": "1000",
             "listener.name.internal.ssl.key.password": "pw",
         }
     )
     assert not_acted_on(config) == {
-        "quota.window.size.seconds": "5",
+        "controller.quota.window.size.seconds": "5",
         "listener.name.internal.ssl.key.password": "[hidden]",
     }
 
@@ -40,7 +40,7 @@ def test_each_kind_has_one_warning(caplog: pytest.LogCaptureFixture) -> None:
     properties = {
         "a.unknown": "1",
         "b.unknown": "secret",
-        "quota.window.num": "5",
+        "controller.quota.window.num": "5",
         "ssl.protocol": "TLSv1.2",
         "offsets.commit.required.acks": "-1",
         "log.message.format.version": "2.0",
@@ -49,7 +49,7 @@ def test_each_kind_has_one_warning(caplog: pytest.LogCaptureFixture) -> None:
         log_config(from_properties(properties))
     warnings = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
     assert warnings[0] == "These configurations '[a.unknown, b.unknown]' were supplied but are not used yet."
-    assert warnings[1].endswith("does not act on them yet: quota.window.num=5, ssl.protocol=TLSv1.2")
+    assert warnings[1].endswith("does not act on them yet: controller.quota.window.num=5, ssl.protocol=TLSv1.2")
     assert "offsets.commit.required.acks is deprecated" in warnings[2]
     assert "log.message.format.version with value 2.0 is ignored" in warnings[3]
     assert len(warnings) == 4

@@ -1,0 +1,124 @@
+"""How many connections there may be, and how fast new ones may come (Kafka's `ConnectionQuotas`, KIP-402 and KIP-612)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from kafkapy.common.rate import Rate
+
+UNLIMITED = (1 << 31) - 1
+
+
+@dataclass(frozen=True)
+class ListenerLimits:
+    """`max.connections` and `max.connection.creation.rate` (a second), of one listener or of all together."""
+
+    max_connections: int = UNLIMITED
+    max_creation_rate: int = UNLIMITED
+
+
+@dataclass(frozen=True)
+class ConnectionLimits:
+    """All the limits, as the configs have them."""
+
+    broker: ListenerLimits = ListenerLimits()
+    listeners: Mapping[str, ListenerLimits] = field(default_factory=dict)
+    """by name; a listener that is not here has none of its own"""
+    max_connections_per_ip: int = UNLIMITED
+    max_connections_per_ip_overrides: Mapping[str, int] = field(default_factory=dict)
+    """by address"""
+    max_idle_ms: int = 600_000
+    """`connections.max.idle.ms`; negative: for ever"""
+
+    def of_listener(self, listener: str) -> ListenerLimits:
+        return self.listeners.get(listener, ListenerLimits())
+
+    def allowed_from(self, ip: str) -> int:
+        return self.max_connections_per_ip_overrides.get(ip, self.max_connections_per_ip)
+
+
+class ConnectionQuotas:
+    """Counts connections and holds them against the limits; closing and waiting is left to the caller.
+
+    The inter-broker listener, if it isn't the only one, is *protected*: the broker's limits don't hold it back, so that clients
+    cannot lock out the other brokers.
+
+    Invariant: `_rates` has every listener; `_by_listener` and `_by_ip` have the numbers of open connections, by listener and by
+    client address, the latter without zeros; `total` is the sum of either.
+    """
+
+    def __init__(
+        self,
+        limits: ConnectionLimits,
+        inter_broker_listener: str | None,
+        now_ms: Callable[[], int],
+        make_rate: Callable[[], Rate] = Rate,
+    ) -> None:
+        """`now_ms`: a monotonic clock."""
+        self.limits = limits
+        self.total = 0
+        self._inter_broker_listener = inter_broker_listener
+        self._now_ms = now_ms
+        self._make_rate = make_rate
+        self._by_listener: Counter[str] = Counter()
+        self._by_ip: Counter[str] = Counter()
+        self._broker_rate = make_rate()
+        self._rates: dict[str, Rate] = {}
+
+    def add_listener(self, listener: str) -> None:
+        self._rates[listener] = self._make_rate()
+
+    def remove_listener(self, listener: str) -> None:
+        """What connections it has still count until they are closed."""
+        del self._rates[listener]
+
+    def is_protected(self, listener: str) -> bool:
+        return listener == self._inter_broker_listener and len(self._rates) > 1
+
+    # ------------------------------------------------------------------------------------------------ before accepting
+
+    def has_slot(self, listener: str) -> bool:
+        if self._by_listener[listener] >= self.limits.of_listener(listener).max_connections:
+            return False
+        return self.is_protected(listener) or self.total < self.limits.broker.max_connections
+
+    def accepted(self, listener: str) -> None:
+        """One more came, whatever becomes of it."""
+        now = self._now_ms()
+        self._rates[listener].record(1, now)
+        if not self.is_protected(listener):
+            self._broker_rate.record(1, now)
+
+    def delay_ms(self, listener: str) -> int:
+        """How long the next connection has to wait, for the sake of the rates."""
+        now = self._now_ms()
+        limit = self.limits.of_listener(listener).max_creation_rate
+        delay = self._rates[listener].throttle_ms(limit, now) if limit < UNLIMITED else 0
+        limit = self.limits.broker.max_creation_rate
+        if limit < UNLIMITED and not self.is_protected(listener):
+            delay = max(delay, self._broker_rate.throttle_ms(limit, now))
+        return delay
+
+    def is_full_for(self, ip: str) -> bool:
+        return self._by_ip[ip] >= self.limits.allowed_from(ip)
+
+    # ------------------------------------------------------------------------------------------------ open connections
+
+    def opened(self, listener: str, ip: str) -> None:
+        self.total += 1
+        self._by_listener[listener] += 1
+        self._by_ip[ip] += 1
+
+    def closed(self, listener: str, ip: str) -> None:
+        self.total -= 1
+        self._by_listener[listener] -= 1
+        self._by_ip[ip] -= 1
+        if not self._by_ip[ip]:
+            del self._by_ip[ip]
+
+    @property
+    def excess(self) -> int:
+        """Connections beyond the broker's limit: those of other listeners than the protected one have to go."""
+        return max(self.total - self.limits.broker.max_connections, 0)
