@@ -117,7 +117,7 @@ class FollowerFetchSession(FetchSession):
     active once, for what nobody tells of (retention has moved a log start, an ACL has changed).
     """
 
-    __slots__ = ("_broker_id", "_looked_at_all_ms", "_quiet", "_replica_manager", "waiting")
+    __slots__ = ("_broker_id", "_looked_at_all_ms", "_quiet", "_replica_manager", "_woken", "waiting")
 
     def __init__(
         self, session_id: int, uses_topic_ids: bool, now_ms: int, broker_id: int, replica_manager: ReplicaManager
@@ -129,6 +129,8 @@ class FollowerFetchSession(FetchSession):
         self._broker_id = broker_id
         self._replica_manager = replica_manager
         self._quiet: dict[TopicPartition, CachedPartition] = {}
+        self._woken: dict[TopicPartition, CachedPartition] = {}
+        """Those of `active` that `has_woken` has not been called for."""
         self._looked_at_all_ms = now_ms
 
     def update(self, wanted: list[FetchPartition], forgotten: list[Key]) -> None:
@@ -178,8 +180,14 @@ class FollowerFetchSession(FetchSession):
             return  # another session that woke before has had this one closed
         self.active[key_of(cached)] = cached
         self._replica_manager.was_caught_up(partition, self._broker_id, self.last_used_ms)
+        self._woken[partition] = cached
+
+    def has_woken(self, partition: TopicPartition) -> None:
+        cached = self._woken.pop(partition, None)
         waiting = self.waiting
-        if waiting is not None and not waiting.completed and not waiting.wait_also(cached, cached.start):
+        if cached is None or waiting is None or waiting.completed:
+            return  # what waited is answered, with this partition
+        if not waiting.wait_also(cached, cached.start):
             self._replica_manager.fetch_purgatory.watch_also(waiting, partition)
 
     def close(self) -> None:
@@ -187,6 +195,7 @@ class FollowerFetchSession(FetchSession):
             self._replica_manager.quiet_partitions.discard(name, self)
             self._replica_manager.was_caught_up(name, self._broker_id, self.last_used_ms)
         self._quiet.clear()
+        self._woken.clear()
 
 
 def key_of(fetch: FetchPartition) -> Key:

@@ -14,6 +14,10 @@ class Sleeper(Protocol):
         """Something happened to a partition that was quiet: there may be news."""
         ...
 
+    def has_woken(self, partition: TopicPartition) -> None:
+        """All partitions with news are awake, and fetches that waited for the others are answered: look at this one."""
+        ...
+
 
 class QuietPartitions:
     """Invariant: a session is told once of the next event on each partition that it has put here."""
@@ -34,7 +38,9 @@ class QuietPartitions:
             if not sleepers:
                 del self._sleepers[partition]
 
-    def happened(self, partition: TopicPartition) -> None:
-        """New data, watermark, log start or leadership."""
-        for sleeper in self._sleepers.pop(partition, ()):
+    def happened(self, partition: TopicPartition) -> list[Sleeper]:
+        """New data, watermark, log start or leadership. Those that were woken."""
+        sleepers = self._sleepers.pop(partition, [])
+        for sleeper in sleepers:
             sleeper.wake(partition)
+        return sleepers

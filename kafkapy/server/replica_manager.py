@@ -265,17 +265,26 @@ class ReplicaManager:
         operation = DelayedProduce(timeout_ms, appends, self, done)
         self.produce_purgatory.try_complete_else_watch(operation, [append.partition for append in appends])
 
-    def appended(self, topic_partition: TopicPartition) -> None:
-        """New data or a new high watermark: wake those who wait for it."""
-        self.fetch_purgatory.check_and_complete(topic_partition)
-        if self.quiet_partitions:
-            self.quiet_partitions.happened(topic_partition)
-        self.produce_purgatory.check_and_complete(topic_partition)
+    def appended(self, *topic_partitions: TopicPartition) -> None:
+        """New data or new high watermarks: wake those who wait for it.
 
-    def role_changed(self, topic_partition: TopicPartition) -> None:
-        """The partition has a new leader, epoch, ISR or watermark here, or is gone: whoever waits must look again."""
-        self.appended(topic_partition)
-        self.delete_records_purgatory.check_and_complete(topic_partition)
+        What has happened together is told together: else a follower is answered with the first partition's data alone, and has
+        to ask again for the others'.
+        """
+        quiet = self.quiet_partitions
+        woken = [(s, name) for name in topic_partitions for s in quiet.happened(name)] if quiet else ()
+        for name in topic_partitions:
+            self.fetch_purgatory.check_and_complete(name)
+        for sleeper, name in woken:
+            sleeper.has_woken(name)
+        for name in topic_partitions:
+            self.produce_purgatory.check_and_complete(name)
+
+    def role_changed(self, *topic_partitions: TopicPartition) -> None:
+        """They have a new leader, epoch, ISR or watermark here, or are gone: whoever waits must look again."""
+        self.appended(*topic_partitions)
+        for name in topic_partitions:
+            self.delete_records_purgatory.check_and_complete(name)
 
     # ------------------------------------------------------------------------------------------------ in-sync replicas
 
@@ -499,8 +508,7 @@ class ReplicaManager:
             ]
             operation = DelayedFetch(params, waiting, self, lambda: done(self.read_from_log(params, fetches)))
             self.fetch_purgatory.try_complete_else_watch(operation, [fetch.topic_partition for fetch in fetches])
-        for topic_partition in progressed:
-            self.role_changed(topic_partition)
+        self.role_changed(*progressed)
 
 
 def is_enough(params: FetchParams, results: list[FetchResult]) -> bool:

@@ -129,8 +129,7 @@ class _FollowerFetch:
             replica_manager.fetch_purgatory.try_complete_else_watch(
                 operation, [fetch.topic_partition for fetch in session.active.values()]
             )
-        for topic_partition in progressed:
-            replica_manager.role_changed(topic_partition)
+        replica_manager.role_changed(*progressed)
 
     def _waited(self) -> None:
         if self._session.waiting is self._waiting:

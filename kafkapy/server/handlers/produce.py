@@ -88,8 +88,7 @@ def handle_produce(broker: BrokerServices, request: Request) -> ProduceResponse 
         _finish_without_answer(request, failed)
     else:
         request.respond(_response(broker, request, topics, failed))
-    for partition in written:
-        replica_manager.appended(partition)
+    replica_manager.appended(*written)
     return None
 
 

@@ -350,9 +350,9 @@ def test_the_throttle_counts_what_is_sent_once(core: BrokerCore) -> None:
     follower.fetch({0: 0}, epoch=1)
     core.append(b"a" * 1000)
     follower.ask({}, max_wait_ms=500, min_bytes=5000)
-    assert quota._total == 0
+    assert quota.rate() == 0
     core.advance(510)
-    assert len(follower.answer()[0].records or b"") == quota._total > 1000
+    assert len(follower.answer()[0].records or b"") == quota._rate._total > 1000
 
 
 def test_a_change_of_the_isr_is_one_line_with_cause_and_consequence(
