@@ -13,16 +13,10 @@ from pathlib import Path
 from types import MappingProxyType
 
 from benchmarks import apache
+from kafkapy.common.free_ports import free_ports
 
 ROOT = Path(__file__).parent.parent
 _TICKS = os.sysconf("SC_CLK_TCK")
-
-
-def free_port() -> int:
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port: int = s.getsockname()[1]
-        return port
 
 
 def wait_for_port(port: int, process: subprocess.Popen[bytes], seconds: float = 60) -> None:
@@ -95,10 +89,10 @@ class Server:
         self.name = name
         self.directory = directory
         self.broker_id = broker_id
-        self.port = free_port()
+        (self.port,) = free_ports(1)
         self.zookeeper: subprocess.Popen[bytes] | None = None
         if zookeeper_port is None:
-            zookeeper_port = free_port()
+            (zookeeper_port,) = free_ports(1)
             self.zookeeper = start_zookeeper(directory, zookeeper_port)
         self.process: subprocess.Popen[bytes] | None = None
         self.properties = directory / "server.properties"

@@ -12,9 +12,10 @@ from types import MappingProxyType
 from kazoo.client import KazooClient
 
 from benchmarks import apache
-from benchmarks.brokers import Server, free_port, start_zookeeper
+from benchmarks.brokers import Server, start_zookeeper
 from kafkapy.clients.blocking_client import BlockingClient
 from kafkapy.clients.metadata import ClusterMetadata, PartitionMetadata
+from kafkapy.common.free_ports import free_ports
 from kafkapy.protocol.errors import KafkaError
 from kafkapy.protocol.messages.elect_leaders import ElectLeadersRequest
 from kafkapy.protocol.messages.metadata import MetadataRequest
@@ -34,7 +35,7 @@ class Cluster:
         properties: Mapping[str, object] = MappingProxyType({}),
     ) -> None:
         self.name = name
-        zookeeper_port = free_port()
+        (zookeeper_port,) = free_ports(1)
         self._zookeeper = start_zookeeper(directory, zookeeper_port)
         self.servers = [
             kind(name, directory / f"broker-{n}", n, zookeeper_port, {**_PROPERTIES, **properties}) for n in BROKERS

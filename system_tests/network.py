@@ -13,8 +13,9 @@ import subprocess
 from collections.abc import Iterable
 from typing import Protocol
 
+from kafkapy.common.free_ports import free_ports
 from system_tests.proxy import Proxy
-from system_tests.services import HOST, free_port
+from system_tests.services import HOST
 
 PEERS, ZOOKEEPER, CLIENTS = "brokers", "zookeeper", "clients"
 SIDES = (PEERS, ZOOKEEPER, CLIENTS)
@@ -26,8 +27,7 @@ class BrokerLines:
     def __init__(self, host: str, zookeeper: str, prefix: tuple[str, ...] = (), source: str | None = None) -> None:
         self.host = host
         self.prefix = prefix
-        self.port = free_port()
-        client_port = free_port()
+        self.port, client_port = free_ports(2)
         self.clients = Proxy((host, client_port), source=source)
         self.zookeeper = zookeeper
         self.peers_address = f"{host}:{self.port}"

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import psutil
 
+from kafkapy.common.free_ports import free_ports
 from kafkapy.tools.java import find_java, zookeeper_command
 from system_tests.zookeeper_session import ZooKeeperView
 
@@ -42,13 +43,6 @@ def wait_until(condition: Callable[[], bool], seconds: float, what: str | Callab
     return time.monotonic() - begin
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
 class Service:
     """One process at a time. Invariant: `process` is the one that was started last and not yet waited for, or None."""
 
@@ -64,7 +58,7 @@ class Service:
     def __init__(self, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         self.directory = directory
-        self.port = free_port()
+        (self.port,) = free_ports(1)
         self.output = directory / f"{self.name}.out"
         """What all processes of this service have written to stdout and stderr."""
         self.process: subprocess.Popen[bytes] | None = None

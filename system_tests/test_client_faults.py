@@ -13,11 +13,12 @@ from random import Random
 import pytest
 
 from kafkapy import KafkaConsumer, KafkaProducer
+from kafkapy.common.free_ports import free_ports
 from system_tests.clients import create_topic
 from system_tests.conftest import NewBroker, Note, Progress
 from system_tests.proxy import Proxy
 from system_tests.recording_asyncio import AsyncioConsumer, AsyncioProducer
-from system_tests.services import HOST, KafkaService, Service, ZooKeeperService, free_port
+from system_tests.services import HOST, KafkaService, Service, ZooKeeperService
 from system_tests.workload import Workload
 
 Start = Callable[..., Workload]
@@ -27,7 +28,7 @@ Start = Callable[..., Workload]
 def line(new_broker: NewBroker) -> Iterator[tuple[KafkaService, Proxy]]:
     """A running broker whose clients reach it through a proxy only (which it advertises); it reaches itself without."""
     broker = new_broker()
-    port = free_port()
+    (port,) = free_ports(1)
     proxy = Proxy((HOST, port))
     broker.properties |= {
         "listeners": f"PLAINTEXT://{broker.address},CLIENTS://{HOST}:{port}",
@@ -209,7 +210,7 @@ def test_clients_on_a_slow_line(line: tuple[KafkaService, Proxy], start: Start, 
 @pytest.mark.long
 def test_metadata_changes_under_clients(broker: KafkaService, start: Start, tmp_path: Path, note: Note) -> None:
     """Topics come, grow and go; the broker comes back at another address, known from a second bootstrap server."""
-    spare = free_port()
+    (spare,) = free_ports(1)
     work = start(f"{broker.bootstrap},{HOST}:{spare}")
     for number in range(5):
         create_topic(broker.bootstrap, f"other-{number}", 3)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
+
+from kafkapy.common.free_ports import free_ports
 
 ROOT = Path(__file__).parents[1]
 START_SECONDS = 30
@@ -23,8 +24,7 @@ class BrokerProcess:
         self.data = directory / "data"
         self.output = directory / "broker.out"
         self.process: subprocess.Popen[bytes] | None = None
-        with socket.create_server(("127.0.0.1", 0)) as probe:
-            self.address = f"127.0.0.1:{probe.getsockname()[1]}"
+        self.address = f"127.0.0.1:{free_ports(1)[0]}"
         properties = {
             "broker.id": "0",
             "listeners": f"PLAINTEXT://{self.address}",

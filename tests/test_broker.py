@@ -22,6 +22,8 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
 
+from kafkapy.common.free_ports import free_ports
+
 pytestmark = [
     pytest.mark.integration,
     pytest.mark.timeout(60),
@@ -265,8 +267,7 @@ def refused(broker: BrokerProcess, topic: str, size: int) -> KafkaError | None:
 
 def test_a_listener_comes_and_goes(broker: BrokerProcess, admin: AdminClient) -> None:
     """As one moves clients to another address without a restart (KIP-226)."""
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        address = f"127.0.0.1:{probe.getsockname()[1]}"
+    address = f"127.0.0.1:{free_ports(1)[0]}"
 
     def set_configs(operation: AlterConfigOpType = AlterConfigOpType.SET, **configs: str) -> None:
         entries = [ConfigEntry(k.replace("_", "."), v, incremental_operation=operation) for k, v in configs.items()]

@@ -8,6 +8,7 @@ import subprocess
 import time
 from pathlib import Path
 
+from kafkapy.common.free_ports import free_ports
 from kafkapy.tools.java import zookeeper_command
 
 
@@ -16,7 +17,7 @@ class ZooKeeperServer:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self.port = _free_port()
+        (self.port,) = free_ports(1)
         self.process: subprocess.Popen[bytes] | None = None
         directory.mkdir(parents=True, exist_ok=True)
         (directory / "zookeeper.properties").write_text(
@@ -57,10 +58,3 @@ class ZooKeeperServer:
             self.process.kill()
             self.process.wait()
             self.process = None
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 import socket
-from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from kafkapy.common.free_ports import free_ports
 from kafkapy.tools.command_line import ToolError
 from kafkapy.tools.local_processes import ProcessIdentity
 
@@ -110,12 +110,6 @@ def create(directory: Path, brokers: int, zookeepers: int, base_port: int | None
         _write_broker(cluster, name, metrics_port)
     cluster.save()
     return cluster
-
-
-def free_ports(count: int) -> list[int]:
-    with ExitStack() as stack:
-        probes = [stack.enter_context(socket.create_server((HOST, 0))) for _ in range(count)]
-        return [probe.getsockname()[1] for probe in probes]
 
 
 def _given_ports(base: int, count: int) -> list[int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import sys
 import time
@@ -14,6 +13,7 @@ import pytest
 
 from kafkapy.admin.client import AdminClient
 from kafkapy.clients.blocking_client import BlockingClient
+from kafkapy.common.free_ports import free_ports
 from kafkapy.protocol.errors import KafkaError
 from kafkapy.protocol.messages.produce import ProduceRequest
 from kafkapy.record.records_builder import MemoryRecordsBuilder
@@ -29,8 +29,7 @@ class Broker:
     """A broker process with one data directory."""
 
     def __init__(self, directory: Path, zk_connect: str) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as probe:
-            self.address = f"127.0.0.1:{probe.getsockname()[1]}"
+        self.address = f"127.0.0.1:{free_ports(1)[0]}"
         self.data = directory / "data"
         self.output = directory / "broker.out"
         properties = directory / "server.properties"

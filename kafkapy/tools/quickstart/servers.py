@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+from kafkapy.common.free_ports import free_ports
 from kafkapy.tools.quickstart.source import QuickstartError
 
 
@@ -22,8 +23,8 @@ class Servers:
 
     def __init__(self, directory: Path, port: int | None = None) -> None:
         self.directory = directory
-        self.zookeeper_port = _free_port()
-        self.port = port or _free_port()
+        self.zookeeper_port, free_port = free_ports(2)
+        self.port = port or free_port
         self.processes: list[tuple[str, subprocess.Popen[bytes]]] = []
 
     @property
@@ -92,13 +93,6 @@ class Servers:
 
 def _tail(log: Path) -> str:
     return "\n".join(log.read_text(errors="replace").splitlines()[-8:])
-
-
-def _free_port() -> int:
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port: int = s.getsockname()[1]
-        return port
 
 
 def _check_free(port: int) -> None:
