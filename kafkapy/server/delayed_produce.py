@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING
 
 from kafkapy.common.topic_partition import TopicPartition
@@ -16,19 +16,22 @@ if TYPE_CHECKING:
 class PendingAppend:
     """One partition of an append: its outcome so far. `error` holds what is answered if time runs out."""
 
-    __slots__ = ("error", "partition", "pending", "required_offset")
+    __slots__ = ("error", "partition", "required_offset")
 
     def __init__(self, partition: TopicPartition, required_offset: int) -> None:
         self.partition = partition
         self.required_offset = required_offset
         self.error = Errors.REQUEST_TIMED_OUT
-        self.pending = True
 
 
 class DelayedProduce(DelayedOperation):
-    """Done when each partition's high watermark has passed its batch, or the partition can't get there any more."""
+    """Done when each partition's high watermark has passed its batch, or the partition can't get there any more.
 
-    __slots__ = ("_appends", "_done", "_replica_manager")
+    Invariant: `_undecided` has the appends of which neither is true yet, by partition; an event on one partition costs a look at
+    that one only, however many the request has.
+    """
+
+    __slots__ = ("_done", "_replica_manager", "_undecided")
 
     def __init__(
         self,
@@ -38,29 +41,39 @@ class DelayedProduce(DelayedOperation):
         done: Callable[[], None],
     ) -> None:
         super().__init__(delay_ms)
-        self._appends = appends
+        self._undecided: dict[Hashable, list[PendingAppend]] = {}
+        for append in appends:
+            self._undecided.setdefault(append.partition, []).append(append)
         self._replica_manager = replica_manager
         self._done = done
 
     def try_complete(self) -> bool:
-        waiting = False
-        for append in self._appends:
-            if append.pending:
-                self._look_at(append)
-                waiting = waiting or append.pending
-        return not waiting and self.force_complete()
+        for partition in list(self._undecided):
+            self._look_at(partition)
+        return not self._undecided and self.force_complete()
 
-    def _look_at(self, append: PendingAppend) -> None:
+    def try_complete_after(self, key: Hashable) -> bool:
+        if key in self._undecided:
+            self._look_at(key)
+        return not self._undecided and self.force_complete()
+
+    def _look_at(self, key: Hashable) -> None:
+        waiting = [append for append in self._undecided[key] if not self._is_decided(append)]
+        if waiting:
+            self._undecided[key] = waiting
+        else:
+            del self._undecided[key]
+
+    def _is_decided(self, append: PendingAppend) -> bool:
         try:
             partition = self._replica_manager.get_partition(append.partition)
         except KafkaError as error:
             append.error = error.error
-            append.pending = False
-            return
+            return True
         finished, problem = partition.is_replicated_up_to(append.required_offset)
         if finished:
             append.error = problem
-            append.pending = False
+        return finished
 
     def on_complete(self) -> None:
         self._done()
