@@ -172,7 +172,7 @@ def report(measured: list[Case], servers: list[Server], startup: dict[str, list[
     lines = ["| case | unit | Apache 3.9.1 | kafkapy | ratio |", "| --- | --- | ---: | ---: | ---: |"]
     for case in measured:
         theirs, ours = (statistics.median(case.samples[name]) for name in ("apache", "kafkapy"))
-        lines.append(f"| {case.name} | {case.unit} | {theirs:,.4g} | {ours:,.4g} | {case.ratio():.2f} |")
+        lines.append(f"| {case.name} | {case.unit} | {_plain(theirs)} | {_plain(ours)} | {case.ratio():.2f} |")
     produced = [case.ratio() for case in measured if case.name.startswith("produce")]
     if produced:
         mean = math.exp(statistics.fmean(map(math.log, produced)))
@@ -187,6 +187,11 @@ def report(measured: list[Case], servers: list[Server], startup: dict[str, list[
     a, k = (statistics.median(startup[n]) for n in ("apache", "kafkapy"))
     lines.append(f"| start-up until listening | s | {a:.2f} | {k:.2f} | {a / k:.2f} |")
     return "\n".join(lines)
+
+
+def _plain(value: float) -> str:
+    """Four digits, without an exponent."""
+    return f"{float(f'{value:.4g}'):,.0f}" if value >= 1000 else f"{value:.4g}"
 
 
 def main() -> int:
@@ -216,7 +221,7 @@ def main() -> int:
             for round_ in range(args.rounds):
                 for server in servers:
                     case.samples.setdefault(server.name, []).append(case.measure(server, round_))
-            shown = "  ".join(f"{n} {statistics.median(s):,.4g}" for n, s in case.samples.items())
+            shown = "  ".join(f"{n} {_plain(statistics.median(s))}" for n, s in case.samples.items())
             print(f"{case.name:45} {shown} {case.unit}  ratio {case.ratio():.2f}", file=sys.stderr, flush=True)
         table = report(chosen, servers, startup)
         print(table)
