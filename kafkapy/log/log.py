@@ -33,7 +33,7 @@ from kafkapy.log.log_types import (
 )
 from kafkapy.log.producer_state import ProducerStateEntry
 from kafkapy.log.producer_state_manager import ProducerStateManager
-from kafkapy.log.producer_state_rebuild import rebuild_producer_state, recall_batches
+from kafkapy.log.producer_state_rebuild import rebuild_producer_state
 from kafkapy.log.sync_queue import SyncQueue
 from kafkapy.protocol.errors import Errors, KafkaError
 
@@ -176,12 +176,6 @@ class Log(AppendableLog):
         with self.lock:
             self.producers.remove_expired_producers(now_ms)
 
-    def recall_unacknowledged_batches(self) -> None:
-        """The high watermark is known: what is behind it may be sent again. `KafkaError` KAFKA_STORAGE_ERROR."""
-        if self.high_watermark < self.producers.recalled_from:
-            with self.lock, self._io("recalling producers' batches"):
-                recall_batches(self.producers, self.segments, max(self.high_watermark, self.log_start_offset))
-
     def _rebuild_producers(self, up_to: int) -> None:
         rebuild_producer_state(
             self.producers, self.segments, self.log_start_offset, up_to, self.time.milliseconds(), False
@@ -245,7 +239,6 @@ class Log(AppendableLog):
             self._rebuild_producers(offset)
             self._high_watermark_follows_end()
             self._update_first_unstable_offset()
-            self.recall_unacknowledged_batches()
             return True
 
     def truncate_fully_and_start_at(self, offset: int, log_start_offset: int | None = None) -> None:

@@ -124,12 +124,6 @@ class ProducerStateEntry:
             del batches[0]
         self.last_timestamp = batch.timestamp
 
-    def recall(self, batches: list[BatchMetadata]) -> None:
-        """Put in front of those known the ones before them; `batches` are of this epoch, oldest first, and may overlap."""
-        if self.batches:
-            older = [batch for batch in batches if batch.last_offset < self.batches[0].last_offset]
-            self.batches = (older + self.batches)[-NUM_BATCHES_TO_RETAIN:]
-
     def update(self, info: ProducerAppendInfo) -> None:
         """Take over what an append brought."""
         if self.producer_epoch != info.producer_epoch:

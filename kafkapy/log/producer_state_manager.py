@@ -33,8 +33,7 @@ class ProducerStateManager:
     order) are the open transactions; `unreplicated_txns` those whose marker is not below the high watermark yet: the
     smallest first offset of both is the first unstable offset. A snapshot file `<offset>.snapshot` holds the state at that
     offset; one lies at the base offset of every newer segment, so recovery of a segment starts from it. What a crash leaves:
-    a torn snapshot fails its CRC and is dropped, an older one and a scan of the log take its place. A snapshot has the last
-    batch of each producer alone: of those below `recalled_from` that is all that is known.
+    a torn snapshot fails its CRC and is dropped, an older one and a scan of the log take its place.
     """
 
     __slots__ = (
@@ -46,7 +45,6 @@ class ProducerStateManager:
         "ongoing_txns",
         "producer_id_expiration_ms",
         "producers",
-        "recalled_from",
         "unreplicated_txns",
     )
 
@@ -65,7 +63,6 @@ class ProducerStateManager:
         self.ongoing_txns: dict[int, TxnMetadata] = {}
         self.unreplicated_txns: dict[int, TxnMetadata] = {}
         self.map_end_offset = 0
-        self.recalled_from = 0
         self._last_snapshot_offset = 0
         self._snapshots = set(list_snapshot_offsets(directory) if snapshot_offsets is None else snapshot_offsets)
 
@@ -192,7 +189,7 @@ class ProducerStateManager:
         for snapshot in list(self._snapshots):
             self._delete_snapshot(snapshot)
         self._last_snapshot_offset = 0
-        self.map_end_offset = self.recalled_from = offset
+        self.map_end_offset = offset
 
     def on_log_start_offset_incremented(self, log_start_offset: int) -> None:
         self.on_high_watermark_updated(log_start_offset)
@@ -215,9 +212,9 @@ class ProducerStateManager:
                 self._delete_snapshot(offset)
                 continue
             self.load_entries(entry for entry in entries if not self._is_expired(now_ms, entry))
-            self._last_snapshot_offset = self.map_end_offset = self.recalled_from = offset
+            self._last_snapshot_offset = self.map_end_offset = offset
             return
-        self._last_snapshot_offset = self.map_end_offset = self.recalled_from = log_start_offset
+        self._last_snapshot_offset = self.map_end_offset = log_start_offset
 
     def load_entries(self, entries: Iterable[ProducerStateEntry]) -> None:
         """Take over entries of a snapshot."""

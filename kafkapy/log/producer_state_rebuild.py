@@ -7,12 +7,10 @@ import logging
 from kafkapy.log.log_segment import LogSegment
 from kafkapy.log.log_segments import LogSegments
 from kafkapy.log.log_types import AppendOrigin
-from kafkapy.log.producer_state import BatchMetadata, CompletedTxn, ProducerAppendInfo
+from kafkapy.log.producer_state import CompletedTxn, ProducerAppendInfo
 from kafkapy.log.producer_state_manager import ProducerStateManager
 
 logger = logging.getLogger("kafkapy.log.ProducerStateManager")
-
-MAX_RECALLED_BYTES = 8 << 20
 
 
 def rebuild_producer_state(
@@ -57,49 +55,6 @@ def rebuild_producer_state(
             _replay(producers, segment, start, end_position)
     producers.map_end_offset = last_offset
     producers.take_snapshot(sync=False)
-
-
-def recall_batches(producers: ProducerStateManager, segments: LogSegments, high_watermark: int) -> None:
-    """Learn again of the batches from the high watermark on that a snapshot left out. Raises `OSError`.
-
-    They are not acknowledged, so whoever sent them sends them again: each producer's last five have to be known as duplicates.
-    Apache's broker has one such batch of a producer at most, because it appends a connection's next request after the answer to
-    the one before; here several may wait for followers.
-    """
-    end = producers.recalled_from
-    if high_watermark >= end or not producers.producers:
-        return
-    start = _not_too_far_back(segments, high_watermark, end)
-    found: dict[int, list[BatchMetadata]] = {}
-    for segment in segments.between(start, end):
-        first = segment.translate_offset(max(start, segment.base_offset))
-        if first is None:
-            continue
-        for batch in segment.batches_between(first[0], segment.size):
-            if batch.base_offset >= end:
-                break
-            entry = producers.producers.get(batch.producer_id)
-            if entry is not None and batch.producer_epoch == entry.producer_epoch and not batch.is_control:
-                size = batch.last_offset - batch.base_offset
-                found.setdefault(batch.producer_id, []).append(
-                    BatchMetadata(batch.last_sequence, batch.last_offset, size, batch.max_timestamp)
-                )
-    for producer_id, batches in found.items():
-        producers.producers[producer_id].recall(batches)
-    producers.recalled_from = start
-
-
-def _not_too_far_back(segments: LogSegments, start: int, end: int) -> int:
-    """`start`, or a later offset which is `MAX_RECALLED_BYTES` before `end`: the high watermark may not be known."""
-    remaining = MAX_RECALLED_BYTES
-    for segment in reversed(segments.between(start, end)):
-        found = segment.translate_offset(end)
-        end_position = found[0] if found is not None else segment.size
-        if end_position > remaining:
-            bound = segment.offset_index.fetch_upper_bound_offset(end_position - remaining)
-            return end if bound is None else max(start, bound)
-        remaining -= end_position
-    return start
 
 
 def _replay(producers: ProducerStateManager, segment: LogSegment, start_offset: int, end_position: int) -> None:

@@ -239,7 +239,6 @@ class Leadership:
             name, None if topic_id == ZERO_UUID else topic_id, is_new
         )
         created.update_high_watermark(self._high_watermarks.take(created, name))
-        created.recall_unacknowledged_batches()
         return created
 
     # ------------------------------------------------------------------------------------------------ stop

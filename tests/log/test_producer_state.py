@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from log_support import DATA, NOW, PARTITION, LogDirFixture, batch, marker
 
-from kafkapy.log import producer_state_rebuild
 from kafkapy.log.checkpoints import MalformedFileError
 from kafkapy.log.log import AppendOrigin, FetchIsolation, Log, LogOffsetMetadata
 from kafkapy.log.producer_snapshot import decode_snapshot, encode_snapshot, read_snapshot
@@ -253,86 +252,3 @@ def test_open_transactions_come_back_from_a_snapshot_in_order(tmp_path: Path) ->
 
 def _at(offset: int) -> LogOffsetMetadata:
     return LogOffsetMetadata(offset)
-
-
-# -- what may be sent again after a restart
-
-
-def is_duplicate(log: Log, sequence: int, producer_id: int = 7) -> bool:
-    return log.append_as_leader(batch(0, [b"x"], producer=(producer_id, 0, sequence)), 0).duplicate
-
-
-def restarted(log_dir: LogDirFixture, log: Log, high_watermark: int) -> Log:
-    log.flush(True)
-    log.close()
-    again = log_dir.open(recovery_point=log.log_end_offset)
-    again.update_high_watermark(high_watermark)
-    return again
-
-
-def test_unacknowledged_batches_are_duplicates_after_a_restart(log_dir: LogDirFixture) -> None:
-    """A snapshot has the last batch alone; up to five may have waited for followers when the broker stopped."""
-    log = log_dir.open()
-    for sequence in range(8):
-        append(log, sequence)
-        append(log, sequence, producer_id=8)
-    log = restarted(log_dir, log, 6)
-    refused(Errors.OUT_OF_ORDER_SEQUENCE_NUMBER, log, 5)
-    log.recall_unacknowledged_batches()
-    for sequence in range(3, 8):
-        assert is_duplicate(log, sequence)
-        assert is_duplicate(log, sequence, producer_id=8)
-    refused(Errors.OUT_OF_ORDER_SEQUENCE_NUMBER, log, 2)
-    append(log, 8)
-    assert is_duplicate(log, 8)
-    refused(Errors.OUT_OF_ORDER_SEQUENCE_NUMBER, log, 3)
-
-
-def test_of_an_epoch_before_nothing_is_recalled(log_dir: LogDirFixture) -> None:
-    log = log_dir.open()
-    append(log, 0)
-    append(log, 0, epoch=1)
-    append(log, 1, epoch=1)
-    log = restarted(log_dir, log, 0)
-    log.recall_unacknowledged_batches()
-    (entry,) = log.active_producers()
-    assert [one.last_offset for one in entry.batches] == [1, 2]
-
-
-def test_recalled_over_segments_and_not_twice(tmp_path: Path) -> None:
-    log_dir = LogDirFixture(tmp_path, segment_bytes=200)
-    log = log_dir.open()
-    for sequence in range(8):
-        append(log, sequence)
-    assert len(log.segments) > 2
-    log = restarted(log_dir, log, 1)
-    for _ in range(2):
-        log.recall_unacknowledged_batches()
-        (entry,) = log.active_producers()
-        assert [one.last_seq for one in entry.batches] == [3, 4, 5, 6, 7]
-
-
-def test_with_an_unknown_high_watermark_it_does_not_look_far_back(
-    log_dir: LogDirFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    log = log_dir.open()
-    for sequence in range(0, 4000, 20):
-        append(log, sequence, count=20)
-    log = restarted(log_dir, log, 0)
-    monkeypatch.setattr(producer_state_rebuild, "MAX_RECALLED_BYTES", 10_000)
-    log.recall_unacknowledged_batches()
-    (entry,) = log.active_producers()
-    assert [one.last_offset for one in entry.batches] == [3919, 3939, 3959, 3979, 3999]
-    assert log.producers.recalled_from > 3000
-
-
-def test_truncation_leaves_what_may_be_sent_again(log_dir: LogDirFixture) -> None:
-    log = log_dir.open()
-    for sequence in range(4):
-        append(log, sequence)
-    log = restarted(log_dir, log, 1)
-    for sequence in range(4, 6):
-        append(log, sequence)
-    log.truncate_to(5)
-    for sequence in range(1, 5):
-        assert is_duplicate(log, sequence), sequence
