@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
-import math
 import re
 import statistics
 import subprocess
@@ -25,6 +24,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.client_jobs import STORED_RECORDS, bodies
+from benchmarks.table import number
 from kafkapy.admin import KafkaAdminClient, NewTopic
 from kafkapy.producer import KafkaProducer
 
@@ -156,17 +156,12 @@ def report(cases: list[Case], clients: list[str], samples: Samples) -> str:
         cells = [case.name, case.unit]
         for client in (*others, OURS):
             value = medians.get((client, case.job, case.figure))
-            cells.append("" if value is None else _number(value))
+            cells.append("" if value is None else number(value))
         for client in others:
             found = ratio(case, client, medians)
             cells.append("" if found is None else f"{found:.2f}")
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
-
-
-def _number(value: float) -> str:
-    digits = max(0, 2 - math.floor(math.log10(value))) if value else 0
-    return f"{float(f'{value:.4g}'):,.{digits if value < 1000 else 0}f}"
 
 
 def installed(names: list[str]) -> list[str]:

@@ -25,6 +25,7 @@ from typing import NamedTuple
 
 from benchmarks import apache
 from benchmarks.brokers import ApacheServer, KafkapyServer, Server
+from benchmarks.table import number
 from benchmarks.three_brokers import BROKERS, Cluster, Sender
 from kafkapy.admin.client import AdminClient
 from kafkapy.admin.cluster_client import values_of
@@ -79,7 +80,7 @@ class Samples:
         self._values.setdefault(figure.name, {}).setdefault(cluster.name, []).append(value)
         if self._file is not None:
             self._file.write_text(json.dumps(self._values, indent=1))
-        print(f"{figure.name:75} {cluster.name:25} {value:,.4g} {figure.unit}", file=sys.stderr, flush=True)
+        print(f"{figure.name:75} {cluster.name:25} {number(value)} {figure.unit}", file=sys.stderr, flush=True)
 
     def median(self, figure: Figure, cluster: str) -> float | None:
         values = self._values.get(figure.name, {}).get(cluster)
@@ -95,13 +96,9 @@ class Samples:
                     continue
                 ratio = ours / theirs if figure.better == HIGHER else theirs / ours
                 lines.append(
-                    f"| {figure.name}{suffix} | {figure.unit} | {_number(theirs)} | {_number(ours)} | {ratio:.2f} |"
+                    f"| {figure.name}{suffix} | {figure.unit} | {number(theirs)} | {number(ours)} | {ratio:.2f} |"
                 )
         return "\n".join(lines)
-
-
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 # --- parts ------------------------------------------------------------------------------------------------------------

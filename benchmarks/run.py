@@ -20,6 +20,7 @@ from pathlib import Path
 
 from benchmarks import apache
 from benchmarks.brokers import ApacheServer, KafkapyServer, Server
+from benchmarks.table import number
 from kafkapy.admin.client import AdminClient
 from kafkapy.admin.cluster_client import values_of
 from kafkapy.admin.topics import NewTopic
@@ -172,7 +173,7 @@ def report(measured: list[Case], servers: list[Server], startup: dict[str, list[
     lines = ["| case | unit | Apache 3.9.1 | kafkapy | ratio |", "| --- | --- | ---: | ---: | ---: |"]
     for case in measured:
         theirs, ours = (statistics.median(case.samples[name]) for name in ("apache", "kafkapy"))
-        lines.append(f"| {case.name} | {case.unit} | {_plain(theirs)} | {_plain(ours)} | {case.ratio():.2f} |")
+        lines.append(f"| {case.name} | {case.unit} | {number(theirs)} | {number(ours)} | {case.ratio():.2f} |")
     produced = [case.ratio() for case in measured if case.name.startswith("produce")]
     if produced:
         mean = math.exp(statistics.fmean(map(math.log, produced)))
@@ -187,11 +188,6 @@ def report(measured: list[Case], servers: list[Server], startup: dict[str, list[
     a, k = (statistics.median(startup[n]) for n in ("apache", "kafkapy"))
     lines.append(f"| start-up until listening | s | {a:.2f} | {k:.2f} | {a / k:.2f} |")
     return "\n".join(lines)
-
-
-def _plain(value: float) -> str:
-    """Four digits, without an exponent."""
-    return f"{float(f'{value:.4g}'):,.0f}" if value >= 1000 else f"{value:.4g}"
 
 
 def main() -> int:
@@ -221,7 +217,7 @@ def main() -> int:
             for round_ in range(args.rounds):
                 for server in servers:
                     case.samples.setdefault(server.name, []).append(case.measure(server, round_))
-            shown = "  ".join(f"{n} {_plain(statistics.median(s))}" for n, s in case.samples.items())
+            shown = "  ".join(f"{n} {number(statistics.median(s))}" for n, s in case.samples.items())
             print(f"{case.name:45} {shown} {case.unit}  ratio {case.ratio():.2f}", file=sys.stderr, flush=True)
         table = report(chosen, servers, startup)
         print(table)

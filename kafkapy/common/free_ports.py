@@ -7,7 +7,7 @@ import socket
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
-_LOWEST = 10_000
+_LOWEST, _HIGHEST = 10_000, 65_535
 _EPHEMERAL_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _FIRST_EPHEMERAL = 32_768
 """Linux's default."""
@@ -16,11 +16,15 @@ _FIRST_EPHEMERAL = 32_768
 def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
     """`count` ports that nobody listens on.
 
-    They lie below those that the system gives to outgoing connections: a port that is free now would else be taken by any
-    client of any program until the server binds it, or while the server is restarted.
+    They lie below those that the system gives to outgoing connections, if it leaves any there: a port that is free now would
+    else be taken by any client of any program until the server binds it, or while the server is restarted.
     """
     ports: list[int] = []
-    candidates = random.sample(range(_LOWEST, max(_first_ephemeral(), _LOWEST + 10 * count)), k=8 * count + 64)
+    tries = 8 * count + 64
+    end = _first_ephemeral()
+    if end - _LOWEST < tries:
+        end = _HIGHEST
+    candidates = random.sample(range(_LOWEST, end), k=tries)
     with ExitStack() as held:
         for port in candidates:
             with suppress(OSError):
@@ -28,7 +32,7 @@ def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
                 ports.append(port)
             if len(ports) == count:
                 return ports
-    raise OSError(f"no {count} free ports found between {_LOWEST} and {_first_ephemeral()} on {host}")
+    raise OSError(f"no {count} free ports found between {_LOWEST} and {end} on {host}")
 
 
 def _first_ephemeral() -> int:

@@ -259,8 +259,6 @@ class KafkaChannel(Protocol):
             self._resume()
 
     def _wait(self, seconds: float) -> None:
-        if self._waiting is not None:
-            self._waiting.cancel()
         self._waiting = self._server.reactor.callLater(seconds, self._waited)
 
     def _waited(self) -> None:

@@ -6,7 +6,7 @@ import ipaddress
 import logging
 import socket
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from typing import Any
 
 from twisted.internet import error, protocol
@@ -14,7 +14,6 @@ from twisted.internet.address import IPv4Address, IPv6Address
 from twisted.internet.defer import maybeDeferred
 
 from kafkapy.common.broker import EndPoint
-from kafkapy.common.config_def import ConfigException
 from kafkapy.common.metrics_requests import RequestStatsByApi
 from kafkapy.common.rate import Rate
 from kafkapy.network.channel import KafkaChannel
@@ -51,20 +50,6 @@ def _as_java(ip: str) -> str:
     address, _, scope = ip.partition("%")
     groups = ipaddress.IPv6Address(address).exploded.split(":")
     return ":".join(f"{int(group, 16):x}" for group in groups) + (f"%{scope}" if scope else "")
-
-
-def limits_by_address(overrides: Mapping[str, int]) -> dict[str, int]:
-    """`max.connections.per.ip.overrides` may name hosts: the limits by their addresses. `ConfigException`: an unknown host."""
-    limits = {}
-    for host, limit in overrides.items():
-        try:
-            for *_, address in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM):
-                limits[str(address[0])] = limit
-        except OSError as problem:
-            raise ConfigException.invalid(
-                "max.connections.per.ip.overrides", host, f"the host is not known: {problem}"
-            ) from problem
-    return limits
 
 
 class ListenError(Exception):

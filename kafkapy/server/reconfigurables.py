@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+import socket
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
 from twisted.internet.defer import Deferred
@@ -16,7 +17,7 @@ from kafkapy.log.log_cleaner import CleanerConfig, LogCleaner
 from kafkapy.log.log_config import LogConfig
 from kafkapy.log.log_manager import LogManager
 from kafkapy.network.connection_quotas import UNLIMITED, ConnectionLimits, ListenerLimits
-from kafkapy.network.socket_server import SocketServer, limits_by_address
+from kafkapy.network.socket_server import SocketServer
 from kafkapy.server.dynamic_config_rules import DYNAMIC_CONFIGS
 from kafkapy.server.kafka_config import KafkaConfig
 from kafkapy.server.replica_fetcher_manager import ReplicaFetcherManager
@@ -58,9 +59,23 @@ def connection_limits(config: KafkaConfig) -> ConnectionLimits:
             for name in (end_point.listener_name for end_point in config.listeners)
         },
         config.max_connections_per_ip,
-        limits_by_address(config.max_connections_per_ip_overrides),
+        _limits_by_address(config.max_connections_per_ip_overrides),
         config.connections_max_idle_ms,
     )
+
+
+def _limits_by_address(overrides: Mapping[str, int]) -> dict[str, int]:
+    """`max.connections.per.ip.overrides` may name hosts: the limits by their addresses. `ConfigException`: an unknown host."""
+    limits = {}
+    for host, limit in overrides.items():
+        try:
+            for *_, address in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM):
+                limits[str(address[0])] = limit
+        except OSError as problem:
+            raise ConfigException.invalid(
+                "max.connections.per.ip.overrides", host, f"the host is not known: {problem}"
+            ) from problem
+    return limits
 
 
 class DynamicConnectionLimits:
@@ -91,7 +106,7 @@ class DynamicListeners:
 
     reconfigurable_configs = frozenset(("listeners", "advertised.listeners", "listener.security.protocol.map"))
 
-    def __init__(self, config: KafkaConfig, sockets: SocketServer, register: Callable[[], object]) -> None:
+    def __init__(self, config: KafkaConfig, sockets: SocketServer, register: Callable[[], Awaitable[None]]) -> None:
         """`config`: the broker's, of which `listeners` may change; `register` writes the new ones into ZooKeeper."""
         self._config = config
         self._sockets = sockets
@@ -118,7 +133,7 @@ class DynamicListeners:
         for end_point in new - old:
             port = self._sockets.listen(end_point, self._config.socket_listen_backlog_size)
             log.info("Listener %s is open on port %d", end_point.listener_name, port)
-        self._register()
+        await self._register()
 
 
 def _set_of(listeners: Iterable[str]) -> str:

@@ -121,7 +121,7 @@ def _start(cluster: LocalCluster, names: list[str]) -> None:
         config = cluster.directory / name / "server.properties"
         _launch(cluster, name, [sys.executable, "-m", "kafkapy.tools.kafka_server_start", str(config)], "broker.out")
     for name in brokers:
-        _await(cluster, name, partial(_listens, cluster.brokers[name]), "broker.out")
+        _await(cluster, name, partial(_answers, cluster.brokers[name]), "broker.out")
     _await_controller(cluster)
 
 
@@ -173,11 +173,17 @@ def _zookeeper_serves(port: int) -> bool:
         return False
 
 
-def _listens(port: int) -> bool:
+def _answers(port: int) -> bool:
+    """A broker listens well before it serves: by then all of it has started, the metrics too."""
+    from kafkapy.clients.blocking_client import BlockingClient
+    from kafkapy.protocol.errors import KafkaError
+    from kafkapy.protocol.messages.metadata import MetadataRequest
+
     try:
-        socket.create_connection((HOST, port), 1).close()
+        with BlockingClient(HOST, port, connect_timeout_ms=1000, request_timeout_ms=1000) as client:
+            client.call(MetadataRequest(topics=[]))
         return True
-    except OSError:
+    except KafkaError:
         return False
 
 

@@ -30,6 +30,14 @@ def test_what_is_taken_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
             free_ports(1)
 
 
+@pytest.mark.parametrize("text", ["1024 65535", "10010 65535"])
+def test_where_all_ports_are_ephemeral(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As busy servers are often set up."""
+    (tmp_path / "range").write_text(text)
+    monkeypatch.setattr(module, "_EPHEMERAL_PORTS", tmp_path / "range")
+    assert len(set(free_ports(20))) == 20
+
+
 @pytest.mark.parametrize("text", [None, "", "many"])
 def test_where_the_system_does_not_say_which_are_ephemeral(
     text: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -10,6 +10,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from cleaner_support import CleanerFixture
 from log_support import LogDirFixture
 
 
@@ -22,3 +23,8 @@ def log_dir(tmp_path: Path) -> LogDirFixture:
 def no_fsync(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing here survives the machine anyway, and the tests are many times faster."""
     monkeypatch.setattr(os, "fsync", lambda fd: None)
+
+
+@pytest.fixture
+def compacted(tmp_path: Path) -> CleanerFixture:
+    return CleanerFixture(tmp_path)

@@ -35,7 +35,7 @@ class Recorder:
 
 
 class Sockets:
-    """Of a recorder, with the one method that is awaited."""
+    """Of a recorder, with the methods that are awaited."""
 
     def __init__(self, recorder: Any) -> None:
         self._recorder = recorder
@@ -45,6 +45,9 @@ class Sockets:
 
     async def remove_listener(self, name: str) -> None:
         self._recorder.calls.append(("remove_listener", name))
+
+    async def register(self) -> None:
+        self._recorder.calls.append(("register",))
 
 
 PROTOCOLS = {"listener_security_protocol_map": "PLAINTEXT:PLAINTEXT,GOES:PLAINTEXT,COMES:PLAINTEXT"}
@@ -129,7 +132,7 @@ def test_listeners_come_and_go() -> None:
     sockets: Any = Recorder()
     old = config(listeners="PLAINTEXT://localhost:9092,GOES://localhost:9093", **PROTOCOLS)
     new = config(listeners="PLAINTEXT://localhost:9092,COMES://localhost:9094", **PROTOCOLS)
-    part = DynamicListeners(new, Sockets(sockets), lambda: sockets.register())
+    part = DynamicListeners(new, Sockets(sockets), Sockets(sockets).register)
     part.reconfigure(old, new)
     assert [call[:2] for call in sockets.calls if call[0] != "set_limits"] == [
         ("remove_listener", "GOES"),
@@ -141,7 +144,7 @@ def test_listeners_come_and_go() -> None:
 def test_a_listener_that_moves_is_opened_anew() -> None:
     sockets: Any = Recorder()
     old, new = config(listeners="PLAINTEXT://localhost:9092"), config(listeners="PLAINTEXT://localhost:9093")
-    DynamicListeners(new, Sockets(sockets), lambda: sockets.register()).reconfigure(old, new)
+    DynamicListeners(new, Sockets(sockets), Sockets(sockets).register).reconfigure(old, new)
     assert [call[0] for call in sockets.calls] == ["remove_listener", "set_limits", "listen", "register"]
 
 
@@ -152,9 +155,19 @@ def test_what_could_not_be_opened_is_not_registered(caplog: pytest.LogCaptureFix
     sockets: Any = Recorder()
     sockets.listen = fails
     old, new = config(listeners="PLAINTEXT://localhost:9092"), config(listeners="PLAINTEXT://localhost:9093")
-    DynamicListeners(new, Sockets(sockets), lambda: sockets.register()).reconfigure(old, new)
+    DynamicListeners(new, Sockets(sockets), Sockets(sockets).register).reconfigure(old, new)
     assert [call[0] for call in sockets.calls] == ["remove_listener", "set_limits"]
     assert "Listeners could not be changed: Socket server failed to bind to localhost:9093" in caplog.text
+
+
+def test_a_failure_to_register_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    async def fails() -> None:
+        raise OSError("ZooKeeper is away")
+
+    sockets: Any = Recorder()
+    old, new = config(listeners="PLAINTEXT://localhost:9092"), config(listeners="PLAINTEXT://localhost:9093")
+    DynamicListeners(new, Sockets(sockets), fails).reconfigure(old, new)
+    assert "Listeners could not be changed: ZooKeeper is away" in caplog.text
 
 
 def test_what_is_advertised_has_to_stay() -> None:

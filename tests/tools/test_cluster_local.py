@@ -90,19 +90,6 @@ class TestProcesses:
         process.wait()
 
 
-def _read(url: str) -> bytes:
-    """A broker serves metrics a moment after it listens."""
-    deadline = time.monotonic() + 20
-    while True:
-        try:
-            with urllib.request.urlopen(url) as page:
-                return bytes(page.read())
-        except OSError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.05)
-
-
 @pytest.mark.integration
 def test_from_start_to_stop(tool: Tool, tmp_path: Path) -> None:
     printed = tool("start -n 2")
@@ -113,7 +100,8 @@ def test_from_start_to_stop(tool: Tool, tmp_path: Path) -> None:
         assert f"bootstrap servers: {cluster.bootstrap_servers}\n" in printed
         for url in cluster.metrics_urls:
             assert url in printed
-            assert b"kafka_server_replicamanager_leadercount" in _read(url)
+            with urllib.request.urlopen(url) as page:
+                assert b"kafka_server_replicamanager_leadercount" in page.read()
         with AdminClient(cluster.bootstrap_servers) as admin:
             assert [node.id for node in admin.describe_cluster().nodes] == [0, 1]
         assert f"runs already: {cluster.bootstrap_servers}. Stop it first." in tool("start", 1)
