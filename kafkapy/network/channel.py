@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Callable
 from struct import Struct
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("kafkapy.network.SocketServer")
 
 _SIZE = Struct(">i")
+_API_KEY = Struct(">h")
 
 SHARED_BUFFER_SIZE = 1 << 20
 """All connections read into one buffer of this size: the request is handled before the next read, so it may be shared."""
@@ -33,6 +35,10 @@ _MIN_PRIVATE_BUFFER = 1 << 12
 
 KEPT_PRIVATE_BUFFER = 1 << 18
 """A private buffer of up to this size is kept for the next part of a frame."""
+
+MAX_AWAITING = 5
+"""Produce requests of one connection that may wait for their replicas at the same time: what an idempotent producer has in
+flight."""
 
 FRAMES_PER_TURN = 8
 """Requests of one connection that are handled before the reactor looks at the others."""
@@ -51,6 +57,9 @@ class KafkaChannel(Protocol):
       none, and then bytes are received into the shared buffer.
     - While a request is in flight or its response is not wholly sent (`_busy`), while the channel is throttled, and while it
       waits for its next turn (`_waiting`), no frame is handled and nothing is read. So at most one response is in memory.
+    - Only a Produce that waits for its replicas lets others of its kind follow: their records are in the log already, so that
+      followers can fetch them together (Apache's broker lets them wait). `_awaiting` holds them in the order in which they
+      came and are answered, `MAX_AWAITING` at most. Anything else has to wait until it is empty (`_held`).
     - Memory grows with what has arrived, not with what a frame's size field claims.
     - `_spare` is a private buffer that nobody reads any more, for the next part of a frame; None if there is none.
     """
@@ -70,6 +79,8 @@ class KafkaChannel(Protocol):
         self._spare: bytearray | None = None
         self._busy = False
         self._handling = False
+        self._awaiting: deque[Request] = deque()
+        self._held = False
         self._waiting: Any = None
         self._throttle_ms = 0
         self.closed = False
@@ -85,7 +96,7 @@ class KafkaChannel(Protocol):
 
     @property
     def muted(self) -> bool:
-        return self._busy or self._waiting is not None or self.closed
+        return self._busy or self._held or self._waiting is not None or self.closed
 
     def receive_buffer(self) -> memoryview:
         pending = self._pending
@@ -150,6 +161,9 @@ class KafkaChannel(Protocol):
             body = position + 4
             if end - body < size:
                 break
+            if self._awaiting and not self._may_follow(buffer[body:end]):
+                self._held = True
+                break
             position = body + size
             self._handle_frame(buffer[body:position])
             turn -= 1
@@ -159,6 +173,13 @@ class KafkaChannel(Protocol):
             return
         if position < end:
             self._keep(buffer[position:end])
+
+    def _may_follow(self, frame: memoryview) -> bool:
+        """May this be handled while Produce requests before it are waiting?"""
+        if len(self._awaiting) >= MAX_AWAITING or len(frame) < _API_KEY.size:
+            return False
+        key: int = _API_KEY.unpack_from(frame)[0]
+        return key == ApiKey.PRODUCE
 
     def _keep(self, rest: memoryview) -> None:
         """Put the bytes of the next frame into a private buffer, with room for the whole of it if half of it is here."""
@@ -194,17 +215,19 @@ class KafkaChannel(Protocol):
         self._busy = True
         self._handling = True
         received = self.last_active
+        request = Request(self, context, api_key, version, header.correlation_id, body)
         try:
-            self._handler(Request(self, context, api_key, version, header.correlation_id, body))
+            self._handler(request)
         finally:
             self._handling = False
-            stats = self._stats
-            if stats is not None:
-                if not self._busy:
-                    stats[api_key].at_once(self.last_active - received)
-                elif not self.closed:
-                    self._answered_at = handled = self._server.now()
-                    self._in_flight = (stats[api_key], received, handled)
+        if self._busy and api_key is ApiKey.PRODUCE:
+            self._awaiting.append(request)
+            self._busy = False
+            request.body = None  # its records are in the log, so the memory they came in may go
+        if self._stats is not None:
+            self._handled(request, received)
+        if self._awaiting:
+            self._send_answers()
         return None
 
     # ------------------------------------------------------------------------------------------------ answering
@@ -212,6 +235,18 @@ class KafkaChannel(Protocol):
     def send_response(self, request: Request, response: Message, throttle_ms: int = 0) -> None:
         if self.closed:
             return
+        if not self._awaiting:
+            self._send(request, response, throttle_ms)
+            self.request_done(throttle_ms)
+            return
+        request.answer = (response, throttle_ms, self._server.now())
+        if request not in self._awaiting:  # it was answered at once
+            self._awaiting.append(request)
+            self._busy = False
+        if not self._handling:
+            self._send_answers()
+
+    def _send(self, request: Request, response: Message, throttle_ms: int) -> None:
         parts = encode_response_parts(request.api_key, request.api_version, request.correlation_id, response)
         if len(parts) == 1:
             self.transport.send(parts[0])
@@ -223,7 +258,23 @@ class KafkaChannel(Protocol):
                 self._count_errors(request.api_key, response)
             if throttle_ms:
                 stats[request.api_key].throttle.record(throttle_ms)
-        self.request_done(throttle_ms)
+
+    def _send_answers(self) -> None:
+        """Of those that wait, as many as are answered, in order. Others may follow then."""
+        awaiting = self._awaiting
+        longest_throttle_ms = -1
+        while awaiting and awaiting[0].answer is not None:
+            request = awaiting.popleft()
+            assert request.answer is not None
+            response, throttle_ms, answered_at = request.answer
+            self._send(request, response, throttle_ms)
+            longest_throttle_ms = max(longest_throttle_ms, throttle_ms)
+            if request.times is not None and self._stats is not None:
+                self._stats[request.api_key].answered((*request.times, answered_at, self._server.now()))
+        if longest_throttle_ms >= 0:
+            self._held = False
+            self._busy = True
+            self.request_done(longest_throttle_ms)
 
     def send_parts(self, parts: list[Part]) -> None:
         self.transport.send_parts(parts)
@@ -259,6 +310,8 @@ class KafkaChannel(Protocol):
             self._resume()
 
     def _wait(self, seconds: float) -> None:
+        if self._waiting is not None:  # of an answer sent before this one
+            self._waiting.cancel()
         self._waiting = self._server.reactor.callLater(seconds, self._waited)
 
     def _waited(self) -> None:
@@ -272,6 +325,17 @@ class KafkaChannel(Protocol):
             self.transport.resume_reading()
 
     # ------------------------------------------------------------------------------------------------ measuring
+
+    def _handled(self, request: Request, received: float) -> None:
+        """The handler of a request has returned."""
+        assert self._stats is not None
+        if request in self._awaiting:
+            request.times = (received, self._server.now())
+        elif not self._busy:
+            self._stats[request.api_key].at_once(self.last_active - received)
+        elif not self.closed:
+            self._answered_at = handled = self._server.now()
+            self._in_flight = (self._stats[request.api_key], received, handled)
 
     def is_of_follower(self) -> None:
         """Another broker fetches by this connection: it is counted apart, as Kafka does."""
@@ -300,6 +364,7 @@ class KafkaChannel(Protocol):
             self._waiting.cancel()
             self._waiting = None
         self._pending = None
+        self._awaiting.clear()
         self.closed = True
         self._server.channel_closed(self)
 
@@ -312,7 +377,7 @@ class KafkaChannel(Protocol):
         if queued != self._queued_before:
             self._queued_before = queued
             self.last_active = self._server.now()
-        return self.last_active < since and (queued > 0 or not self.muted)
+        return self.last_active < since and (queued > 0 or not (self.muted or self._awaiting))
 
     def abort(self, reason: str) -> None:
         """Hang up now."""

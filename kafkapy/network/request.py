@@ -60,11 +60,11 @@ class RequestContext:
 class Request:
     """One decoded request. It is answered exactly once: by `respond`, `no_response` or `close_connection`.
 
-    Invariant: until then its connection is muted, so the `memoryview`s inside `body` (records) point into the connection's
-    receive buffer only while the handler runs for the first time: a handler that waits must be done with them before.
+    Invariant: the `memoryview`s inside `body` (records) point into the connection's receive buffer only while the handler runs
+    for the first time: a handler that waits must be done with them before.
     """
 
-    __slots__ = ("api_key", "api_version", "body", "channel", "context", "correlation_id")
+    __slots__ = ("answer", "api_key", "api_version", "body", "channel", "context", "correlation_id", "times")
 
     def __init__(
         self,
@@ -81,6 +81,10 @@ class Request:
         self.api_version = api_version
         self.correlation_id = correlation_id
         self.body = body
+        self.answer: tuple[Message, int, float] | None = None
+        """(response, throttle in ms, when) of one that has to wait for the answers before it."""
+        self.times: tuple[float, float] | None = None
+        """When it was received and when its handler returned; of one that others follow before it is answered."""
 
     def respond(self, response: Message, throttle_ms: int = 0) -> None:
         """Send the response; read the connection's next request after `throttle_ms` (KIP-219)."""

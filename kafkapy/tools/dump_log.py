@@ -6,8 +6,12 @@ import os
 import sys
 from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from kafkapy.tools.command_line import Option, OptionParser, Options, ToolError, guard, integer, run
+
+if TYPE_CHECKING:
+    from kafkapy.log.producer_state import BatchMetadata
 
 STRING_DECODER = "org.apache.kafka.tools.api.StringDecoder"
 
@@ -84,20 +88,22 @@ def dump_producer_snapshot(path: str) -> int:
     from kafkapy.log.producer_snapshot import read_snapshot
 
     for entry in read_snapshot(path):
-        line = (
+        producer = (
             f"producerId: {entry.producer_id} producerEpoch: {entry.producer_epoch} "
             f"coordinatorEpoch: {entry.coordinator_epoch} "
             f"currentTxnFirstOffset: {optional_long(entry.current_txn_first_offset)} "
-            f"lastTimestamp: {entry.last_timestamp} "
         )
-        if entry.batches:
-            batch = entry.batches[0]
-            line += (
-                f"firstSequence: {batch.first_seq} lastSequence: {batch.last_seq} lastOffset: {batch.last_offset} "
-                f"offsetDelta: {batch.offset_delta} timestamp: {batch.timestamp}"
-            )
-        print(line)
+        for batch in entry.batches[:-1]:
+            print(f"{producer}lastTimestamp: {batch.timestamp} {_batch(batch)}")
+        print(f"{producer}lastTimestamp: {entry.last_timestamp} " + "".join(map(_batch, entry.batches[-1:])))
     return 0
+
+
+def _batch(batch: BatchMetadata) -> str:
+    return (
+        f"firstSequence: {batch.first_seq} lastSequence: {batch.last_seq} lastOffset: {batch.last_offset} "
+        f"offsetDelta: {batch.offset_delta} timestamp: {batch.timestamp}"
+    )
 
 
 def dump_transaction_index(path: str) -> int:

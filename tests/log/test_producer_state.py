@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 
 import pytest
@@ -182,6 +183,23 @@ def test_snapshot_format() -> None:
     assert decode_snapshot(encode_snapshot([bare]))[0].batches == []
 
 
+def test_of_several_entries_of_a_producer_the_last_is_what_kafka_takes() -> None:
+    producer = ProducerStateEntry(5, 1, last_timestamp=40, current_txn_first_offset=11)
+    producer.batches = [BatchMetadata(1, 11, 1, 20), BatchMetadata(4, 14, 2, 40)]
+    content = encode_snapshot([producer])
+    kafkas = ProducerStateEntry(5, 1, last_timestamp=40, current_txn_first_offset=11, batch=producer.batches[-1])
+    assert content[6:10] == struct.pack(">i", 2)
+    assert content[-46:] == encode_snapshot([kafkas])[-46:]
+    (read,) = decode_snapshot(content)
+    assert (read.batches, read.last_timestamp, read.current_txn_first_offset) == (producer.batches, 40, 11)
+
+
+def test_entries_of_an_older_epoch_do_not_count() -> None:
+    old, new = (ProducerStateEntry(5, epoch, -1, 20, batch=BatchMetadata(epoch, epoch, 0, 20)) for epoch in (0, 1))
+    (read,) = decode_snapshot(encode_snapshot([old, new]))
+    assert read.batches == [BatchMetadata(1, 1, 0, 20)]
+
+
 @pytest.mark.parametrize("length", range(56))
 def test_a_torn_snapshot_is_refused(length: int) -> None:
     golden = (DATA / "d-txn-0/00000000000000000001.snapshot").read_bytes()
@@ -202,7 +220,7 @@ def _manager(path: Path) -> ProducerStateManager:
     return ProducerStateManager(PARTITION, str(path), DAY_MS)
 
 
-def test_snapshots_hold_the_last_batch_of_each_producer(tmp_path: Path) -> None:
+def test_snapshots_hold_the_last_five_batches_of_each_producer(tmp_path: Path) -> None:
     manager = _manager(tmp_path)
     for offset in range(7):
         info = manager.prepare_update(3, AppendOrigin.CLIENT)
@@ -213,7 +231,7 @@ def test_snapshots_hold_the_last_batch_of_each_producer(tmp_path: Path) -> None:
     assert path is not None and path.endswith("/00000000000000000007.snapshot")
     assert manager.take_snapshot() is None, "one for each offset"
     (entry,) = read_snapshot(path)
-    assert entry.batches == [BatchMetadata(6, 6, 0, NOW)]
+    assert entry.batches == [BatchMetadata(offset, offset, 0, NOW) for offset in range(2, 7)]
     again = _manager(tmp_path)
     again.truncate_and_reload(0, 10, NOW)
     assert again.map_end_offset == 7

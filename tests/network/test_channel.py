@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import itertools
 import struct
+from random import Random
 from typing import Any
 
+from hypothesis import given
+from hypothesis import strategies as st
 from twisted.internet.task import Clock
 
-from kafkapy.network.channel import SHARED_BUFFER_SIZE, KafkaChannel
+from kafkapy.network.channel import MAX_AWAITING, SHARED_BUFFER_SIZE, KafkaChannel
 from kafkapy.network.connection_quotas import ConnectionLimits
 from kafkapy.network.request import Request, RequestContext
 from kafkapy.network.socket_server import SocketServer
@@ -16,7 +19,7 @@ from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.headers import encode_request
 from kafkapy.protocol.messages.api_versions import ApiVersionsRequest
 from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from kafkapy.protocol.messages.produce import ProduceRequest
+from kafkapy.protocol.messages.produce import ProduceRequest, ProduceResponse
 
 MAX_REQUEST = 1 << 22
 
@@ -61,7 +64,7 @@ class Broker:
     def handle(self, request: Request) -> None:
         self.requests.append(request)
         if not self.later:
-            request.respond(HeartbeatResponse())
+            respond(request)
 
     def answered(self) -> list[int]:
         """Correlation ids of the responses sent."""
@@ -141,9 +144,10 @@ def test_a_frame_larger_than_the_shared_buffer() -> None:
         ],
     )
     broker = Broker(later=True)
-    data = encode_request(ApiKey.PRODUCE, 9, 1, "me", produce)
-    broker.channel.dataReceived(data)
-    assert len(broker.requests[0].body.topic_data[0].partition_data[0].records) == len(records)
+    sizes = []
+    broker.channel._handler = lambda request: sizes.append(len(request.body.topic_data[0].partition_data[0].records))
+    broker.channel.dataReceived(encode_request(ApiKey.PRODUCE, 9, 1, "me", produce))
+    assert sizes == [len(records)]
 
 
 def test_sizes_out_of_bounds_close_the_connection() -> None:
@@ -216,3 +220,149 @@ def test_a_connection_with_many_requests_gives_others_a_turn() -> None:
     for _ in range(5):
         broker.clock.advance(0)
     assert broker.answered() == list(range(20))
+
+
+# -- Produce requests that wait for their replicas
+
+
+def produce(correlation_id: int) -> bytes:
+    return encode_request(ApiKey.PRODUCE, 9, correlation_id, "me", ProduceRequest(acks=-1, timeout_ms=1))
+
+
+def handled(broker: Broker) -> list[int]:
+    return [request.correlation_id for request in broker.requests]
+
+
+def respond(request: Request, throttle_ms: int = 0) -> None:
+    answer: Any = ProduceResponse() if request.api_key is ApiKey.PRODUCE else HeartbeatResponse()
+    request.respond(answer, throttle_ms)
+
+
+def test_what_is_written_together_is_answered_in_order() -> None:
+    broker = Broker(later=True)
+    broker.channel.dataReceived(produce(0) + produce(1) + produce(2))
+    assert handled(broker) == [0, 1, 2]
+    respond(broker.requests[1])
+    respond(broker.requests[2])
+    assert broker.answered() == []
+    respond(broker.requests[0])
+    assert broker.answered() == [0, 1, 2]
+    broker.channel.dataReceived(heartbeat(3))
+    assert handled(broker) == [0, 1, 2, 3]
+
+
+def test_as_many_as_a_producer_has_in_flight() -> None:
+    broker = Broker(later=True)
+    broker.channel.dataReceived(b"".join(map(produce, range(8))))
+    assert handled(broker) == [0, 1, 2, 3, 4]
+    assert broker.channel.muted
+    respond(broker.requests[0])
+    assert handled(broker) == [0, 1, 2, 3, 4, 5]
+    respond(broker.requests[1])
+    respond(broker.requests[2])
+    assert handled(broker) == list(range(8))
+
+
+def test_other_requests_wait_until_all_is_answered() -> None:
+    broker = Broker(later=True)
+    broker.channel.dataReceived(produce(0) + produce(1) + heartbeat(2) + produce(3))
+    assert handled(broker) == [0, 1]
+    assert broker.channel.muted
+    respond(broker.requests[0])
+    assert handled(broker) == [0, 1]
+    respond(broker.requests[1])
+    assert handled(broker) == [0, 1, 2]
+    respond(broker.requests[2])
+    assert broker.answered() == [0, 1, 2]
+    assert handled(broker) == [0, 1, 2, 3]
+
+
+def test_what_is_answered_at_once_waits_for_its_turn() -> None:
+    broker = Broker(later=True)
+    broker.channel.dataReceived(produce(0))
+    broker.later = False
+    broker.channel.dataReceived(produce(1))
+    broker.later = True
+    broker.channel.dataReceived(produce(2))
+    assert broker.answered() == []
+    respond(broker.requests[0])
+    assert broker.answered() == [0, 1]
+    respond(broker.requests[2])
+    assert broker.answered() == [0, 1, 2]
+
+
+def test_a_produce_without_an_answer_among_others() -> None:
+    broker = Broker(later=True)
+    broker.channel.dataReceived(produce(0))
+    broker.channel._handler = lambda request: request.no_response()
+    broker.channel.dataReceived(produce(1))
+    broker.channel._handler = broker.handle
+    broker.channel.dataReceived(produce(2))
+    assert handled(broker) == [0, 2]
+    respond(broker.requests[1])
+    respond(broker.requests[0])
+    assert broker.answered() == [0, 2]
+
+
+def test_the_memory_of_records_is_let_go() -> None:
+    broker = Broker(later=True)
+    broker.channel.dataReceived(produce(0))
+    assert broker.requests[0].body is None
+
+
+def test_a_client_that_does_not_read_its_answers() -> None:
+    broker = Broker(later=True)
+    broker.channel.dataReceived(produce(0) + produce(1))
+    broker.transport.queued_bytes = 1
+    respond(broker.requests[0])
+    broker.channel.dataReceived(produce(2))
+    assert handled(broker) == [0, 1]
+    broker.transport.queued_bytes = 0
+    broker.channel.drained()
+    assert handled(broker) == [0, 1, 2]
+
+
+def test_answers_that_come_after_the_client_has_gone() -> None:
+    broker = Broker(later=True)
+    broker.channel.dataReceived(produce(0) + produce(1))
+    broker.channel.connectionLost()
+    for request in broker.requests:
+        respond(request)
+    assert broker.answered() == []
+
+
+def test_one_whose_answer_is_throttled_rests() -> None:
+    broker = Broker(later=True)
+    broker.channel.dataReceived(produce(0) + produce(1))
+    respond(broker.requests[1], 500)
+    respond(broker.requests[0])
+    assert broker.answered() == [0, 1]
+    broker.channel.dataReceived(produce(2))
+    assert handled(broker) == [0, 1]
+    broker.clock.advance(0.5)
+    assert handled(broker) == [0, 1, 2]
+
+
+@given(st.lists(st.sampled_from("ph"), min_size=1, max_size=20), st.randoms(use_true_random=False))
+def test_whatever_the_order_of_answers(kinds: list[str], chance: Random) -> None:
+    """Each request is handled and answered once, in order; nothing overtakes, and never do too many wait."""
+    broker = Broker(later=True)
+    data = b"".join(produce(i) if kind == "p" else heartbeat(i) for i, kind in enumerate(kinds))
+    unanswered: set[int] = set()
+    seen = 0
+    while data or unanswered:
+        if data and (not unanswered or chance.random() < 0.5):
+            count = chance.randint(1, len(data))
+            broker.channel.dataReceived(data[:count])
+            data = data[count:]
+        elif unanswered:
+            index = chance.choice(sorted(unanswered))
+            unanswered.remove(index)
+            respond(broker.requests[index])
+        while seen < len(broker.requests):
+            waiting = {i for i in range(seen) if i not in broker.answered()}
+            assert not waiting or (len(waiting) < MAX_AWAITING and {kinds[i] for i in [*waiting, seen]} == {"p"})
+            unanswered.add(seen)
+            seen += 1
+    assert broker.answered() == handled(broker) == list(range(len(kinds)))
+    assert not broker.channel.muted

@@ -58,13 +58,33 @@ def test_a_checkpoint_beyond_the_log_end_is_brought_back_to_it(tmp_path: Path) -
 
 
 def test_a_batch_is_still_known_as_a_repetition(tmp_path: Path) -> None:
-    data = ProduceRequest.PartitionProduceData(index=0, records=batch(b"a", producer=(5, 0, 0)))
-    request = ProduceRequest(
-        acks=1, timeout_ms=1000, topic_data=[ProduceRequest.TopicProduceData(name=TOPIC, partition_data=[data])]
-    )
     for epoch in range(2):
         core = start(tmp_path, epoch, isr=(0,))
-        (answer,) = core.connect().call(request, 9).responses[0].partition_responses
+        (answer,) = core.connect().call(produce(0, acks=1), 9).responses[0].partition_responses
         assert (Errors.for_code(answer.error_code), answer.base_offset) == (Errors.NONE, 0)
         assert core.partition().leader_log().log_end_offset == 1
         stop(core)
+
+
+def test_batches_that_waited_for_a_follower_are_known_as_repetitions(tmp_path: Path) -> None:
+    """Three requests of one connection were not answered when the broker stopped; a snapshot of producers has the last."""
+    core = start(tmp_path, 0, isr=(0, 1))
+    client = core.connect()
+    for sequence in range(3):
+        client.send(produce(sequence, acks=-1), 9)
+    assert (client.response(), core.partition().leader_log().log_end_offset) == (None, 3)
+    stop(core)
+    core = start(tmp_path, 1, isr=(0,))
+    client = core.connect()
+    for sequence in range(3):
+        (answer,) = client.call(produce(sequence, acks=1), 9).responses[0].partition_responses
+        assert (Errors.for_code(answer.error_code), answer.base_offset) == (Errors.NONE, sequence)
+    assert core.partition().leader_log().log_end_offset == 3
+    stop(core)
+
+
+def produce(sequence: int, acks: int) -> ProduceRequest:
+    data = ProduceRequest.PartitionProduceData(index=0, records=batch(b"a", producer=(5, 0, sequence)))
+    return ProduceRequest(
+        acks=acks, timeout_ms=1000, topic_data=[ProduceRequest.TopicProduceData(name=TOPIC, partition_data=[data])]
+    )
