@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Hashable, Iterable
 
-from kafkapy.server.timer import Timer
+from kafkapy.server.timer import Expirable, Timer
 
 log = logging.getLogger("kafkapy.server.DelayedOperationPurgatory")
 
@@ -19,11 +19,13 @@ class DelayedOperation:
     """Four verbs: `try_complete` asks whether the condition holds and calls `force_complete` if so; `force_complete` completes
     once; `on_complete` does the work; `on_expiration` notes that time ran out (before `on_complete`)."""
 
-    __slots__ = ("completed", "delay_ms")
+    __slots__ = ("bucket", "completed", "delay_ms")
 
     def __init__(self, delay_ms: int) -> None:
         self.delay_ms = delay_ms
         self.completed = False
+        self.bucket: dict[Expirable, None] | None = None
+        """The timer's, while this waits for its deadline."""
 
     def try_complete(self) -> bool:
         raise NotImplementedError
@@ -42,6 +44,9 @@ class DelayedOperation:
         if self.completed:
             return False
         self.completed = True
+        if self.bucket is not None:
+            del self.bucket[self]
+            self.bucket = None
         self.on_complete()
         return True
 

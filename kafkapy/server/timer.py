@@ -8,39 +8,46 @@ from typing import Any, Protocol
 log = logging.getLogger("kafkapy.server.Timer")
 
 
-class Expirable(Protocol):
-    """Something with a deadline."""
+_TICK_MS = 5
+_LONG_DELAY_MS, _LONG_TICK_MS = 1000, 100
 
-    completed: bool
+
+class Expirable(Protocol):
+    """Something with a deadline. When it is done before that, it leaves its `bucket`."""
+
+    bucket: dict[Expirable, None] | None
 
     def expire(self) -> None:
-        """Called once when the deadline has passed and `completed` is still false."""
+        """Called once when the deadline has passed and this is still in its bucket."""
         ...
 
 
 class Timer:
-    """Buckets of `tick_ms`: adding appends to a list, cancelling is setting `completed`, one reactor call serves a bucket.
+    """Buckets of 5 ms (100 ms for delays of a second and more): adding and leaving is a dict's, one reactor call serves a bucket.
 
-    Invariant: each bucket in `_buckets` has exactly one pending reactor call, for the end of its tick, so nothing expires early.
+    Invariant: each bucket in `_buckets`, by its end in ms, has exactly one pending reactor call for that moment, so nothing
+    expires early. What is done holds no memory until its deadline: acks=all waits 30 s by default, and is done in a few ms.
     """
 
-    def __init__(self, reactor: Any, tick_ms: int = 5) -> None:
+    def __init__(self, reactor: Any) -> None:
         self._reactor = reactor
-        self._tick_ms = tick_ms
-        self._buckets: dict[int, list[Expirable]] = {}
+        self._buckets: dict[int, dict[Expirable, None]] = {}
 
     def add(self, task: Expirable, delay_ms: int) -> None:
         now_ms = self._reactor.seconds() * 1000
-        tick = int((now_ms + delay_ms) // self._tick_ms) + 1
-        bucket = self._buckets.get(tick)
+        tick_ms = _TICK_MS if delay_ms < _LONG_DELAY_MS else _LONG_TICK_MS
+        end_ms = (int((now_ms + delay_ms) // tick_ms) + 1) * tick_ms
+        bucket = self._buckets.get(end_ms)
         if bucket is None:
-            self._buckets[tick] = bucket = []
-            self._reactor.callLater(max(0.0, (tick * self._tick_ms - now_ms) / 1000), self._fire, tick)
-        bucket.append(task)
+            self._buckets[end_ms] = bucket = {}
+            self._reactor.callLater(max(0.0, (end_ms - now_ms) / 1000), self._fire, end_ms)
+        bucket[task] = None
+        task.bucket = bucket
 
-    def _fire(self, tick: int) -> None:
-        for task in self._buckets.pop(tick):
-            if not task.completed:
+    def _fire(self, end_ms: int) -> None:
+        bucket = self._buckets.pop(end_ms)
+        for task in list(bucket):
+            if task in bucket:
                 try:
                     task.expire()
                 except Exception:

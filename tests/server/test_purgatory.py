@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import weakref
+
 from twisted.internet.task import Clock
 
 from kafkapy.server.purgatory import DelayedOperation, DelayedOperationPurgatory
@@ -59,6 +61,42 @@ def test_expires_not_before_its_time_and_completes() -> None:
     assert (operation.done, operation.expired) == (1, 1)
 
 
+def test_a_long_delay_is_kept_roughly_and_never_cut_short() -> None:
+    clock = Clock()
+    operation = Waiting(delay_ms=30_000)
+    purgatory(clock).try_complete_else_watch(operation, ["a"])
+    clock.advance(29.999)
+    assert operation.done == 0
+    clock.advance(0.102)
+    assert (operation.done, operation.expired) == (1, 1)
+
+
+def test_what_is_completed_is_not_kept_until_its_deadline() -> None:
+    waiting = purgatory(Clock())
+    operation = Waiting(delay_ms=30_000)
+    waiting.try_complete_else_watch(operation, ["a"])
+    operation.ready = True
+    waiting.check_and_complete("a")
+    gone = weakref.ref(operation)
+    del operation
+    assert gone() is None
+
+
+def test_one_that_expires_may_complete_another_of_the_same_moment() -> None:
+    clock = Clock()
+    waiting = purgatory(clock)
+    second = Waiting()
+
+    class First(Waiting):
+        def on_complete(self) -> None:
+            second.force_complete()
+
+    for operation in (First(), second):
+        waiting.try_complete_else_watch(operation, ["a"])
+    clock.advance(1)
+    assert (second.done, second.expired) == (1, 0)
+
+
 def test_completed_operations_do_not_pile_up() -> None:
     waiting = purgatory(Clock(), purge_interval=10)
     for _ in range(95):
@@ -86,7 +124,7 @@ def test_an_operation_added_while_its_key_is_served_stays() -> None:
 
 def test_timer_serves_many_deadlines_with_one_call_per_tick() -> None:
     clock = Clock()
-    timer = Timer(clock, tick_ms=10)
+    timer = Timer(clock)
     operations = [Waiting() for _ in range(100)]
     for operation in operations:
         timer.add(operation, 50)
