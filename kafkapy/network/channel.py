@@ -61,6 +61,8 @@ class KafkaChannel(Protocol):
       followers can fetch them together (Apache's broker lets them wait). `_awaiting` holds them in the order in which they
       came and are answered, `MAX_AWAITING` at most. Anything else has to wait until it is empty (`_held`).
     - Memory grows with what has arrived, not with what a frame's size field claims.
+    - `_reserved` bytes of the server's memory pool, if it has one, are promised to the frame in `_pending`; while the pool has
+      nothing left, the channel is `_starved` and reads no more of the frame.
     - `_spare` is a private buffer that nobody reads any more, for the next part of a frame; None if there is none.
     """
 
@@ -77,6 +79,8 @@ class KafkaChannel(Protocol):
         self._pending: bytearray | None = None
         self._filled = 0
         self._spare: bytearray | None = None
+        self._reserved = 0
+        self._starved = False
         self._busy = False
         self._handling = False
         self._awaiting: deque[Request] = deque()
@@ -96,7 +100,7 @@ class KafkaChannel(Protocol):
 
     @property
     def muted(self) -> bool:
-        return self._busy or self._held or self._waiting is not None or self.closed
+        return self._busy or self._held or self._starved or self._waiting is not None or self.closed
 
     def receive_buffer(self) -> memoryview:
         pending = self._pending
@@ -139,8 +143,9 @@ class KafkaChannel(Protocol):
         if filled >= 4:
             size = _SIZE.unpack_from(pending)[0]
             if filled - 4 < size <= self._max_request_size:
+                self._reserve(size)
                 return
-        self._pending = None
+        self._let_go()
         self._filled = 0
         view = memoryview(pending)
         self._handle_frames(view, filled)
@@ -173,6 +178,8 @@ class KafkaChannel(Protocol):
             return
         if position < end:
             self._keep(buffer[position:end])
+            if end - position >= 4 and not self.muted:
+                self._reserve(_SIZE.unpack_from(buffer, position)[0])
 
     def _may_follow(self, frame: memoryview) -> bool:
         """May this be handled while Produce requests before it are waiting?"""
@@ -194,6 +201,28 @@ class KafkaChannel(Protocol):
         kept[:size] = rest
         self._pending = kept
         self._filled = size
+
+    def _reserve(self, size: int) -> None:
+        """Read on only if there is memory for the whole frame."""
+        pool = self._server.memory_pool
+        if pool is not None and not self._reserved:
+            self._starved = not pool.take(size, self)
+            if not self._starved:
+                self._reserved = size
+
+    def memory_available(self) -> None:
+        self._starved = False
+        self._resume()
+
+    def _let_go(self) -> None:
+        """What is in `_pending` is the caller's now, or nobody's."""
+        self._pending = None
+        pool = self._server.memory_pool
+        if pool is not None:
+            pool.forget(self)
+            reserved, self._reserved = self._reserved, 0
+            if reserved:
+                pool.give(reserved)
 
     def _handle_frame(self, frame: memoryview) -> None:
         try:
@@ -363,9 +392,9 @@ class KafkaChannel(Protocol):
         if self._waiting is not None:
             self._waiting.cancel()
             self._waiting = None
-        self._pending = None
         self._awaiting.clear()
         self.closed = True
+        self._let_go()
         self._server.channel_closed(self)
 
     def is_idle(self, since: float) -> bool:
@@ -382,7 +411,7 @@ class KafkaChannel(Protocol):
     def abort(self, reason: str) -> None:
         """Hang up now."""
         self.closed = True
-        self._pending = None
+        self._let_go()
         log.info("Closing the connection of %s: %s", self.context.connection_id, reason)
         self.transport.close_now()
 
@@ -390,6 +419,6 @@ class KafkaChannel(Protocol):
         """Hang up after what is queued was sent."""
         if not self.closed:
             self.closed = True
-            self._pending = None
+            self._let_go()
             log.info("Closing the connection of %s: %s", self.context.connection_id, reason)
             self.transport.close()

@@ -18,6 +18,7 @@ from kafkapy.common.metrics_requests import RequestStatsByApi
 from kafkapy.common.rate import Rate
 from kafkapy.network.channel import KafkaChannel
 from kafkapy.network.connection_quotas import ConnectionLimits, ConnectionQuotas
+from kafkapy.network.memory_pool import MemoryPool
 from kafkapy.network.request import Request, RequestContext
 from kafkapy.network.transport import PlaintextPort
 from kafkapy.protocol.api_keys import ApiKey
@@ -75,9 +76,12 @@ class SocketServer:
         make_rate: Callable[[], Rate] = Rate,
         send_buffer: int = -1,
         receive_buffer: int = -1,
+        memory_pool: MemoryPool | None = None,
     ) -> None:
-        """`send_buffer`, `receive_buffer`: bytes of the kernel's buffers for each connection, -1: as the system likes."""
+        """`send_buffer`, `receive_buffer`: bytes of the kernel's buffers for each connection, -1: as the system likes.
+        `memory_pool`: what requests may hold while they arrive."""
         self.reactor = reactor
+        self.memory_pool = memory_pool
         self.max_request_size = max_request_size
         self.quotas = ConnectionQuotas(limits, inter_broker_listener, lambda: int(self.now() * 1000), make_rate)
         self.enabled_apis = frozenset(enabled_apis)

@@ -34,7 +34,7 @@ NOT_ACTED_ON: Final = (
         *("transaction.max.timeout.ms", "transactional.id.expiration.ms"),
         # one event loop does the work of the network threads, and there is no queue behind it: a request is handled when it
         # is read, one of each connection at a time (and of Produce, five that wait for followers)
-        *("num.network.threads", "queued.max.requests", "queued.max.request.bytes"),
+        *("num.network.threads", "queued.max.requests"),
         *("socket.connection.setup.timeout.max.ms", "log.dir.failure.timeout.ms"),
         "connection.failed.authentication.delay.ms",
         "max.request.partition.size.limit",

@@ -28,6 +28,7 @@ from kafkapy.coordinator.group.config import GroupConfig, OffsetConfig
 from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
 from kafkapy.log.log_cleaner import CleanerConfig, LogCleaner
 from kafkapy.log.log_manager import LogManager
+from kafkapy.network.memory_pool import MemoryPool
 from kafkapy.network.socket_server import SocketServer
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.message import Message
@@ -366,6 +367,7 @@ class KafkaServer:
             make_rate=lambda: Rate(config.quota_window_num, config.quota_window_size_seconds * 1000),
             send_buffer=config.socket_send_buffer_bytes,
             receive_buffer=config.socket_receive_buffer_bytes,
+            memory_pool=MemoryPool(config.queued_max_request_bytes) if config.queued_max_request_bytes > 0 else None,
         )
 
     def _broker_info(self, sockets: SocketServer) -> BrokerInfo:

@@ -7,12 +7,14 @@ import struct
 from random import Random
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from twisted.internet.task import Clock
 
 from kafkapy.network.channel import MAX_AWAITING, SHARED_BUFFER_SIZE, KafkaChannel
 from kafkapy.network.connection_quotas import ConnectionLimits
+from kafkapy.network.memory_pool import MemoryPool
 from kafkapy.network.request import Request, RequestContext
 from kafkapy.network.socket_server import SocketServer
 from kafkapy.protocol.api_keys import ApiKey
@@ -50,11 +52,15 @@ class FakeTransport:
 class Broker:
     """Collects requests; answers at once unless `later`."""
 
-    def __init__(self, later: bool = False) -> None:
+    def __init__(self, later: bool = False, memory_pool: MemoryPool | None = None) -> None:
         self.later = later
         self.clock = Clock()
         server = SocketServer(
-            self.clock, [ApiKey.HEARTBEAT, ApiKey.PRODUCE, ApiKey.API_VERSIONS], MAX_REQUEST, ConnectionLimits()
+            self.clock,
+            [ApiKey.HEARTBEAT, ApiKey.PRODUCE, ApiKey.API_VERSIONS],
+            MAX_REQUEST,
+            ConnectionLimits(),
+            memory_pool=memory_pool,
         )
         self.requests: list[Request] = []
         self.channel = KafkaChannel(server, RequestContext("c", "/127.0.0.1", "PLAINTEXT"), self.handle)
@@ -115,6 +121,61 @@ def test_a_large_frame_takes_memory_only_as_it_arrives() -> None:
         broker.channel.bytes_received(count)
         received += count
         assert len(broker.channel._pending) <= max(4096, 2 * received)
+
+
+@pytest.mark.parametrize("ending", ["arrives", "hangs up", "is refused"])
+def test_a_request_waits_until_there_is_memory_for_it(ending: str) -> None:
+    pool = MemoryPool(50)
+    first, second = Broker(memory_pool=pool), Broker(memory_pool=pool)
+    frame = heartbeat(1)
+    first.channel.dataReceived(frame[:10])
+    assert (pool.available, first.channel.muted) == (50 - (len(frame) - 4), False)
+    second.channel.dataReceived(struct.pack(">i", 1000) + bytes(6))
+    assert (pool.available, second.channel.muted) == (50 - (len(frame) - 4) - 1000, False), (
+        "the last may exceed the limit"
+    )
+    third = Broker(memory_pool=pool)
+    third.channel.dataReceived(frame[:10])
+    assert third.channel.muted
+    first.channel.dataReceived(frame[10:])
+    assert first.answered() == [1]
+    assert third.channel.muted, "still nothing left"
+    if ending == "arrives":
+        second.channel.dataReceived(bytes(994))
+    elif ending == "hangs up":
+        second.channel.connectionLost()
+    else:
+        second.channel.close("it is refused")
+    assert (third.channel.muted, third.transport.resumed) == (False, 1)
+    third.channel.dataReceived(frame[10:] + frame)
+    assert (third.answered(), pool.available) == ([1, 1], 50)
+
+
+def test_one_that_hangs_up_waits_for_no_memory() -> None:
+    pool = MemoryPool(10)
+    first, second = Broker(memory_pool=pool), Broker(memory_pool=pool)
+    for broker in (first, second):
+        broker.channel.dataReceived(heartbeat(1)[:10])
+    second.channel.connectionLost()
+    first.channel.dataReceived(heartbeat(1)[10:])
+    assert (pool.available, second.transport.resumed) == (10, 0)
+
+
+@given(st.lists(st.integers(1, 60), min_size=1), st.integers(1, 100))
+def test_however_the_bytes_are_cut_all_memory_is_given_back(cuts: list[int], limit: int) -> None:
+    pool = MemoryPool(limit)
+    brokers = [Broker(memory_pool=pool) for _ in range(3)]
+    data = b"".join(heartbeat(i) for i in range(4))
+    sent = [0] * 3
+    steps = itertools.cycle(cuts)
+    while any(position < len(data) for position in sent):
+        for i, broker in enumerate(brokers):
+            if not broker.channel.muted:
+                step = next(steps)
+                broker.channel.dataReceived(data[sent[i] : sent[i] + step])
+                sent[i] += step
+    assert [broker.answered() for broker in brokers] == [[0, 1, 2, 3]] * 3
+    assert pool.available == limit
 
 
 def test_a_private_buffer_serves_frame_after_frame() -> None:

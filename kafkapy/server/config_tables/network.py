@@ -58,7 +58,7 @@ class NetworkConfigs(ConfigTable):
     num_network_threads: int = config(INT, 3, at_least(1), "Network threads of a listener.", HIGH, CLUSTER_WIDE)
     queued_max_request_bytes: int = config(
         LONG, -1, None,
-        "Bytes of requests that may wait before reading stops; -1 is without limit.")
+        "Bytes that requests may hold while they arrive; no other is read meanwhile. -1 is without limit.")
     queued_max_requests: int = config(INT, 500, at_least(1), "Requests that may wait before reading stops.", HIGH)
     request_timeout_ms: int = config(INT, 30000, None, "How long this broker waits for another's answer.", HIGH)
     security_inter_broker_protocol: str = config(
