@@ -96,6 +96,7 @@ class SelectorLoop:
         self._wake_at = 0.0
         self._waker = _Waker()
         self._may_sleep = False
+        self._closed = False
         self._selector.register(self._waker.reader, _READ, self._waker)
 
     # --- one turn
@@ -228,6 +229,8 @@ class SelectorLoop:
         self._watch(sock, _WRITE, None)
 
     def _watch(self, sock: socket.socket, event: int, f: Callable[[], None] | None) -> None:
+        if self._closed:  # and so is the socket
+            return
         key = self._selector.get_map().get(sock)
         watch: _Watch = key.data if key is not None else _Watch()
         if event == _READ:
@@ -250,6 +253,7 @@ class SelectorLoop:
     def close(self) -> None:
         """Close the selector and all sockets that it watches."""
         self._may_sleep = False
+        self._closed = True
         for key in list(self._selector.get_map().values()):
             if isinstance(key.fileobj, socket.socket):
                 key.fileobj.close()

@@ -22,6 +22,7 @@ from kafkapy.clients.asyncio_driver import AsyncioDriver
 from kafkapy.clients.completion import Completion, spawn
 from kafkapy.clients.config import ClientConfig
 from kafkapy.clients.network_client import NetworkClient
+from kafkapy.clients.selector_loop import SelectorLoop
 from kafkapy.clients.thread_driver import ThreadDriver
 from kafkapy.clients.twisted_driver import TwistedDriver
 from kafkapy.errors import IllegalStateError, KafkaConnectionError, KafkaTimeoutError
@@ -399,3 +400,14 @@ def test_a_program_that_forgets_to_close_ends() -> None:
     program = PROGRAM.format(body="driver.call(lambda: driver.connect('127.0.0.1', 1, None) and None)")
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=20)
     assert (done.returncode, done.stdout) == (0, "ready\n")
+
+
+def test_a_socket_may_be_let_go_after_the_loop_is_closed() -> None:
+    """A connection that is dropped by whoever forgets a client comes later than the loop's end."""
+    loop = SelectorLoop()
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        loop.add_reader(ours, lambda: None)
+        loop.close()
+        loop.remove_reader(ours)
+        assert ours.fileno() == -1
