@@ -30,13 +30,8 @@ from benchmarks.brokers import ApacheServer, KafkapyServer, Server
 from kafkapy.admin.client import AdminClient
 from kafkapy.admin.cluster_client import values_of
 from kafkapy.admin.topics import NewTopic
-from kafkapy.clients.blocking_client import BlockingClient
-from kafkapy.protocol.messages.produce import ProduceRequest
-from kafkapy.record.batch_encoder import Columns, encode_columns, finish_batch
-from kafkapy.record.compression import CompressionType
 
 PARTITIONS = 4
-BATCH_RECORDS = 1_000
 NAMES = {"kafka": "Spark's connector", "kafkapy": "kafkapy.spark"}
 
 
@@ -97,38 +92,32 @@ def plain_values(records: int) -> Iterator[bytes]:
         yield noise[at : at + 100]
 
 
-def json_values(records: int) -> Iterator[bytes]:
+def json_values(records: int) -> Iterator[str]:
     dice = random.Random(2)
     for i in range(records):
         event = {"id": i, "user": f"user-{dice.randrange(10_000)}", "action": dice.choice(("view", "buy", "leave"))}
-        yield json.dumps({**event, "price": dice.randrange(10_000) / 100, "time": 1_700_000_000_000 + i}).encode()
+        yield json.dumps({**event, "price": dice.randrange(10_000) / 100, "time": 1_700_000_000_000 + i})
 
 
-def fill(server: Server, topic: str, values: Iterator[bytes], codec: CompressionType) -> None:
+def fill(server: Server, topic: str, *arguments: str, codec: str) -> None:
+    """As Java's producer writes by default: batches of 16 KiB, sticky partitions."""
     with AdminClient(server.bootstrap) as admin:
         values_of(admin.create_topics([NewTopic(topic, PARTITIONS, 1)]))
-    now = int(time.time() * 1000)
-    with BlockingClient("127.0.0.1", server.port) as client:
-        for partition, batch in enumerate(chunks(values, BATCH_RECORDS)):
-            columns = Columns(batch, None, None, [(0, now + partition)])
-            records = memoryview(finish_batch(encode_columns(columns, codec)))
-            index = partition % PARTITIONS
-            data = ProduceRequest.PartitionProduceData(index=index, records=records)
-            request = ProduceRequest(acks=1, timeout_ms=30_000)
-            request.topic_data.append(ProduceRequest.TopicProduceData(name=topic, partition_data=[data]))
-            answer = client.call(request).responses[0].partition_responses[0]
-            assert answer.error_code == 0, answer
+    apache.run_java(
+        "org.apache.kafka.tools.ProducerPerformance",
+        *("--topic", topic, "--throughput", "-1", *arguments),
+        *("--producer-props", f"bootstrap.servers={server.bootstrap}", f"compression.type={codec}"),
+    )
 
 
-def chunks(values: Iterator[bytes], size: int) -> Iterator[list[bytes]]:
-    batch: list[bytes] = []
-    for value in values:
-        batch.append(value)
-        if len(batch) == size:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
+def fill_plain(server: Server, records: int) -> None:
+    fill(server, "plain", "--num-records", str(records), "--record-size", "100", codec="none")
+
+
+def fill_events(server: Server, directory: Path, records: int) -> None:
+    payloads = directory / "events.json"
+    payloads.write_text("".join(line + "\n" for line in json_values(records)))
+    fill(server, "events", "--num-records", str(records), "--payload-file", str(payloads), codec="snappy")
 
 
 # --- cases
@@ -224,9 +213,9 @@ def main() -> int:
         chosen = [c for c in cases(spark, server, directory, args.scale) if re.search(args.only, c.name)]
         names = " ".join(case.name for case in chosen)
         if "100 B" in names:
-            fill(server, "plain", plain_values(int(2_000_000 * args.scale)), CompressionType.NONE)
+            fill_plain(server, int(2_000_000 * args.scale))
         if "JSON" in names:
-            fill(server, "events", json_values(int(1_000_000 * args.scale)), CompressionType.SNAPPY)
+            fill_events(server, directory, int(1_000_000 * args.scale))
         if "sink" in names:
             make_sink_source(directory, int(500_000 * args.scale))
         for case in chosen:
