@@ -36,9 +36,9 @@ _MIN_PRIVATE_BUFFER = 1 << 12
 KEPT_PRIVATE_BUFFER = 1 << 18
 """A private buffer of up to this size is kept for the next part of a frame."""
 
-MAX_AWAITING = 5
-"""Produce requests of one connection that may wait for their replicas at the same time: what an idempotent producer has in
-flight."""
+MAX_AWAITING = 3
+"""Produce requests of one connection that may wait for their replicas at the same time. A log knows the last five batches of
+an idempotent producer again, so two may follow them before the first is sent again."""
 
 FRAMES_PER_TURN = 8
 """Requests of one connection that are handled before the reactor looks at the others."""
@@ -304,6 +304,13 @@ class KafkaChannel(Protocol):
             self._held = False
             self._busy = True
             self.request_done(longest_throttle_ms)
+
+    def hurry_awaiting(self) -> None:
+        """If several Produce requests wait for their replicas, answer all of them with what there is."""
+        if len(self._awaiting) > 1:
+            for request in list(self._awaiting):
+                if request.answer is None and request.hurry is not None:
+                    request.hurry()
 
     def send_parts(self, parts: list[Part]) -> None:
         self.transport.send_parts(parts)

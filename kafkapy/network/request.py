@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafkapy.protocol.api_keys import ApiKey
@@ -64,7 +65,7 @@ class Request:
     for the first time: a handler that waits must be done with them before.
     """
 
-    __slots__ = ("answer", "api_key", "api_version", "body", "channel", "context", "correlation_id", "times")
+    __slots__ = ("answer", "api_key", "api_version", "body", "channel", "context", "correlation_id", "hurry", "times")
 
     def __init__(
         self,
@@ -86,6 +87,9 @@ class Request:
         self.times: tuple[float, float] | None = None
         """When it was received and when its handler returned; of one that others follow before it is answered."""
 
+        self.hurry: Callable[[], object] | None = None
+        """Answers a Produce that waits for its replicas with what there is."""
+
     def respond(self, response: Message, throttle_ms: int = 0) -> None:
         """Send the response; read the connection's next request after `throttle_ms` (KIP-219)."""
         self.channel.send_response(self, response, throttle_ms)
@@ -97,6 +101,14 @@ class Request:
     def close_connection(self, reason: str) -> None:
         """The only answer is to hang up."""
         self.channel.close(reason)
+
+    def leader_moved(self) -> None:
+        """A Produce waits, and of one of its partitions the leader is another broker now.
+
+        The producer turns to that one as soon as it hears of it. So it must hear of all its batches that wait here, of any
+        request: were it to send newer ones there in between, the new leader might not know these again.
+        """
+        self.channel.hurry_awaiting()
 
     def note_errors(self, response: Message) -> None:
         """The handler of a Produce or Fetch answers with errors: count them. Those of other APIs are counted anyway."""

@@ -244,7 +244,7 @@ class Sender:
             size = batch.size_hint()
             if batches and size > room:
                 break
-            if not self._may_send(batch):
+            if not self._may_send(batch, node_id):
                 continue
             self.accumulator.take(queue)
             if self.sequences is not None and not batch.has_sequence:
@@ -254,10 +254,10 @@ class Sender:
             batches.append(batch)
         return batches
 
-    def _may_send(self, batch: ProducerBatch) -> bool:
+    def _may_send(self, batch: ProducerBatch, node_id: int) -> bool:
         if self.transaction is not None and not self.transaction.may_send(batch.topic_partition):
             return False
-        return self.sequences is None or self.sequences.may_send(batch)
+        return self.sequences is None or self.sequences.may_send(batch, node_id)
 
     def _send(self, node_id: int, batches: list[ProducerBatch]) -> None:
         config = self.config

@@ -135,8 +135,8 @@ class Sequences:
 
     # --- sending
 
-    def may_send(self, batch: ProducerBatch) -> bool:
-        """May the first batch of a partition's queue go out now?"""
+    def may_send(self, batch: ProducerBatch, node_id: int) -> bool:
+        """May the first batch of a partition's queue go out now, to this leader?"""
         if not self.producer.is_valid:
             return False
         sequences = self.partition(batch.topic_partition)
@@ -147,6 +147,10 @@ class Sequences:
             if in_flight and sequences.last_acked_sequence == NO_LAST_ACKED:
                 # A broker that knows nothing of a producer takes any first sequence. Were the second batch sent before
                 # the first is known to be written, it could be taken, and the first could never be any more.
+                return False
+            if any(earlier.last_node != node_id for earlier in in_flight):
+                # The leader has moved, and may have got those from the one before. After five newer ones it would not know
+                # them again when they are retried.
                 return False
             return batch.topic_partition not in self._unresolved
         # Of batches that are retried only the first may go out: those behind it would be out of order.

@@ -25,13 +25,14 @@ class PendingAppend:
 
 
 class DelayedProduce(DelayedOperation):
-    """Done when each partition's high watermark has passed its batch, or the partition can't get there any more.
+    """Done when each partition's high watermark has passed its batch, or the partition can't get there any more. `leader_moved`
+    is called when one of them can't because this broker leads it no longer; it may complete the operation.
 
     Invariant: `_undecided` has the appends of which neither is true yet, by partition; an event on one partition costs a look at
     that one only, however many the request has.
     """
 
-    __slots__ = ("_done", "_replica_manager", "_undecided")
+    __slots__ = ("_done", "_leader_moved", "_replica_manager", "_undecided")
 
     def __init__(
         self,
@@ -39,6 +40,7 @@ class DelayedProduce(DelayedOperation):
         appends: list[PendingAppend],
         replica_manager: ReplicaManager,
         done: Callable[[], None],
+        leader_moved: Callable[[], None],
     ) -> None:
         super().__init__(delay_ms)
         self._undecided: dict[Hashable, list[PendingAppend]] = {}
@@ -46,23 +48,35 @@ class DelayedProduce(DelayedOperation):
             self._undecided.setdefault(append.partition, []).append(append)
         self._replica_manager = replica_manager
         self._done = done
+        self._leader_moved = leader_moved
 
     def try_complete(self) -> bool:
         for partition in list(self._undecided):
             self._look_at(partition)
-        return not self._undecided and self.force_complete()
+        return self._is_over()
 
     def try_complete_after(self, key: Hashable) -> bool:
-        if key in self._undecided:
-            self._look_at(key)
-        return not self._undecided and self.force_complete()
+        if key in self._undecided and self._look_at(key) is Errors.NOT_LEADER_OR_FOLLOWER:
+            self._leader_moved()
+        return self._is_over()
 
-    def _look_at(self, key: Hashable) -> None:
-        waiting = [append for append in self._undecided[key] if not self._is_decided(append)]
+    def hurry(self) -> None:
+        """Complete now; what is undecided is timed out."""
+        for partition in list(self._undecided):
+            self._look_at(partition)
+        self.force_complete()
+
+    def _is_over(self) -> bool:
+        return self.completed or (not self._undecided and self.force_complete())
+
+    def _look_at(self, key: Hashable) -> Errors:
+        appends = self._undecided[key]
+        waiting = [append for append in appends if not self._is_decided(append)]
         if waiting:
             self._undecided[key] = waiting
         else:
             del self._undecided[key]
+        return appends[0].error
 
     def _is_decided(self, append: PendingAppend) -> bool:
         try:

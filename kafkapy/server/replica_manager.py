@@ -260,10 +260,17 @@ class ReplicaManager:
         partition = self._partitions.get(topic_partition)
         return partition is not None and partition.is_replicated_up_to(required_offset) == (True, Errors.NONE)
 
-    def wait_for_commit(self, appends: list[PendingAppend], timeout_ms: int, done: Callable[[], None]) -> None:
+    def wait_for_commit(
+        self,
+        appends: list[PendingAppend],
+        timeout_ms: int,
+        done: Callable[[], None],
+        leader_moved: Callable[[], None] = lambda: None,
+    ) -> DelayedProduce:
         """Call `done` when every append is committed, has failed, or the time is up; each then has its `error`."""
-        operation = DelayedProduce(timeout_ms, appends, self, done)
+        operation = DelayedProduce(timeout_ms, appends, self, done, leader_moved)
         self.produce_purgatory.try_complete_else_watch(operation, [append.partition for append in appends])
+        return operation
 
     def appended(self, *topic_partitions: TopicPartition) -> None:
         """New data or new high watermarks: wake those who wait for it.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import struct
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -312,16 +313,36 @@ def test_what_is_written_together_is_answered_in_order() -> None:
     assert handled(broker) == [0, 1, 2, 3]
 
 
-def test_as_many_as_a_producer_has_in_flight() -> None:
+def test_only_so_many_follow() -> None:
     broker = Broker(later=True)
-    broker.channel.dataReceived(b"".join(map(produce, range(8))))
-    assert handled(broker) == [0, 1, 2, 3, 4]
+    broker.channel.dataReceived(b"".join(map(produce, range(MAX_AWAITING + 3))))
+    assert handled(broker) == list(range(MAX_AWAITING))
     assert broker.channel.muted
     respond(broker.requests[0])
-    assert handled(broker) == [0, 1, 2, 3, 4, 5]
+    assert handled(broker) == list(range(MAX_AWAITING + 1))
     respond(broker.requests[1])
     respond(broker.requests[2])
-    assert handled(broker) == list(range(8))
+    assert handled(broker) == list(range(MAX_AWAITING + 3))
+
+
+def test_when_a_leader_has_moved_all_that_wait_are_answered() -> None:
+    broker = Broker(later=True)
+    broker.channel.dataReceived(produce(0) + produce(1) + heartbeat(2))
+    for request in broker.requests:
+        request.hurry = partial(respond, request)
+    respond(broker.requests[1])
+    broker.requests[1].leader_moved()
+    assert broker.answered() == [0, 1]
+    assert handled(broker) == [0, 1, 2]
+
+
+def test_one_that_waits_alone_need_not_hurry() -> None:
+    broker = Broker(later=True)
+    broker.channel.dataReceived(produce(0) + heartbeat(1))
+    (request,) = broker.requests
+    request.hurry = partial(respond, request)
+    request.leader_moved()
+    assert broker.answered() == []
 
 
 def test_other_requests_wait_until_all_is_answered() -> None:

@@ -44,26 +44,41 @@ def test_sequences_count_records() -> None:
 
 
 def test_nothing_is_sent_without_a_producer_id() -> None:
-    assert not Sequences().may_send(batch())
+    assert not Sequences().may_send(batch(), -1)
 
 
 def test_one_batch_until_the_first_is_acknowledged() -> None:
     table = sequences()
     (first,) = sent(table, 1)
-    assert not table.may_send(batch())
+    assert not table.may_send(batch(), -1)
     table.completed(first, 10)
-    assert table.may_send(batch())
+    assert table.may_send(batch(), -1)
     sent(table, 1)
-    assert table.may_send(batch())
+    assert table.may_send(batch(), -1)
 
 
 def test_of_retries_only_the_first_may_go() -> None:
     table = sequences()
     first, second = sent(table, 1, 1)
-    assert table.may_send(first)
-    assert not table.may_send(second)
+    assert table.may_send(first, -1)
+    assert not table.may_send(second, -1)
     table.completed(first, 0)
-    assert table.may_send(second)
+    assert table.may_send(second, -1)
+
+
+def test_a_new_leader_gets_new_batches_when_those_at_the_one_before_have_ended() -> None:
+    table = sequences()
+    table.completed(sent(table, 1)[0], 0)
+    first, second = sent(table, 1, 1)
+    first.last_node = second.last_node = 1
+    assert table.may_send(batch(), 1)
+    assert not table.may_send(batch(), 2)
+    assert table.may_send(first, 2)
+    first.last_node = 2
+    assert not table.may_send(batch(), 2)
+    table.completed(first, 1)
+    table.completed(second, 2)
+    assert table.may_send(batch(), 2)
 
 
 def test_sequences_wrap() -> None:
@@ -97,10 +112,10 @@ def test_a_bump_rewrites_the_partition_in_trouble_and_spares_the_others() -> Non
     assert table.producer == (1, 1)
     assert [each.producer[:3] for each in (first, second)] == [(1, 1, 0), (1, 1, 2)]
     assert other.producer[:3] == (1, 0, 0)
-    assert not table.may_send(batch(1, P1))  # until those of the old epoch have ended
+    assert not table.may_send(batch(1, P1), -1)  # until those of the old epoch have ended
     table.completed(other, 0)
     new = batch(1, P1)
-    assert table.may_send(new)
+    assert table.may_send(new, -1)
     table.assign(new)
     assert new.producer[:3] == (1, 1, 0)
 
@@ -121,11 +136,11 @@ def test_an_unheard_batch_leaves_the_partition_unresolved() -> None:
     table.completed(first, 0)
     third = sent(table, 1)[0]
     table.failed(second, may_be_written=True)
-    assert not table.may_send(batch())
+    assert not table.may_send(batch(), -1)
     assert table.resolve() == []
     table.completed(third, 2)  # so the second has arrived
     assert table.resolve() == []
-    assert table.may_send(batch())
+    assert table.may_send(batch(), -1)
     assert not table.bump_required
 
 

@@ -16,6 +16,11 @@ class Partitions:
         self.committed = committed
         self.looked_at: list[int] = []
         self.under_min_isr = False
+        self.hurry = False
+
+    def moved(self, produce: DelayedProduce) -> None:
+        if self.hurry:
+            produce.hurry()
 
     def get_partition(self, name: TopicPartition) -> Any:
         self.looked_at.append(name.partition)
@@ -42,7 +47,10 @@ def delayed(partitions: Any, *appends: tuple[int, int]) -> tuple[DelayedProduce,
     """Of (partition, offset)."""
     pending = [PendingAppend(name(index), offset) for index, offset in appends]
     answered: list[bool] = []
-    return DelayedProduce(1000, pending, partitions, lambda: answered.append(True)), pending, answered
+    produce = DelayedProduce(
+        1000, pending, partitions, lambda: answered.append(True), lambda: partitions.moved(produce)
+    )
+    return produce, pending, answered
 
 
 def test_all_partitions_must_be_committed() -> None:
@@ -82,6 +90,29 @@ def test_a_partition_that_is_led_elsewhere_now() -> None:
     partitions.committed.clear()
     assert produce.try_complete_after(name(0))
     assert (answered, pending[0].error) == ([True], Errors.NOT_LEADER_OR_FOLLOWER)
+
+
+def test_others_are_waited_for_when_a_leader_has_moved() -> None:
+    partitions = Partitions({0: 0, 1: 0})
+    produce, pending, answered = delayed(partitions, (0, 10), (1, 10))
+    assert not produce.try_complete()
+    del partitions.committed[0]
+    assert not produce.try_complete_after(name(0))
+    partitions.committed[1] = 10
+    assert produce.try_complete_after(name(1))
+    assert (answered, [a.error for a in pending]) == ([True], [Errors.NOT_LEADER_OR_FOLLOWER, Errors.NONE])
+
+
+def test_others_time_out_when_it_has_to_hurry() -> None:
+    partitions = Partitions({0: 0, 1: 0, 2: 0})
+    produce, pending, answered = delayed(partitions, (0, 10), (1, 10), (2, 10))
+    assert not produce.try_complete()
+    del partitions.committed[0]
+    partitions.committed[2] = 10
+    partitions.hurry = True
+    assert produce.try_complete_after(name(0))
+    assert answered == [True]
+    assert [a.error for a in pending] == [Errors.NOT_LEADER_OR_FOLLOWER, Errors.REQUEST_TIMED_OUT, Errors.NONE]
 
 
 def test_two_batches_for_one_partition() -> None:

@@ -206,4 +206,6 @@ def _answer_when_committed(
             answer.error_code = append.error.code
         request.respond(_response(broker, request, topics, True))
 
-    broker.replica_manager.wait_for_commit([append for append, _ in pending], request.body.timeout_ms, committed)
+    appends = [append for append, _ in pending]
+    waiting = broker.replica_manager.wait_for_commit(appends, request.body.timeout_ms, committed, request.leader_moved)
+    request.hurry = waiting.hurry

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from broker_core import TOPIC, BrokerCore, Client, MakeCore, batch
+from broker_core import TOPIC, BrokerCore, Client, MakeCore, batch, topic_id_of
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.errors import Errors
@@ -227,6 +227,21 @@ def test_acks_all_is_answered_when_the_leadership_goes(make_core: MakeCore) -> N
     client.send(produce((TOPIC, 0, batch()), acks=-1), NEWEST)
     core.leader_and_isr(TOPIC, [0], topic_id, 1, 1, [1], [0, 1])
     assert error(client.response()) is Errors.NOT_LEADER_OR_FOLLOWER
+
+
+def test_all_requests_of_a_connection_that_wait_are_answered_when_a_leadership_goes(make_core: MakeCore) -> None:
+    """Else the producer might send newer batches to the new leader than the last five, which a log knows again."""
+    core = make_core(others=(1,))
+    core.create_topic(partitions=2, replicas=[0, 1])
+    client = core.connect()
+    for indexes in ((0,), (1,), (0, 1)):
+        client.send(produce(*((TOPIC, index, batch()) for index in indexes), acks=-1), NEWEST)
+    assert client.response() is None
+    core.leader_and_isr(TOPIC, [0], topic_id_of(TOPIC), 1, 1, [0, 1], [0, 1])
+    moved, late = Errors.NOT_LEADER_OR_FOLLOWER, Errors.REQUEST_TIMED_OUT
+    for expected in ({0: moved}, {1: late}, {0: moved, 1: late}):
+        found = answers(client.response())
+        assert {index: Errors.for_code(a.error_code) for (_, index), a in found.items()} == expected
 
 
 def test_not_enough_replicas_only_for_acks_all(make_core: MakeCore) -> None:
