@@ -36,9 +36,9 @@ _MIN_PRIVATE_BUFFER = 1 << 12
 KEPT_PRIVATE_BUFFER = 1 << 18
 """A private buffer of up to this size is kept for the next part of a frame."""
 
-MAX_AWAITING = 3
-"""Produce requests of one connection that may wait for their replicas at the same time. A log knows the last five batches of
-an idempotent producer again, so two may follow them before the first is sent again."""
+MAX_AWAITING = 5
+"""Produce requests of one connection that may wait for their replicas at the same time: what an idempotent producer has in
+flight, and as many of its batches as a log knows again when they are retried."""
 
 FRAMES_PER_TURN = 8
 """Requests of one connection that are handled before the reactor looks at the others."""
