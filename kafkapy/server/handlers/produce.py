@@ -202,10 +202,12 @@ def _answer_when_committed(
     pending: list[tuple[PendingAppend, ProduceResponse.PartitionProduceResponse]],
 ) -> None:
     def committed() -> None:
+        request.hurry = None  # it refers to this: the two would live until the garbage collector comes
         for append, answer in pending:
             answer.error_code = append.error.code
         request.respond(_response(broker, request, topics, True))
 
     appends = [append for append, _ in pending]
     waiting = broker.replica_manager.wait_for_commit(appends, request.body.timeout_ms, committed, request.leader_moved)
-    request.hurry = waiting.hurry
+    if not waiting.completed:
+        request.hurry = waiting.hurry

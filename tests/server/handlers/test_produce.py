@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 from broker_core import TOPIC, BrokerCore, Client, MakeCore, batch, topic_id_of
 
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.network.request import Request
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.produce import ProduceRequest, ProduceResponse
 from kafkapy.record.legacy import LegacyRecordBatch
@@ -242,6 +246,25 @@ def test_all_requests_of_a_connection_that_wait_are_answered_when_a_leadership_g
     for expected in ({0: moved}, {1: late}, {0: moved, 1: late}):
         found = answers(client.response())
         assert {index: Errors.for_code(a.error_code) for (_, index), a in found.items()} == expected
+
+
+@pytest.mark.parametrize("followers", [0, 1])
+def test_an_answered_request_leaves_nothing_to_the_garbage_collector(make_core: MakeCore, followers: int) -> None:
+    """It would come by for all that were answered since, and hold up those that are not."""
+    core = make_core(others=(1,))
+    topic_id = core.create_topic(replicas=[0, 1], isr=[0, 1][: 1 + followers])
+    client = core.connect()
+    gc.collect()
+    gc.disable()
+    try:
+        client.send(produce((TOPIC, 0, batch()), acks=-1), NEWEST)
+        if followers:
+            core.leader_and_isr(TOPIC, [0], topic_id, 0, 1, [0], [0, 1])
+        assert error(client.response()) is Errors.NONE
+        left = [kept for kept in gc.get_objects() if isinstance(kept, Request) and kept.api_key is ApiKey.PRODUCE]
+        assert left == []
+    finally:
+        gc.enable()
 
 
 def test_not_enough_replicas_only_for_acks_all(make_core: MakeCore) -> None:
