@@ -58,8 +58,8 @@ class TestLayout:
     def test_given_ports(self, tmp_path: Path) -> None:
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = taken.getsockname()[1]
-            with pytest.raises(ToolError, match=f"Port {port} is taken .* needs {port - 1} to {port + 5}"):
-                local_layout.create(tmp_path / "c", 3, 1, port - 1)
+            with pytest.raises(ToolError, match=f"Port {port} is taken .* needs {port} to {port + 6}"):
+                local_layout.create(tmp_path / "c", 3, 1, port)
         with pytest.raises(ToolError, match="7 ports from there on are not possible"):
             local_layout.create(tmp_path / "c", 3, 1, 65533)
 
