@@ -134,9 +134,7 @@ class _FollowerFetch:
     def _waited(self) -> None:
         if self._session.waiting is self._waiting:
             self._session.waiting = None
-        self._waiting = (
-            None  # it refers to this: the pair would live until the garbage collector comes, thousands of them
-        )
+        self._waiting = None  # it refers to this: the two would live until the garbage collector comes
         if not self._request.cancelled:
             self._context.fetches = list(self._session.active.values())
             self._respond(self._read(None))
