@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from kafkapy.server.replica_manager import ReplicaManager
 
 
+_LEADERSHIP_LOST = (Errors.NOT_LEADER_OR_FOLLOWER, Errors.KAFKA_STORAGE_ERROR, Errors.UNKNOWN_TOPIC_OR_PARTITION)
+
+
 class PendingAppend:
     """One partition of an append: its outcome so far. `error` holds what is answered if time runs out."""
 
@@ -56,7 +59,7 @@ class DelayedProduce(DelayedOperation):
         return self._is_over()
 
     def try_complete_after(self, key: Hashable) -> bool:
-        if key in self._undecided and self._look_at(key) is Errors.NOT_LEADER_OR_FOLLOWER:
+        if key in self._undecided and self._look_at(key) in _LEADERSHIP_LOST:
             self._leader_moved()
         return self._is_over()
 

@@ -7,7 +7,6 @@ from typing import Any, Protocol
 
 log = logging.getLogger("kafkapy.server.Timer")
 
-
 _TICK_MS = 5
 _LONG_DELAY_MS, _LONG_TICK_MS = 1000, 100
 

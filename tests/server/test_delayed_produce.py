@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.server.delayed_produce import DelayedProduce, PendingAppend
@@ -17,6 +19,7 @@ class Partitions:
         self.looked_at: list[int] = []
         self.under_min_isr = False
         self.hurry = False
+        self.lost = Errors.NOT_LEADER_OR_FOLLOWER
 
     def moved(self, produce: DelayedProduce) -> None:
         if self.hurry:
@@ -25,7 +28,7 @@ class Partitions:
     def get_partition(self, name: TopicPartition) -> Any:
         self.looked_at.append(name.partition)
         if name.partition not in self.committed:
-            raise KafkaError(Errors.NOT_LEADER_OR_FOLLOWER)
+            raise KafkaError(self.lost)
         return _Partition(self, self.committed[name.partition])
 
 
@@ -103,8 +106,12 @@ def test_others_are_waited_for_when_a_leader_has_moved() -> None:
     assert (answered, [a.error for a in pending]) == ([True], [Errors.NOT_LEADER_OR_FOLLOWER, Errors.NONE])
 
 
-def test_others_time_out_when_it_has_to_hurry() -> None:
+@pytest.mark.parametrize(
+    "lost", [Errors.NOT_LEADER_OR_FOLLOWER, Errors.KAFKA_STORAGE_ERROR, Errors.UNKNOWN_TOPIC_OR_PARTITION]
+)
+def test_others_time_out_when_it_has_to_hurry(lost: Errors) -> None:
     partitions = Partitions({0: 0, 1: 0, 2: 0})
+    partitions.lost = lost
     produce, pending, answered = delayed(partitions, (0, 10), (1, 10), (2, 10))
     assert not produce.try_complete()
     del partitions.committed[0]
@@ -112,7 +119,7 @@ def test_others_time_out_when_it_has_to_hurry() -> None:
     partitions.hurry = True
     assert produce.try_complete_after(name(0))
     assert answered == [True]
-    assert [a.error for a in pending] == [Errors.NOT_LEADER_OR_FOLLOWER, Errors.REQUEST_TIMED_OUT, Errors.NONE]
+    assert [a.error for a in pending] == [lost, Errors.REQUEST_TIMED_OUT, Errors.NONE]
 
 
 def test_two_batches_for_one_partition() -> None:

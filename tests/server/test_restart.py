@@ -67,7 +67,7 @@ def test_a_batch_is_still_known_as_a_repetition(tmp_path: Path) -> None:
 
 
 def test_batches_that_waited_for_a_follower_are_known_as_repetitions(tmp_path: Path) -> None:
-    """Three requests of one connection were not answered when the broker stopped; a snapshot of producers has the last."""
+    """Three requests of one connection were not answered when the broker stopped; the snapshot of producers has all of them."""
     core = start(tmp_path, 0, isr=(0, 1))
     client = core.connect()
     for sequence in range(3):
