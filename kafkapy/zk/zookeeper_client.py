@@ -5,7 +5,8 @@ kazoo keeps the connection, the session and the thread that reads and writes; wh
 * requests are pipelined, at most `max_in_flight_requests` unanswered;
 * a watch survives a lost connection: kazoo forgets its watches then, so they are set again with the last zxid that was
   seen (ZooKeeper's SetWatches), and ZooKeeper at once reports what changed in between;
-* after an expired session the state change handlers run in Kafka's order before requests may use the new session.
+* after an expired session the state change handlers run in Kafka's order before requests may use the new session;
+* a server that takes a connection and never answers does not keep us from trying again.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Any
 from kazoo import exceptions as kazoo_errors
 from kazoo.client import KazooClient, KazooState
 from kazoo.protocol import serialization as wire
+from kazoo.protocol.connection import ConnectionHandler
 from kazoo.protocol.states import EventType, KeeperState, WatchedEvent
 from kazoo.security import OPEN_ACL_UNSAFE
 
@@ -47,6 +49,9 @@ log = logging.getLogger("kafkapy.zk.ZooKeeperClient")
 
 _MAX_IN_FLIGHT = 64
 """kazoo wakes its thread with one byte on a socket pair for each request; some 270 unread bytes block the sender."""
+
+_FIRST_HANDSHAKE_SECONDS = 2.0
+"""How long the first try of a session's handshake waits for an answer; each further try waits twice as long."""
 
 _SET_WATCHES_MAX_BYTES = 128 * 1024
 """As ZooKeeper's own client splits them, to stay far below the server's jute.maxbuffer."""
@@ -107,6 +112,7 @@ class ZooKeeperClient:
             connection_retry={"max_tries": -1, "delay": 0.1, "backoff": 1.5, "max_delay": 1.0},
             logger=_QuietLogger(logging.getLogger("kazoo.client")),
         )
+        self._kazoo._connection = _Connection(self._kazoo, self._kazoo._conn_retry.copy(), logger=self._kazoo.logger)
         self._watches = _Watches(self._kazoo)
         self._kazoo.add_listener(self._connection_changed)
         self._session_thread = threading.Thread(target=self._renew_sessions, name="zk-session-expiry-handler")
@@ -351,6 +357,26 @@ class _QuietLogger(logging.LoggerAdapter[logging.Logger]):
 
     def log(self, level: int, msg: object, *args: object, **kwargs: Any) -> None:
         super().log(logging.DEBUG if level == logging.WARNING else level, msg, *args, **kwargs)
+
+
+class _Connection(ConnectionHandler):  # type: ignore[misc]  # kazoo has no types
+    """kazoo's connection, but a handshake without an answer is given up sooner than after the session's time-out.
+
+    ZooKeeper's server forgets a client that asks for its session in the moment between the opening of the port and the
+    loading of the data (a NullPointerException in `NIOServerCnxn.close`): the connection stays open, no answer comes.
+    Whoever waited for it as long as the session lasts would have lost the session.
+    """
+
+    _patience = _FIRST_HANDSHAKE_SECONDS
+
+    def _invoke(self, timeout: float, request: Any, xid: int | None = None) -> Any:
+        if xid is not None:
+            return super()._invoke(timeout, request, xid)
+        patience = min(timeout, self._patience)
+        self._patience *= 2
+        answer = super()._invoke(patience, request)
+        self._patience = _FIRST_HANDSHAKE_SECONDS
+        return answer
 
 
 class _Batch:

@@ -1,6 +1,7 @@
 """The session against a real ZooKeeper: watches, lost connections, expired sessions."""
 
 import queue
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,6 +23,7 @@ from kafkapy.zk.kafka_zk_client import KafkaZkClient
 from kafkapy.zk.request_pipeline import RequestPipeline
 from kafkapy.zk.requests import Check, Create, Delete, Exists, GetChildren, GetData, Multi, MultiRead, SetData
 from kafkapy.zk.zookeeper_client import ZooKeeperClient
+from system_tests.proxy import Proxy
 
 pytestmark = pytest.mark.integration
 
@@ -273,6 +275,27 @@ def test_zookeeper_restarts(own_server: ZooKeeperServer) -> None:
         assert next_event(events) == "changed /n"
     finally:
         client.close()
+
+
+def test_a_handshake_without_an_answer_is_tried_again(zookeeper: str) -> None:
+    """As ZooKeeper does it while it starts: it takes the connection and forgets it."""
+    host, _, port = zookeeper.partition(":")
+    mute = socket.create_server(("127.0.0.1", 0))
+    own_port = mute.getsockname()[1]
+    client = ZooKeeperClient(f"127.0.0.1:{own_port}", 30_000)
+    starting = threading.Thread(target=client.start, args=(20_000,))
+    starting.start()
+    forgotten, _ = mute.accept()
+    forgotten.recv(4)
+    mute.close()
+    proxy = Proxy((host, int(port)), port=own_port)
+    try:
+        starting.join(20)
+        assert client.is_connected
+    finally:
+        client.close()
+        proxy.close()
+        forgotten.close()
 
 
 def test_closing_wakes_those_who_wait(own_server: ZooKeeperServer) -> None:
