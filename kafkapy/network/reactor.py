@@ -1,4 +1,4 @@
-"""The reactor of a broker: Twisted's own for epoll, with a shorter way from an event to a connection that is read."""
+"""The reactor of a broker: Twisted's own for epoll, with a shorter way from an event to a connection."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ log = Logger("kafkapy.network.BrokerReactor")
 
 class BrokerReactor(EPollReactor):
     """Twisted enters a logging context for every event of every descriptor, which takes as long as a tenth of a small
-    produce request. A broker's connections log by themselves, so their plain reads go without; all else is as in Twisted.
+    produce request. A broker's connections log by themselves, so their plain reads and writes go without; all else is as in
+    Twisted.
     """
 
     _selectables: dict[int, Any]
@@ -39,14 +40,15 @@ class BrokerReactor(EPollReactor):
             selectable = selectables.get(fd)
             if selectable is None:
                 continue  # closed by the handler of an earlier event
-            if event == self._POLL_IN and type(selectable) is PlaintextTransport:
+            reading = event == self._POLL_IN
+            if (reading or event == self._POLL_OUT) and type(selectable) is PlaintextTransport:
                 try:
-                    why = selectable.doRead()
+                    why = selectable.doRead() if reading else selectable.doWrite()
                 except BaseException as failed:
                     why = failed
-                    log.failure("A connection failed while it was read")
+                    log.failure("A connection failed while it was read or written")
                 if why is not None:
-                    self._disconnectSelectable(selectable, why, True)
+                    self._disconnectSelectable(selectable, why, reading)
             else:
                 callWithLogger(selectable, self._doReadOrWrite, selectable, fd, event)
 
