@@ -14,16 +14,17 @@ from kafkapy.consumer import arguments
 from kafkapy.consumer.core import ConsumerCore
 from kafkapy.consumer.health import ConsumerHealth
 from kafkapy.consumer.options import config_of, default_options
+from kafkapy.consumer.preconditions import Preconditions
 from kafkapy.consumer.records import ConsumerRecord
 from kafkapy.consumer.subscription_state import OffsetResetStrategy
-from kafkapy.errors import Cancelled, IllegalStateError
+from kafkapy.errors import Cancelled
 from kafkapy.structs import ConsumerGroupMetadata, OffsetAndMetadata
 
 Offsets = Mapping[TopicPartition, OffsetAndMetadata]
 Promise = Awaitable[Any]
 
 
-class AsyncConsumer:
+class AsyncConsumer(Preconditions):
     """`KafkaConsumer` without waiting: what takes time gives a promise (a future, a Deferred), the rest is as it was.
 
     Everything runs on the event loop's thread. Listeners and commit callbacks are called while a `poll` is awaited, and
@@ -302,21 +303,6 @@ class AsyncConsumer:
 
     def _remaining(self, deadline: float) -> float:
         return max(0.0, min(deadline - self._now(), 1e9))
-
-    def _timeout(self, timeout_ms: float | None) -> float:
-        return self._core.config.request_timeout_ms if timeout_ms is None else timeout_ms
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise IllegalStateError("KafkaConsumer is closed")
-
-    def _require_group(self) -> None:
-        if self._core.coordinator is None:
-            raise IllegalStateError("Requires group_id")
-
-    def _check_assigned(self, partition: TopicPartition) -> None:
-        if partition not in self._core.subscriptions.assignment:
-            raise IllegalStateError("Partition is not assigned")
 
 
 async def _result(completion: Completion[Any]) -> Any:

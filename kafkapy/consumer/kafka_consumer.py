@@ -18,15 +18,16 @@ from kafkapy.consumer.commit_future import CommitFuture
 from kafkapy.consumer.core import ConsumerCore, UserCall
 from kafkapy.consumer.health import ConsumerHealth
 from kafkapy.consumer.options import config_of, default_options
+from kafkapy.consumer.preconditions import Preconditions
 from kafkapy.consumer.records import ConsumerRecord
 from kafkapy.consumer.subscription_state import OffsetResetStrategy
-from kafkapy.errors import Cancelled, IllegalStateError
+from kafkapy.errors import Cancelled
 from kafkapy.structs import ConsumerGroupMetadata, OffsetAndMetadata, OffsetAndTimestamp
 
 Offsets = Mapping[TopicPartition, OffsetAndMetadata]
 
 
-class KafkaConsumer:
+class KafkaConsumer(Preconditions):
     """Reads topics, alone or as a member of a group that shares them.
 
     One thread uses it at a time; `health`, `assignment` and the like may be asked from others. Heartbeats, fetches and
@@ -364,21 +365,6 @@ class KafkaConsumer:
             self._driver.call_soon_threadsafe(tasks[0].cancel)
             raise
         return tasks[0].result()
-
-    def _timeout(self, timeout_ms: float | None) -> float:
-        return self._core.config.request_timeout_ms if timeout_ms is None else timeout_ms
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise IllegalStateError("KafkaConsumer is closed")
-
-    def _require_group(self) -> None:
-        if self._core.coordinator is None:
-            raise IllegalStateError("Requires group_id")
-
-    def _check_assigned(self, partition: TopicPartition) -> None:
-        if partition not in self._core.subscriptions.assignment:
-            raise IllegalStateError("Partition is not assigned")
 
 
 def _remaining_ms(deadline: float) -> float:

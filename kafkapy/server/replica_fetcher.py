@@ -15,7 +15,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
 from typing import Any, NamedTuple, Protocol
 
@@ -463,20 +463,28 @@ class ReplicaFetcher:
             for topic in response.topics
             for answer in topic.partitions
         }
+        for partition, fetch, answer in self._answered(step, answers, Phase.TRUNCATING, "where epochs end", now_ms):
+            self._guarded(partition, self._truncate, partition, fetch, answer.leader_epoch, answer.end_offset)
+
+    def _answered(
+        self, step: Step, answers: Mapping[TopicPartition, Any], phase: Phase, asked_for: str, now_ms: int
+    ) -> Iterator[tuple[TopicPartition, PartitionFetch, Any]]:
+        """The partitions that still wait for the answer, with it. One that the leader fences stops, one whose answer is
+        another error, or lacking, is delayed."""
         for partition, epoch in step.asked.items():
-            fetch = self._still(partition, epoch, Phase.TRUNCATING)
-            answer = answers.get(partition)
+            fetch = self._still(partition, epoch, phase)
             if fetch is None:
                 continue
+            answer = answers.get(partition)
             error = Errors.UNKNOWN_SERVER_ERROR if answer is None else Errors.for_code(answer.error_code)
             if error is Errors.FENCED_LEADER_EPOCH:
                 self._fenced(partition, fetch)
-            elif error is not Errors.NONE or answer is None:
-                log.warning("Partition %s: broker %d doesn't tell where epochs end: %s",
-                            partition, self.config.leader_id, error.name)  # fmt: skip
+            elif error is not Errors.NONE:
+                log.warning("Partition %s: broker %d doesn't tell %s: %s",
+                            partition, self.config.leader_id, asked_for, error.name)  # fmt: skip
                 self._delay([partition], now_ms)
             else:
-                self._guarded(partition, self._truncate, partition, fetch, answer.leader_epoch, answer.end_offset)
+                yield partition, fetch, answer
 
     def _still(self, partition: TopicPartition, leader_epoch: int, phase: Phase) -> PartitionFetch | None:
         """The partition, if it is as it was when it was asked for."""
@@ -517,22 +525,10 @@ class ReplicaFetcher:
             for answer in topic.partitions
         }
         latest = step.request.topics[0].partitions[0].timestamp == LATEST
-        for partition, epoch in step.asked.items():
-            fetch = self._still(partition, epoch, Phase.FINDING_END if latest else Phase.FINDING_START)
-            answer = answers.get(partition)
-            if fetch is None:
-                continue
-            error = Errors.UNKNOWN_SERVER_ERROR if answer is None else Errors.for_code(answer.error_code)
-            if error is Errors.FENCED_LEADER_EPOCH:
-                self._fenced(partition, fetch)
-            elif error is not Errors.NONE or answer is None:
-                log.warning("Partition %s: broker %d doesn't tell its offsets: %s",
-                            partition, self.config.leader_id, error.name)  # fmt: skip
-                self._delay([partition], now_ms)
-            else:
-                offset = answer.offset or (answer.old_style_offsets or [0])[0]
-                found = self._found_end if latest else self._found_start
-                self._guarded(partition, found, partition, fetch, offset)
+        phase, found = (Phase.FINDING_END, self._found_end) if latest else (Phase.FINDING_START, self._found_start)
+        for partition, fetch, answer in self._answered(step, answers, phase, "its offsets", now_ms):
+            offset = answer.offset or (answer.old_style_offsets or [0])[0]
+            self._guarded(partition, found, partition, fetch, offset)
 
     def _found_end(self, partition: TopicPartition, fetch: PartitionFetch, leaders_end: int) -> None:
         end = self._replicas.follower_log(partition).log_end_offset

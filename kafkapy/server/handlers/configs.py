@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.alter_client_quotas import AlterClientQuotasRequest, AlterClientQuotasResponse
-from kafkapy.protocol.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
+from kafkapy.protocol.messages.alter_configs import AlterConfigsResponse
 from kafkapy.protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     AlterUserScramCredentialsResponse,
@@ -20,7 +20,6 @@ from kafkapy.protocol.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsResponse,
 )
 from kafkapy.protocol.messages.incremental_alter_configs import (
-    IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
 from kafkapy.server import client_quotas, entity_configs, scram_credentials
@@ -103,37 +102,38 @@ def _denied(
 
 
 async def handle_alter_configs(broker: BrokerServices, request: Request) -> AlterConfigsResponse:
-    body: AlterConfigsRequest = request.body
-    manager = ConfigAdminManager(broker, request.context, incremental=False, validate_only=body.validate_only)
-    times = Counter((resource.resource_type, resource.resource_name) for resource in body.resources)
-    responses = []
-    for resource in body.resources:
-        code, name = resource.resource_type, resource.resource_name
-        ops = [ConfigOp(config.name, OpType.SET, config.value) for config in resource.configs]
-        error = _TWICE if times[code, name] > 1 else await manager.alter(code, name, ops)
-        responses.append(
-            AlterConfigsResponse.AlterConfigsResourceResponse(
-                error_code=error.code, error_message=error.message, resource_type=code, resource_name=name
-            )
-        )
-    return AlterConfigsResponse(responses=responses)
+    return AlterConfigsResponse(responses=await _alter(broker, request, AlterConfigsResponse, incremental=False))
 
 
 async def handle_incremental_alter_configs(broker: BrokerServices, request: Request) -> IncrementalAlterConfigsResponse:
-    body: IncrementalAlterConfigsRequest = request.body
-    manager = ConfigAdminManager(broker, request.context, incremental=True, validate_only=body.validate_only)
+    responses = await _alter(broker, request, IncrementalAlterConfigsResponse, incremental=True)
+    return IncrementalAlterConfigsResponse(responses=responses)
+
+
+async def _alter(
+    broker: BrokerServices,
+    request: Request,
+    message: type[AlterConfigsResponse] | type[IncrementalAlterConfigsResponse],
+    incremental: bool,
+) -> list[Any]:
+    """What became of each resource, as the message's structs. One that is named twice is refused both times."""
+    body = request.body
+    manager = ConfigAdminManager(broker, request.context, incremental=incremental, validate_only=body.validate_only)
     times = Counter((resource.resource_type, resource.resource_name) for resource in body.resources)
     responses = []
     for resource in body.resources:
         code, name = resource.resource_type, resource.resource_name
-        ops = [ConfigOp(config.name, config.config_operation, config.value) for config in resource.configs]
+        ops = [
+            ConfigOp(config.name, config.config_operation if incremental else OpType.SET, config.value)
+            for config in resource.configs
+        ]
         error = _TWICE if times[code, name] > 1 else await manager.alter(code, name, ops)
         responses.append(
-            IncrementalAlterConfigsResponse.AlterConfigsResourceResponse(
+            message.AlterConfigsResourceResponse(
                 error_code=error.code, error_message=error.message, resource_type=code, resource_name=name
             )
         )
-    return IncrementalAlterConfigsResponse(responses=responses)
+    return responses
 
 
 # --------------------------------------------------------------------------------------------------- client quotas
