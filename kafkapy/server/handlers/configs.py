@@ -19,9 +19,7 @@ from kafkapy.protocol.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsRequest,
     DescribeUserScramCredentialsResponse,
 )
-from kafkapy.protocol.messages.incremental_alter_configs import (
-    IncrementalAlterConfigsResponse,
-)
+from kafkapy.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsResponse
 from kafkapy.server import client_quotas, entity_configs, scram_credentials
 from kafkapy.server.api_error import ApiError
 from kafkapy.server.authorizer import CLUSTER_NAME
