@@ -21,6 +21,7 @@ from pathlib import Path
 from benchmarks import apache
 from benchmarks.brokers import ApacheServer, KafkapyServer, Server
 from benchmarks.table import number
+from kafkapy import compiled
 from kafkapy.admin.client import AdminClient
 from kafkapy.admin.cluster_client import values_of
 from kafkapy.admin.topics import NewTopic
@@ -213,6 +214,7 @@ def main() -> int:
                 server.stop()
         for server in servers:
             server.start()
+        print(f"kafkapy's hot paths: {'machine code' if compiled.is_used() else 'plain Python'}", file=sys.stderr)
         for server in servers:
             produce(int(1_000_000 * args.scale), 100, 6, "acks=1")(server, -1)
         CPU.clear()

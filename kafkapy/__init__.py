@@ -8,6 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from kafkapy import compiled
+
 if TYPE_CHECKING:
     from kafkapy.admin import KafkaAdminClient
     from kafkapy.consumer import AsyncConsumerRebalanceListener, ConsumerRebalanceListener, KafkaConsumer
@@ -61,6 +63,8 @@ __all__ = [
     "TopicPartitionReplica",
     "__version__",
 ]
+
+compiled.install()
 
 
 def __getattr__(name: str) -> Any:

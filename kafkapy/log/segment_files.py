@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import os
 
 from kafkapy.log.log_config import LogConfig
+from kafkapy.log.log_file import LogFile
 from kafkapy.log.log_files import (
     INDEX_FILE_SUFFIX,
     LOG_FILE_SUFFIX,
@@ -18,13 +18,6 @@ from kafkapy.log.log_files import (
 from kafkapy.log.offset_index import OffsetIndex
 from kafkapy.log.time_index import TimeIndex
 from kafkapy.log.transaction_index import TransactionIndex
-
-
-class LogFile(io.FileIO):
-    """The open .log file; closes itself when the last slice of it is gone."""
-
-    def __del__(self) -> None:
-        self.close()
 
 
 class SegmentFiles:

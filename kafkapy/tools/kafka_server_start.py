@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from kafkapy import compiled
 from kafkapy.tools import watchdog
 
 USAGE = "USAGE: kafka-server-start.sh [-daemon] server.properties [--override property=value]*"
@@ -40,6 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         setup_logging()
         config = KafkaConfig.from_properties(properties)
         log_config(config)
+        log.info("The hot paths run as %s", "machine code" if compiled.is_used() else "plain Python")
     except (ConfigException, OSError, ValueError) as error:
         print(f"{_sentence(error)}", file=sys.stderr)
         return 1

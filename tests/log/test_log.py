@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from log_support import NOW, LogDirFixture, batch, offsets, records
 
+from kafkapy import compiled
 from kafkapy.log.log import FetchIsolation, Log, LogOffsetMetadata, TimestampAndOffset
 from kafkapy.log.log_validator import RecordValidationError
 from kafkapy.log.offset_index import OffsetIndex
@@ -247,6 +248,10 @@ def _delete(fixture: LogDirFixture, log: Log) -> None:
     fixture.scheduler.advance(1)
 
 
+patches_methods = pytest.mark.skipif(compiled.is_used(), reason="compiled classes call their methods directly")
+
+
+@patches_methods
 @pytest.mark.parametrize("method", ["_open_file", "lookup"])
 def test_a_read_that_meets_a_deletion_is_no_disk_error(
     tmp_path: Path, method: str, monkeypatch: pytest.MonkeyPatch
@@ -258,6 +263,7 @@ def test_a_read_that_meets_a_deletion_is_no_disk_error(
     assert log.log_start_offset == 18
 
 
+@patches_methods
 def test_a_lookup_that_meets_a_deletion_finds_what_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fixture, log = _log_to_delete(tmp_path)
     _when_first_called(monkeypatch, TimeIndex, "_open_file", lambda: _delete(fixture, log))

@@ -1,0 +1,117 @@
+"""Hot paths as machine code: the modules below, compiled by mypyc, are imported in place of their Python sources.
+
+The sources serve both ways, and tests run them both ways. `kafkapy-compile` (bin/setup.sh calls it) makes a build for this
+environment; without one, or with `KAFKAPY_COMPILED=0`, the same code runs as plain Python, only slower. A build belongs to
+the very bytes it was made of: once a source changes it is passed over, so an edit always shows.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from hashlib import sha256
+from importlib.abc import MetaPathFinder
+from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec
+from importlib.util import spec_from_file_location
+from pathlib import Path
+
+HOT_MODULES = (
+    "kafkapy.common.topic_partition",
+    "kafkapy.record.varint",
+    "kafkapy.record.compression",
+    "kafkapy.record.file_records",
+    "kafkapy.record.lz4_frame",
+    "kafkapy.record.record_batch",
+    "kafkapy.record.record_columns",
+    "kafkapy.record.records_walk",
+    "kafkapy.log.abstract_index",
+    "kafkapy.log.file_batches",
+    "kafkapy.log.leader_epoch_cache",
+    "kafkapy.log.local_log",
+    "kafkapy.log.log",
+    "kafkapy.log.log_append",
+    "kafkapy.log.log_bounds",
+    "kafkapy.log.log_retention",
+    "kafkapy.log.log_segment",
+    "kafkapy.log.log_segments",
+    "kafkapy.log.log_types",
+    "kafkapy.log.log_validator",
+    "kafkapy.log.offset_index",
+    "kafkapy.log.producer_state",
+    "kafkapy.log.producer_state_manager",
+    "kafkapy.log.segment_files",
+    "kafkapy.log.time_index",
+    "kafkapy.log.transaction_index",
+    "kafkapy.network.request",
+    "kafkapy.cluster.in_sync_replicas",
+    "kafkapy.cluster.isr_keeper",
+    "kafkapy.cluster.partition",
+    "kafkapy.cluster.replica",
+    "kafkapy.server.fetch_session",
+    "kafkapy.server.replica_manager",
+    "kafkapy.server.handlers.fetch",
+    "kafkapy.server.handlers.produce",
+)
+"""What produce and fetch run through, from the handlers down. A class, its bases and what is derived from it stand here
+together or not at all."""
+
+PACKAGE = Path(__file__).parent
+BUILDS = Path(sys.prefix) / "lib" / "kafkapy-compiled"
+"""A directory of extension modules for each build; its name is what the build was made of."""
+
+_COMMON_PART = "__mypyc"
+"""Ends the name of the one extension module that has the code of all others."""
+
+
+def source(module: str) -> Path:
+    return PACKAGE.joinpath(*module.split(".")[1:]).with_suffix(".py")
+
+
+def build_directory() -> Path:
+    """Where the build of these sources for this Python lies, if there is one."""
+    made_of = sha256(EXTENSION_SUFFIXES[0].encode())
+    for module in ("kafkapy.tools.compile", *HOT_MODULES):
+        made_of.update(b"\0%s\0" % module.encode())
+        made_of.update(source(module).read_bytes())
+    return BUILDS / made_of.hexdigest()[:20]
+
+
+def is_used() -> bool:
+    """Do the hot modules of this process come, or would they come, from a build?"""
+    return any(isinstance(finder, CompiledFinder) and finder.extensions for finder in sys.meta_path)
+
+
+class CompiledFinder(MetaPathFinder):
+    """Finds the hot modules in the build.
+
+    Invariant: all of them come from one build, or none does. The build is looked for when the first of them is imported.
+    """
+
+    def __init__(self) -> None:
+        self._extensions: dict[str, Path] | None = None
+
+    @property
+    def extensions(self) -> dict[str, Path]:
+        """By module; empty if there is no build."""
+        if self._extensions is None:
+            try:
+                files = list(build_directory().iterdir())
+            except OSError:  # no build; or no sources, as in a zip file
+                files = []
+            self._extensions = {path.name.removesuffix(EXTENSION_SUFFIXES[0]): path for path in files}
+        return self._extensions
+
+    def find_spec(self, fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        if fullname not in _HOT and not fullname.endswith(_COMMON_PART):
+            return None
+        extension = self.extensions.get(fullname)
+        return None if extension is None else spec_from_file_location(fullname, extension)
+
+
+_HOT = frozenset(HOT_MODULES)
+
+
+def install() -> None:
+    """Let imports find the build, unless the environment says otherwise."""
+    if os.environ.get("KAFKAPY_COMPILED") != "0":
+        sys.meta_path.insert(0, CompiledFinder())

@@ -1,0 +1,112 @@
+"""kafkapy-compile: turns the hot paths into machine code (mypyc), for the Python environment it runs in.
+
+Needs a C compiler, Python's headers and the extra `compile` (mypy, setuptools). See `kafkapy.compiled`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from importlib.machinery import EXTENSION_SUFFIXES
+from importlib.util import find_spec
+from pathlib import Path
+
+from kafkapy.compiled import BUILDS, HOT_MODULES, PACKAGE, build_directory, source
+
+KEPT_BUILDS = 3
+"""Of other sources: brokers that still run may come to import from them."""
+
+_SETUP = """
+from mypyc.build import mypycify
+from setuptools import setup
+
+options = ["--config-file=", "--ignore-missing-imports", "--follow-imports=silent"]
+setup(name="kafkapy-compiled", packages=[], ext_modules=mypycify([*options, *{paths!r}], opt_level="3", debug_level="0"))
+"""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="kafkapy-compile",
+        description="Compile the hot paths of the broker to machine code. Does nothing if that has been done.",
+    )
+    parser.add_argument("--check", action="store_true", help="only say whether there is a build of these sources")
+    options = parser.parse_args(arguments)
+    directory = build_directory()
+    if directory.is_dir():
+        print(f"The hot paths are compiled, in {directory}")
+        return 0
+    if options.check:
+        print("The hot paths are not compiled; they run as plain Python", file=sys.stderr)
+        return 1
+    missing = what_is_missing()
+    if missing:
+        print(f"Can't compile the hot paths: {missing}. They run as plain Python, only slower", file=sys.stderr)
+        return 1
+    return build(directory)
+
+
+def what_is_missing() -> str:
+    """The first thing that a build needs and this machine has not, and where to get it; empty if all is there."""
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    compiler = (os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc").split()[0]
+    if shutil.which(compiler) is None:
+        return f"there is no C compiler ({compiler}). On Debian and Ubuntu: apt install gcc python{version}-dev"
+    headers = sysconfig.get_path("include")
+    if not Path(headers, "Python.h").exists():
+        return f"there is no Python.h in {headers}. On Debian and Ubuntu: apt install python{version}-dev"
+    if find_spec("mypyc") is None or find_spec("setuptools") is None:
+        return "mypy or setuptools is missing. They come with: pip install 'kafkapy[compile]'"
+    return ""
+
+
+def build(directory: Path) -> int:
+    """Compile a copy of the sources, and put the outcome in its place at once or not at all."""
+    print("Compiling the hot paths (a minute or two)", file=sys.stderr, flush=True)
+    with tempfile.TemporaryDirectory(prefix="kafkapy-compile-") as temporary:
+        copy = Path(temporary)
+        shutil.copytree(PACKAGE, copy / "kafkapy", ignore=shutil.ignore_patterns("__pycache__"))
+        paths = [str(source(module).relative_to(PACKAGE.parent)) for module in HOT_MODULES]
+        (copy / "setup.py").write_text(_SETUP.format(paths=paths))
+        command = [sys.executable, "setup.py", "--quiet", "build_ext", "--build-lib", "out"]
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        done = subprocess.run(
+            command, cwd=copy, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        if done.returncode:
+            print(f"Compiling the hot paths failed; they run as plain Python:\n{done.stdout}", file=sys.stderr)
+            return 1
+        try:
+            keep(copy / "out", directory)
+        except OSError as error:
+            print(f"Can't keep the compiled hot paths in {directory}: {error}", file=sys.stderr)
+            return 1
+    print(f"Compiled {len(HOT_MODULES)} modules to {directory}")
+    return 0
+
+
+def keep(out: Path, directory: Path) -> None:
+    """Move the extension modules to `directory`, under their modules' names. Raises `OSError`."""
+    BUILDS.mkdir(parents=True, exist_ok=True)
+    fresh = Path(tempfile.mkdtemp(prefix=".new-", dir=BUILDS))
+    try:
+        for extension in out.rglob(f"*{EXTENSION_SUFFIXES[0]}"):
+            shutil.move(extension, fresh / ".".join(extension.relative_to(out).parts))
+        fresh.chmod(0o755)
+        fresh.rename(directory)
+    except OSError:
+        shutil.rmtree(fresh, ignore_errors=True)
+        if not directory.is_dir():  # else another one was at it, and quicker
+            raise
+    others = sorted(BUILDS.glob("[0-9a-f]*"), key=lambda path: path.stat().st_mtime, reverse=True)
+    for path in others[1 + KEPT_BUILDS :]:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
