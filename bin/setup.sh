@@ -1,5 +1,6 @@
 #!/bin/sh
-# Makes the clone ready to run: a virtual environment in .venv with kafkapy and what it needs.
+# Makes the clone ready to run: a virtual environment in .venv with kafkapy and what it needs, and where there is a C compiler,
+# the hot paths as machine code.
 #   bin/setup.sh [EXTRA...]    (extras of setup.cfg; without any: zookeeper quickstart)
 # Does nothing if that has been done, and waits if another setup.sh is at it.
 set -e
