@@ -7,11 +7,14 @@ import os
 import shutil
 import subprocess
 import sys
-import sysconfig
 from hashlib import sha256
 from pathlib import Path
 
 BASE = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(BASE))
+
+from kafkapy.tools.compile import missing_compiler  # noqa: E402
+
 VENV = BASE / ".venv"
 STAMP = VENV / ".kafkapy-setup"
 """Says what the environment was made for; written last, so an interrupted setup is done again."""
@@ -21,10 +24,12 @@ def main(extras: list[str]) -> int:
     lock = os.open(BASE, os.O_RDONLY)
     fcntl.flock(lock, fcntl.LOCK_EX)  # until this process ends
     done, requirements = installed(), sha256((BASE / "setup.cfg").read_bytes()).hexdigest()
-    if can_compile():
+    missing = missing_compiler()
+    if not missing:
         extras = [*extras, "compile"]
     if done.get("setup.cfg") == requirements and set(extras) <= set(done.get("extras", "").split()):
-        compile_hot_paths()
+        if not missing:
+            compile_hot_paths()
         return 0
     if not os.access(BASE, os.W_OK):
         say(f"{BASE} can't be written to, and .venv belongs in there. Clone kafkapy to a directory of your own")
@@ -33,13 +38,10 @@ def main(extras: list[str]) -> int:
     if not make_environment() or not install(wanted):
         return 1
     STAMP.write_text(f"setup.cfg={requirements}\nextras={' '.join(wanted)}\n")
-    compile_hot_paths()
-    if not can_compile():
-        version = f"{sys.version_info.major}.{sys.version_info.minor}"
-        say(
-            "there is no C compiler, or no Python.h, so the broker's hot paths stay plain Python, which is slower. On "
-            f"Debian and Ubuntu: apt install gcc python{version}-dev, then bin/setup.sh again"
-        )
+    if missing:
+        say(f"the broker's hot paths stay plain Python, which is slower: {missing}, then bin/setup.sh again")
+    else:
+        compile_hot_paths()
     say("done")
     return 0
 
@@ -77,16 +79,10 @@ def install(extras: list[str]) -> bool:
     return False
 
 
-def can_compile() -> bool:
-    compiler = (os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc").split()[0]
-    return shutil.which(compiler) is not None and Path(sysconfig.get_path("include"), "Python.h").exists()
-
-
 def compile_hot_paths() -> None:
     """Turn the hot paths into machine code, unless that has been done. Without it kafkapy works as well, only slower."""
-    if can_compile():
-        command = [VENV / "bin" / "python", "-m", "kafkapy.tools.compile"]
-        subprocess.run(command, env={**os.environ, "PYTHONPATH": str(BASE)}, stdout=subprocess.DEVNULL)
+    command = [VENV / "bin" / "python", "-m", "kafkapy.tools.compile"]
+    subprocess.run(command, env={**os.environ, "PYTHONPATH": str(BASE)}, stdout=subprocess.DEVNULL)
 
 
 def say(text: str) -> None:

@@ -52,8 +52,8 @@ HOT_MODULES = (
     "kafkapy.server.handlers.fetch",
     "kafkapy.server.handlers.produce",
 )
-"""What produce and fetch run through, from the handlers down. A class, its bases and what is derived from it stand here
-together or not at all."""
+"""What produce and fetch run through, from the handlers down. What is derived from one of their
+classes stands here, too, and so do the bases of those with `__slots__`."""
 
 PACKAGE = Path(__file__).parent
 BUILDS = Path(sys.prefix) / "lib" / "kafkapy-compiled"

@@ -68,15 +68,26 @@ def test_the_environment_can_refuse_it() -> None:
     assert done.stdout.split() == [str(source("kafkapy.record.varint")), "False"]
 
 
-def test_classes_are_compiled_together_with_their_bases_and_what_is_derived_from_them() -> None:
-    """A compiled class can't be the base of one that is not, and `__slots__` stop it from having such a base."""
+def _classes(tree: ast.AST) -> list[tuple[ast.ClassDef, set[str]]]:
+    """Each class and the names of its bases."""
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    return [(node, {base.id for base in node.bases if isinstance(base, ast.Name)}) for node in found]
+
+
+def _has_slots(node: ast.ClassDef) -> bool:
+    return any(isinstance(s, ast.Assign) and ast.unparse(s.targets[0]) == "__slots__" for s in node.body)
+
+
+def test_classes_are_compiled_together_with_what_is_derived_from_them_and_with_slots_also_with_their_bases() -> None:
+    """A compiled class can't be the base of one that is not, and with `__slots__` it can't have such a base."""
     trees = {path: ast.parse(path.read_text()) for path in PACKAGE.rglob("*.py")}
     hot_sources = {source(module) for module in HOT_MODULES}
-    hot = {node.name for path in hot_sources for node in trees[path].body if isinstance(node, ast.ClassDef)}
-    assert "Log" in hot
+    hot = {node.name for path in hot_sources for node, _ in _classes(trees[path])}
+    others = {node.name for path in trees.keys() - hot_sources for node, _ in _classes(trees[path])} - hot
+    assert "Log" in hot and "KafkaServer" in others
     for path, tree in trees.items():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ClassDef):
-                bases = {base.id for base in node.bases if isinstance(base, ast.Name)}
-                if path not in hot_sources:
-                    assert not bases & hot, f"{path}: {node.name} is derived from compiled {bases & hot}"
+        for node, bases in _classes(tree):
+            if path not in hot_sources:
+                assert not bases & hot, f"{path}: {node.name} is derived from compiled {bases & hot}"
+            elif _has_slots(node):
+                assert not bases & others, f"{path}: {node.name} is compiled, its base {bases & others} is not"

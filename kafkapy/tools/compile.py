@@ -52,7 +52,17 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def what_is_missing() -> str:
-    """The first thing that a build needs and this machine has not, and where to get it; empty if all is there."""
+    """The first thing that a build needs and is not here, and where to get it; empty if all is there."""
+    if missing := missing_compiler():
+        return missing
+    if find_spec("mypyc") is None or find_spec("setuptools") is None:
+        return "mypy or setuptools is missing. They come with: pip install 'kafkapy[compile]'"
+    return ""
+
+
+def missing_compiler() -> str:
+    """As `what_is_missing`, of what only the system can install. Needs nothing but the standard library: bin/_setup.py asks
+    it before anything is installed."""
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     compiler = (os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc").split()[0]
     if shutil.which(compiler) is None:
@@ -60,47 +70,49 @@ def what_is_missing() -> str:
     headers = sysconfig.get_path("include")
     if not Path(headers, "Python.h").exists():
         return f"there is no Python.h in {headers}. On Debian and Ubuntu: apt install python{version}-dev"
-    if find_spec("mypyc") is None or find_spec("setuptools") is None:
-        return "mypy or setuptools is missing. They come with: pip install 'kafkapy[compile]'"
     return ""
 
 
 def build(directory: Path) -> int:
     """Compile a copy of the sources, and put the outcome in its place at once or not at all."""
     print("Compiling the hot paths (a minute or two)", file=sys.stderr, flush=True)
-    with tempfile.TemporaryDirectory(prefix="kafkapy-compile-") as temporary:
-        copy = Path(temporary)
-        shutil.copytree(PACKAGE, copy / "kafkapy", ignore=shutil.ignore_patterns("__pycache__"))
-        paths = [str(source(module).relative_to(PACKAGE.parent)) for module in HOT_MODULES]
-        (copy / "setup.py").write_text(_SETUP.format(paths=paths))
-        command = [sys.executable, "setup.py", "--quiet", "build_ext", "--build-lib", "out"]
-        environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-        done = subprocess.run(
-            command, cwd=copy, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        )
-        if done.returncode:
-            print(f"Compiling the hot paths failed; they run as plain Python:\n{done.stdout}", file=sys.stderr)
-            return 1
-        try:
-            keep(copy / "out", directory)
-        except OSError as error:
-            print(f"Can't keep the compiled hot paths in {directory}: {error}", file=sys.stderr)
-            return 1
+    try:
+        BUILDS.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".new-", dir=BUILDS) as temporary:
+            failure = compile_in(Path(temporary))
+            if failure:
+                print(f"Compiling the hot paths failed; they run as plain Python:\n{failure}", file=sys.stderr)
+                return 1
+            keep(Path(temporary, "out"), directory)
+    except OSError as error:
+        print(f"Can't keep the compiled hot paths in {BUILDS}: {error}", file=sys.stderr)
+        return 1
     print(f"Compiled {len(HOT_MODULES)} modules to {directory}")
     return 0
 
 
+def compile_in(workplace: Path) -> str:
+    """Compile a copy of the sources to `workplace`/out; what the compilers say if they fail, else nothing."""
+    shutil.copytree(PACKAGE, workplace / "kafkapy", ignore=shutil.ignore_patterns("__pycache__"))
+    paths = [str(source(module).relative_to(PACKAGE.parent)) for module in HOT_MODULES]
+    (workplace / "setup.py").write_text(_SETUP.format(paths=paths))
+    command = [sys.executable, "setup.py", "--quiet", "build_ext", "--build-lib", "out"]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(
+        command, cwd=workplace, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    return f"{done.stdout}\nexit status {done.returncode}" if done.returncode else ""
+
+
 def keep(out: Path, directory: Path) -> None:
     """Move the extension modules to `directory`, under their modules' names. Raises `OSError`."""
-    BUILDS.mkdir(parents=True, exist_ok=True)
-    fresh = Path(tempfile.mkdtemp(prefix=".new-", dir=BUILDS))
+    named = out.with_name("named")
+    named.mkdir()
+    for extension in out.rglob(f"*{EXTENSION_SUFFIXES[0]}"):
+        extension.rename(named / ".".join(extension.relative_to(out).parts))
     try:
-        for extension in out.rglob(f"*{EXTENSION_SUFFIXES[0]}"):
-            shutil.move(extension, fresh / ".".join(extension.relative_to(out).parts))
-        fresh.chmod(0o755)
-        fresh.rename(directory)
+        named.rename(directory)
     except OSError:
-        shutil.rmtree(fresh, ignore_errors=True)
         if not directory.is_dir():  # else another one was at it, and quicker
             raise
     others = sorted(BUILDS.glob("[0-9a-f]*"), key=lambda path: path.stat().st_mtime, reverse=True)

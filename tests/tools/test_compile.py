@@ -74,14 +74,24 @@ def test_a_build_that_fails_leaves_nothing(
     assert not builds.exists() or not list(builds.iterdir())
 
 
+def test_a_place_that_cannot_be_written_to_is_noticed_before_anything_is_compiled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(tool, "BUILDS", tmp_path / "file" / "builds")
+    monkeypatch.setattr(tool, "compile_in", lambda workplace: pytest.fail("compiled"))
+    assert tool.build(tmp_path / "build") == 1
+    assert f"Can't keep the compiled hot paths in {tmp_path}/file/builds: " in capsys.readouterr().err
+
+
 def test_older_builds_are_cleared_away(builds: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out" / "kafkapy" / "record"
+    out = tmp_path / "work" / "out" / "kafkapy" / "record"
     for age in range(6):
         old = builds / f"{age:020x}"
         old.mkdir(parents=True)
         os.utime(old, (1000 - age, 1000 - age))
     out.mkdir(parents=True)
     (out / f"varint{EXTENSION_SUFFIXES[0]}").touch()
-    tool.keep(tmp_path / "out", builds / "fedcba")
+    tool.keep(tmp_path / "work" / "out", builds / "fedcba")
     assert [path.name for path in (builds / "fedcba").iterdir()] == [VARINT + EXTENSION_SUFFIXES[0]]
     assert sorted(path.name for path in builds.iterdir()) == [*(f"{age:020x}" for age in range(3)), "fedcba"]
