@@ -94,6 +94,7 @@ HANDLERS: dict[ApiKey, Handler] = {
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: configs.handle_alter_user_scram_credentials,
     ApiKey.ALTER_PARTITION: controller_apis.handle_alter_partition,
     ApiKey.UPDATE_FEATURES: controller_apis.handle_update_features,
+    ApiKey.ENVELOPE: controller_apis.handle_envelope,
     ApiKey.DESCRIBE_CLUSTER: metadata.handle_describe_cluster,
     ApiKey.DESCRIBE_PRODUCERS: records.handle_describe_producers,
     ApiKey.ALLOCATE_PRODUCER_IDS: controller_apis.handle_allocate_producer_ids,

@@ -13,6 +13,7 @@ from twisted.internet.defer import Deferred
 from kafkapy.network.request import Request
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.protocol.messages.envelope import EnvelopeRequest
 from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from kafkapy.protocol.messages.produce import ProduceRequest
 from kafkapy.server.kafka_apis import HANDLERS
@@ -122,3 +123,9 @@ def test_nobody_is_answered_who_has_gone(core: BrokerCore, install: Install) -> 
     client.channel.connectionLost()
     waiting.callback(None)
     assert client.response() is None
+
+
+def test_an_envelope_ends_the_connection(client: Client) -> None:
+    client.send(EnvelopeRequest(request_data=b"", request_principal=b"", client_host_address=b"\x7f\0\0\1"), 0)
+    assert client.response() is None
+    assert client.closed

@@ -242,3 +242,13 @@ async def handle_update_features(broker: BrokerServices, request: Request) -> Up
             for feature, result in results.items()
         ],
     )
+
+
+# --- forwarding -----------------------------------------------------------------------------------------------------
+
+
+def handle_envelope(broker: BrokerServices, request: Request) -> None:
+    """A request that another broker passes on (KIP-590). In ZooKeeper mode brokers don't, unless they migrate to KRaft: so the
+    only answer is to hang up, as Apache's broker does.
+    """
+    request.close_connection("it sent an Envelope, and brokers forward no requests in ZooKeeper mode")
