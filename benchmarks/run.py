@@ -180,7 +180,7 @@ def cases(scale: float) -> list[Case]:
     return found
 
 
-def report(measured: list[Case], servers: list[Server], startup: dict[str, list[float]], rounds: int) -> str:
+def report(measured: list[Case], servers: list[Server], startup: dict[str, list[float]], kernel: list[float]) -> str:
     lines = ["| case | unit | Apache 3.9.1 | kafkapy | ratio |", "| --- | --- | ---: | ---: | ---: |"]
     for case in measured:
         theirs, ours = (statistics.median(case.samples[name]) for name in ("apache", "kafkapy"))
@@ -193,9 +193,10 @@ def report(measured: list[Case], servers: list[Server], startup: dict[str, list[
         if ("apache", kind) in CPU:
             a, k = (sum(c for c, _ in CPU[n, kind]) / sum(g for _, g in CPU[n, kind]) for n in ("apache", "kafkapy"))
             lines.append(f"| broker CPU, {kind} | s/GB | {a:.3g} | {k:.3g} | {a / k:.2f} |")
-    if ("apache", "consume") in CPU:
-        floor = statistics.median(sendfile_seconds_per_gb() for _ in range(rounds))
-        lines.append(f"| CPU of a bare loop of `sendfile`, for comparison | s/GB | | {floor:.3g} | |")
+    if kernel:
+        lines.append(
+            f"| CPU of a bare loop of `sendfile`, for comparison | s/GB | | {statistics.median(kernel):.3g} | |"
+        )
     memory = {server.name: server.resident_mb() for server in servers}
     theirs, ours = memory["apache"], memory["kafkapy"]
     lines.append(f"| memory after all of it | MB | {theirs:.0f} | {ours:.0f} | {theirs / ours:.2f} |")
@@ -235,7 +236,9 @@ def main() -> int:
                     case.samples.setdefault(server.name, []).append(case.measure(server, round_))
             shown = "  ".join(f"{n} {number(statistics.median(s))}" for n, s in case.samples.items())
             print(f"{case.name:45} {shown} {case.unit}  ratio {case.ratio():.2f}", file=sys.stderr, flush=True)
-        table = report(chosen, servers, startup, args.rounds)
+        consumed = ("kafkapy", "consume") in CPU
+        kernel = [sendfile_seconds_per_gb() for _ in range(args.rounds)] if consumed else []
+        table = report(chosen, servers, startup, kernel)
         print(table)
         if args.markdown:
             args.markdown.write_text(table + "\n")
