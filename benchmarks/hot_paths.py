@@ -150,7 +150,7 @@ def broker(directory: str, stats: RequestStatsByApi | None = None) -> tuple[Kafk
     sockets = SocketServer(clock, list(ApiKey), 104857600, ConnectionLimits())
     sockets.request_stats = stats
     channel = KafkaChannel(sockets, RequestContext("c", "/127.0.0.1", "PLAINTEXT"), KafkaApis(services).handle)
-    channel.makeConnection(Transport())  # type: ignore[no-untyped-call]
+    channel.makeConnection(Transport())  # type: ignore[arg-type]
     partition = replicas.get_partition(TopicPartition(TOPIC, 0))
     return channel, (partition, topic_id)
 

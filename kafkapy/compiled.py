@@ -17,6 +17,10 @@ from pathlib import Path
 
 HOT_MODULES = (
     "kafkapy.common.topic_partition",
+    "kafkapy.protocol.api_codecs",
+    "kafkapy.protocol.framing",
+    "kafkapy.protocol.produce_codec",
+    "kafkapy.protocol.wire",
     "kafkapy.record.varint",
     "kafkapy.record.compression",
     "kafkapy.record.file_records",
@@ -42,6 +46,7 @@ HOT_MODULES = (
     "kafkapy.log.segment_files",
     "kafkapy.log.time_index",
     "kafkapy.log.transaction_index",
+    "kafkapy.network.channel",
     "kafkapy.network.request",
     "kafkapy.cluster.in_sync_replicas",
     "kafkapy.cluster.isr_keeper",

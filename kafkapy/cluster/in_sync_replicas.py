@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 from kafkapy.common.leader_and_isr import LeaderAndIsr
 from kafkapy.common.topic_partition import TopicPartition
@@ -41,7 +41,7 @@ class InSyncReplicas:
         return self.proposed is not None
 
 
-NOBODY = InSyncReplicas(())
+NOBODY: Final = InSyncReplicas(())
 
 
 class PartitionHost(Protocol):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
+from typing import Final
 
 from kafkapy.cluster.in_sync_replicas import NOBODY, AlterPartitionOutcome, InSyncReplicas, PartitionHost
 from kafkapy.cluster.replica import NO_BROKER_EPOCH, Replica
@@ -17,8 +18,8 @@ from kafkapy.protocol.errors import Errors
 
 log = logging.getLogger("kafkapy.cluster.Partition")
 
-_NOT_WRITTEN = (Errors.OPERATION_NOT_ATTEMPTED, Errors.INELIGIBLE_REPLICA)
-_GIVE_UP = {
+_NOT_WRITTEN: Final = (Errors.OPERATION_NOT_ATTEMPTED, Errors.INELIGIBLE_REPLICA)
+_GIVE_UP: Final = {
     Errors.UNKNOWN_TOPIC_OR_PARTITION: "the controller doesn't know the partition",
     Errors.UNKNOWN_TOPIC_ID: "the controller doesn't know the topic id",
     Errors.FENCED_LEADER_EPOCH: "the controller has decided on a newer leader epoch, which is on its way here",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
+from typing import Final
 
 from kafkapy.cluster.in_sync_replicas import NOBODY, PartitionHost
 from kafkapy.cluster.isr_keeper import IsrKeeper
@@ -18,8 +19,8 @@ from kafkapy.protocol.messages.leader_and_isr import LeaderAndIsrRequest
 
 log = logging.getLogger("kafkapy.cluster.Partition")
 
-NO_EPOCH = -1
-NO_LEADER = -1
+NO_EPOCH: Final = -1
+NO_LEADER: Final = -1
 
 State = LeaderAndIsrRequest.LeaderAndIsrPartitionState
 
@@ -176,6 +177,16 @@ class Partition(IsrKeeper):
         info = partition_log.append_as_leader(records, self.leader_epoch, origin, api_version)
         self.maybe_increment_high_watermark()
         return info
+
+    def is_committed(self, required_offset: int) -> bool:
+        """Is this the leader, and everything below `required_offset` committed?"""
+        partition_log = self.log
+        return (
+            partition_log is not None
+            and self.is_leader
+            and partition_log.high_watermark >= required_offset
+            and len(self.maximal_isr) >= self.effective_min_isr(partition_log)
+        )
 
     def is_replicated_up_to(self, required_offset: int) -> tuple[bool, Errors]:
         """Is everything below `required_offset` committed? (done, error) for an acks=all append."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import struct
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from kafkapy.log.log_files import delete_if_exists
 
-_SEARCH_BLOCK_ENTRIES = 512
-_SPILL_BYTES = 1024
+_SEARCH_BLOCK_ENTRIES: Final = 512
+_SPILL_BYTES: Final = 1024
 
 
 class AbstractIndex:

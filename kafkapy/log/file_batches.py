@@ -6,7 +6,7 @@ import io
 import os
 import struct
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record.legacy import LegacyRecordBatch
@@ -23,11 +23,11 @@ Batch = RecordBatch | LegacyRecordBatch
 File = int | io.FileIO
 """A descriptor, or an open file that the walk keeps open: a segment that is deleted meanwhile lets go of its own."""
 
-_HEADER = struct.Struct(">qiiBIhiqq")
-_V1_TIMESTAMP = struct.Struct(">q")
-_V1_TIMESTAMP_POSITION = 18
-_CHUNK = 8192
-_WHOLE_BATCHES_CHUNK = 1 << 20
+_HEADER: Final = struct.Struct(">qiiBIhiqq")
+_V1_TIMESTAMP: Final = struct.Struct(">q")
+_V1_TIMESTAMP_POSITION: Final = 18
+_CHUNK: Final = 8192
+_WHOLE_BATCHES_CHUNK: Final = 1 << 20
 
 
 class BatchHeader(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from bisect import bisect_right
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.checkpoints import LeaderEpochCheckpointFile
@@ -13,8 +13,8 @@ from kafkapy.log.log_files import fsync_dir, fsync_file
 
 logger = logging.getLogger("kafkapy.log.LeaderEpochCache")
 
-UNDEFINED_EPOCH = -1
-UNDEFINED_EPOCH_OFFSET = -1
+UNDEFINED_EPOCH: Final = -1
+UNDEFINED_EPOCH_OFFSET: Final = -1
 
 
 class EpochEntry(NamedTuple):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from kafkapy.common.scheduler import Scheduler
 from kafkapy.common.time import Time
@@ -35,8 +36,8 @@ from kafkapy.record.record_batch import batches as batches_of
 
 logger = logging.getLogger("kafkapy.log.Log")
 
-_MAX_INT = 0x7FFFFFFF
-_TRANSACTIONAL_OR_CONTROL = TRANSACTIONAL_MASK | CONTROL_MASK
+_MAX_INT: Final = 0x7FFFFFFF
+_TRANSACTIONAL_OR_CONTROL: Final = TRANSACTIONAL_MASK | CONTROL_MASK
 
 
 class AppendableLog(BoundedLog):
@@ -100,8 +101,9 @@ class AppendableLog(BoundedLog):
         """
         with self.lock:
             self._check_open()
+            now_ms = self.time.milliseconds()
             checked = self._validator.validate(
-                records, self.log_end_offset, self.time.milliseconds(), leader_epoch, origin, request_version
+                records, self.log_end_offset, now_ms, leader_epoch, origin, request_version
             )
             info = LogAppendInfo(checked.first_offset, checked.last_offset, self.log_start_offset)
             if checked.batches:
@@ -111,7 +113,7 @@ class AppendableLog(BoundedLog):
                 info.log_append_time = checked.log_append_time
                 info.last_leader_epoch = leader_epoch
                 info.valid_bytes = len(checked.records)
-                self._append(checked.records, checked.batches, info, origin)
+                self._append(checked.records, checked.batches, info, origin, now_ms)
             return info
 
     def append_as_follower(self, records: bytes | bytearray | memoryview) -> LogAppendInfo:
@@ -148,7 +150,13 @@ class AppendableLog(BoundedLog):
                     info.first_offset,
                     info.last_offset,
                 )
-            self._append(memoryview(records)[: info.valid_bytes], batches, info, AppendOrigin.REPLICATION)
+            self._append(
+                memoryview(records)[: info.valid_bytes],
+                batches,
+                info,
+                AppendOrigin.REPLICATION,
+                self.time.milliseconds(),
+            )
         return info
 
     def _append(
@@ -157,6 +165,7 @@ class AppendableLog(BoundedLog):
         batches: Sequence[Batch],
         info: LogAppendInfo,
         origin: AppendOrigin,
+        now_ms: int,
     ) -> None:
         """Append checked batches whose offsets and epochs are set; fills in `info` for a duplicate."""
         try:
@@ -174,7 +183,7 @@ class AppendableLog(BoundedLog):
                     f"maximum configured segment size of {config.segment_bytes}.",
                 )
             segment = self.segments.active
-            if segment.should_roll(size, info.max_timestamp, info.last_offset, self.time.milliseconds(), config):
+            if segment.should_roll(size, info.max_timestamp, info.last_offset, now_ms, config):
                 # The first offset of a v0 or v1 set is not known: this is surely not above it, and leaves room for the last.
                 known = batches[0].magic >= 2
                 segment = self._roll(info.first_offset if known else info.last_offset - _MAX_INT)

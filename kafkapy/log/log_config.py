@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from kafkapy.common.config_def import ConfigException, ConfigKey, ConfigType, Importance
 from kafkapy.common.config_table import ConfigTable, config
@@ -22,9 +22,9 @@ from kafkapy.protocol.errors import Errors, KafkaError
 BOOLEAN, STRING, INT, LONG = ConfigType.BOOLEAN, ConfigType.STRING, ConfigType.INT, ConfigType.LONG
 DOUBLE, LIST = ConfigType.DOUBLE, ConfigType.LIST
 
-MAX_LONG = (1 << 63) - 1
-DAY_MS = 24 * 60 * 60 * 1000
-WEEK_MS = 7 * DAY_MS
+MAX_LONG: Final = (1 << 63) - 1
+DAY_MS: Final = 24 * 60 * 60 * 1000
+WEEK_MS: Final = 7 * DAY_MS
 
 
 class LogConfig(ConfigTable, slots=True):

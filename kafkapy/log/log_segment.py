@@ -6,6 +6,7 @@ import errno
 import logging
 import os
 from collections.abc import Callable, Iterable
+from typing import Final
 
 from kafkapy.common.time import Time
 from kafkapy.log.file_batches import Batch, BatchHeader, find_offset, headers, whole_batches
@@ -21,7 +22,7 @@ from kafkapy.record.file_records import FileRecords
 
 logger = logging.getLogger("kafkapy.log.LogSegment")
 
-_RECENT_BATCHES = 64
+_RECENT_BATCHES: Final = 64
 
 LastStableOffset = Callable[[CompletedTxn], int]
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record.file_records import FileRecords
 
-UNKNOWN_OFFSET = -1
-UNKNOWN_FILE_POSITION = -1
+UNKNOWN_OFFSET: Final = -1
+UNKNOWN_FILE_POSITION: Final = -1
 
 
 class AppendOrigin(Enum):

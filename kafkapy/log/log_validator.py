@@ -14,6 +14,7 @@ failure to the consumers.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.log_config import MAX_LONG, LogConfig
@@ -40,8 +41,8 @@ from kafkapy.record.records_walk import RecordsWalk
 Buffer = bytes | bytearray | memoryview
 Batch = RecordBatch | LegacyRecordBatch
 
-_MIN_LONG = -(1 << 63)
-_HIGHEST_CODEC = max(CompressionType)
+_MIN_LONG: Final = -(1 << 63)
+_HIGHEST_CODEC: Final = max(CompressionType)
 
 
 class RecordValidationError(KafkaError):

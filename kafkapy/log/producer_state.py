@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.log_types import AppendOrigin, LogOffsetMetadata
@@ -13,19 +13,30 @@ from kafkapy.record.record_batch import NO_PRODUCER_EPOCH, NO_SEQUENCE, decremen
 
 logger = logging.getLogger("kafkapy.log.ProducerStateManager")
 
-NO_TXN = -1
-MAX_SEQUENCE = 0x7FFFFFFF
+NO_TXN: Final = -1
+MAX_SEQUENCE: Final = 0x7FFFFFFF
 
-NUM_BATCHES_TO_RETAIN = 5
+NUM_BATCHES_TO_RETAIN: Final = 5
 
 
-class BatchMetadata(NamedTuple):
-    """One of a producer's last batches."""
+class BatchMetadata:
+    """One of a producer's last batches; never changed."""
 
-    last_seq: int
-    last_offset: int
-    offset_delta: int
-    timestamp: int
+    __slots__ = ("last_offset", "last_seq", "offset_delta", "timestamp")
+
+    def __init__(self, last_seq: int, last_offset: int, offset_delta: int, timestamp: int) -> None:
+        self.last_seq = last_seq
+        self.last_offset = last_offset
+        self.offset_delta = offset_delta
+        self.timestamp = timestamp
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, BatchMetadata) and (
+            self.last_seq == other.last_seq
+            and self.last_offset == other.last_offset
+            and self.offset_delta == other.offset_delta
+            and self.timestamp == other.timestamp
+        )
 
     @property
     def first_seq(self) -> int:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import struct
+from typing import Final
 
 from kafkapy.log.abstract_index import AbstractIndex
 
-NO_TIMESTAMP = -1
+NO_TIMESTAMP: Final = -1
 
 
 class TimeIndex(AbstractIndex):

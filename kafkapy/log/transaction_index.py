@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import struct
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kafkapy.log.checkpoints import MalformedFileError
 from kafkapy.log.log_files import delete_if_exists
 
-_ENTRY = struct.Struct(">hqqqq")
-_VERSION = 0
+_ENTRY: Final = struct.Struct(">hqqqq")
+_VERSION: Final = 0
 
 
 class AbortedTxn(NamedTuple):

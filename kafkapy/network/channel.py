@@ -6,16 +6,17 @@ import logging
 from collections import deque
 from collections.abc import Callable
 from struct import Struct
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from twisted.internet.protocol import Protocol, connectionDone
+from twisted.internet.protocol import connectionDone
 from twisted.python.failure import Failure
 
 from kafkapy.common.metrics_requests import RequestStats
 from kafkapy.network.request import Request, RequestContext
 from kafkapy.network.transport import Part, PlaintextTransport
+from kafkapy.protocol.api_codecs import NotServedError
 from kafkapy.protocol.api_keys import ApiKey
-from kafkapy.protocol.headers import RequestHeader, encode_response_parts
+from kafkapy.protocol.framing import read_request_header
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.response_errors import error_codes
 from kafkapy.protocol.wire import SchemaError
@@ -25,32 +26,33 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("kafkapy.network.SocketServer")
 
-_SIZE = Struct(">i")
-_API_KEY = Struct(">h")
+_SIZE: Final = Struct(">i")
+_API_KEY: Final = Struct(">h")
+_PRODUCE: Final = int(ApiKey.PRODUCE)
 
-SHARED_BUFFER_SIZE = 1 << 20
+SHARED_BUFFER_SIZE: Final = 1 << 20
 """All connections read into one buffer of this size: the request is handled before the next read, so it may be shared."""
 
-_MIN_PRIVATE_BUFFER = 1 << 12
+_MIN_PRIVATE_BUFFER: Final = 1 << 12
 
-KEPT_PRIVATE_BUFFER = 1 << 18
+KEPT_PRIVATE_BUFFER: Final = 1 << 18
 """A private buffer of up to this size is kept for the next part of a frame."""
 
-MAX_AWAITING = 5
+MAX_AWAITING: Final = 5
 """Produce requests of one connection that may wait for their replicas at the same time: what an idempotent producer has in
 flight, and as many of its batches as a log knows again when they are retried."""
 
-FRAMES_PER_TURN = 8
+FRAMES_PER_TURN: Final = 8
 """Requests of one connection that are handled before the reactor looks at the others."""
 
-_ERRORS_NOTED_BY_HANDLER = (ApiKey.PRODUCE, ApiKey.FETCH)
+_ERRORS_NOTED_BY_HANDLER: Final = (ApiKey.PRODUCE, ApiKey.FETCH)
 """On the hot paths the handler knows whether there was an error at all."""
 
-_shared = memoryview(bytearray(SHARED_BUFFER_SIZE))
+_shared: Final = memoryview(bytearray(SHARED_BUFFER_SIZE))
 
 
-class KafkaChannel(Protocol):
-    """The protocol of one connection.
+class KafkaChannel:
+    """The protocol of one connection: Twisted's `IProtocol`, but not derived from its `Protocol`, so that it can be compiled.
 
     Invariants:
     - `_pending` holds received bytes that are not yet handled, starting at a frame's size field; it is None when there are
@@ -66,13 +68,13 @@ class KafkaChannel(Protocol):
     - `_spare` is a private buffer that nobody reads any more, for the next part of a frame; None if there is none.
     """
 
-    transport: PlaintextTransport  # type: ignore[assignment]
+    transport: PlaintextTransport
 
     def __init__(self, server: SocketServer, context: RequestContext, handler: Callable[[Request], None]) -> None:
         self._server = server
         self._handler = handler
         self._max_request_size = server.max_request_size
-        self._enabled = server.enabled_apis
+        self._codecs = server.codecs
         self.context = context
         self.peer = ""
         """The client's address, by which connections are counted."""
@@ -186,7 +188,7 @@ class KafkaChannel(Protocol):
         if len(self._awaiting) >= MAX_AWAITING or len(frame) < _API_KEY.size:
             return False
         key: int = _API_KEY.unpack_from(frame)[0]
-        return key == ApiKey.PRODUCE
+        return key == _PRODUCE
 
     def _keep(self, rest: memoryview) -> None:
         """Put the bytes of the next frame into a private buffer, with room for the whole of it if half of it is here."""
@@ -226,30 +228,24 @@ class KafkaChannel(Protocol):
 
     def _handle_frame(self, frame: memoryview) -> None:
         try:
-            header, position = RequestHeader.decode(frame)
-            api_key = header.api_key
-            version = header.api_version
-            if api_key not in self._enabled:
-                return self.close(f"request with api key {api_key.name}, which is not served")
-            if not api_key.min_version <= version <= api_key.max_version:
-                if api_key is not ApiKey.API_VERSIONS:
-                    return self.close(f"{api_key.name} was asked for in version {version}, which is not supported")
-                body = None
-            else:
-                body = api_key.request.decode(frame, version, position)
+            key, version, correlation_id, client_id, position = read_request_header(frame)
+            codec = self._codecs.find(key, version)
+            body = codec.decode(frame, position)
         except SchemaError as error:
             return self.close(f"malformed request: {error}")
+        except NotServedError as reason:
+            return self.close(str(reason))
         context = self.context
-        context.client_id = header.client_id
+        context.client_id = client_id
         self._busy = True
         self._handling = True
         received = self.last_active
-        request = Request(self, context, api_key, version, header.correlation_id, body)
+        request = Request(self, context, codec, correlation_id, body)
         try:
             self._handler(request)
         finally:
             self._handling = False
-        if self._busy and api_key is ApiKey.PRODUCE:
+        if self._busy and key == _PRODUCE:
             self._awaiting.append(request)
             self._busy = False
             request.body = None  # its records are in the log, so the memory they came in may go
@@ -276,7 +272,7 @@ class KafkaChannel(Protocol):
             self._send_answers()
 
     def _send(self, request: Request, response: Message, throttle_ms: int) -> None:
-        parts = encode_response_parts(request.api_key, request.api_version, request.correlation_id, response)
+        parts = request.codec.encode(request.correlation_id, response)
         if len(parts) == 1:
             self.transport.send(parts[0])
         else:
@@ -391,8 +387,9 @@ class KafkaChannel(Protocol):
 
     # ------------------------------------------------------------------------------------------------ life
 
-    def connectionMade(self) -> None:
-        self.transport.setTcpNoDelay(True)
+    def makeConnection(self, transport: PlaintextTransport) -> None:
+        self.transport = transport
+        transport.setTcpNoDelay(True)
         self._server.channel_opened(self)
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.framing import ApiCodec
 from kafkapy.protocol.message import Message
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ class KafkaPrincipal(NamedTuple):
         return f"{self.principal_type}:{self.name}"
 
 
-ANONYMOUS = KafkaPrincipal("User", "ANONYMOUS")
+ANONYMOUS: Final = KafkaPrincipal("User", "ANONYMOUS")
 
 
 class RequestContext:
@@ -65,21 +65,32 @@ class Request:
     for the first time: a handler that waits must be done with them before.
     """
 
-    __slots__ = ("answer", "api_key", "api_version", "body", "channel", "context", "correlation_id", "hurry", "times")
+    __slots__ = (
+        "answer",
+        "api_key",
+        "api_version",
+        "body",
+        "channel",
+        "codec",
+        "context",
+        "correlation_id",
+        "hurry",
+        "times",
+    )
 
     def __init__(
         self,
         channel: KafkaChannel,
         context: RequestContext,
-        api_key: ApiKey,
-        api_version: int,
+        codec: ApiCodec,
         correlation_id: int,
         body: Any,
     ) -> None:
         self.channel = channel
         self.context = context
-        self.api_key = api_key
-        self.api_version = api_version
+        self.codec = codec
+        self.api_key = codec.api_key
+        self.api_version = codec.version
         self.correlation_id = correlation_id
         self.body = body
         self.answer: tuple[Message, int, float] | None = None
@@ -93,6 +104,11 @@ class Request:
     def respond(self, response: Message, throttle_ms: int = 0) -> None:
         """Send the response; read the connection's next request after `throttle_ms` (KIP-219)."""
         self.channel.send_response(self, response, throttle_ms)
+
+    def answer_in_version(self, version: int) -> None:
+        """The response will be of another version than the request."""
+        self.api_version = version
+        self.codec = ApiCodec(self.api_key, version)
 
     def no_response(self) -> None:
         """The request is done and has no answer (Produce with acks=0)."""

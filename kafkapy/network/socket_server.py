@@ -21,6 +21,7 @@ from kafkapy.network.connection_quotas import ConnectionLimits, ConnectionQuotas
 from kafkapy.network.memory_pool import MemoryPool
 from kafkapy.network.request import Request, RequestContext
 from kafkapy.network.transport import PlaintextPort
+from kafkapy.protocol.api_codecs import ApiCodecs
 from kafkapy.protocol.api_keys import ApiKey
 
 log = logging.getLogger("kafkapy.network.SocketServer")
@@ -84,7 +85,7 @@ class SocketServer:
         self.memory_pool = memory_pool
         self.max_request_size = max_request_size
         self.quotas = ConnectionQuotas(limits, inter_broker_listener, lambda: int(self.now() * 1000), make_rate)
-        self.enabled_apis = frozenset(enabled_apis)
+        self.codecs = ApiCodecs(enabled_apis)
         self._handler: Callable[[Request], None] | None = None
         self._send_buffer = send_buffer
         self._receive_buffer = receive_buffer
@@ -266,5 +267,5 @@ class _ChannelFactory(protocol.ServerFactory):
         self._server = server
         self._endpoint = endpoint
 
-    def buildProtocol(self, addr: Any) -> KafkaChannel | None:
+    def buildProtocol(self, addr: Any) -> Any:
         return self._server.accept(self._endpoint, addr)

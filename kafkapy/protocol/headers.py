@@ -8,20 +8,13 @@ fields). The client id has an int16 length in all versions, flexible ones too.
 from __future__ import annotations
 
 import struct
-from typing import Any
 
 from kafkapy.protocol import wire
 from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.framing import read_request_header
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Struct, int16, int32, string
 from kafkapy.protocol.wire import Buffer, SchemaError
-
-_read_start = struct.Struct(">hhih").unpack_from
-_read_start_version_0 = struct.Struct(">hhi").unpack_from
-_new = object.__new__
-_CONTROLLED_SHUTDOWN = 7
-_NEVER = 0x8000
-_APIS = {int(api): (api, _NEVER if api.first_flexible is None else api.first_flexible) for api in ApiKey}
 
 
 class RequestHeader(Struct):
@@ -39,44 +32,8 @@ class RequestHeader(Struct):
         Raises SchemaError if it is cut off or its API is none that is served. The version may be one that the API does
         not have: Kafka answers that for ApiVersions, and closes the connection for all others.
         """
-        header = _new(RequestHeader)
-        try:
-            key, version, header.correlation_id, length = _read_start(buffer, position)
-            header.api_key, first_flexible = _APIS[key]
-        except (struct.error, KeyError):
-            return cls._decode_rare(buffer, position)
-        if key == _CONTROLLED_SHUTDOWN and version == 0:
-            return cls._decode_rare(buffer, position)
-        header.api_version = version
-        position += 10
-        if length > 0:
-            end = position + length
-            if end > len(buffer):
-                wire.bad_length("RequestHeader.client_id", length, len(buffer) - position)
-            header.client_id = str(buffer[position:end], "utf-8", wire.JAVA_UTF8)
-            position = end
-        else:
-            header.client_id = ""
-        if version >= first_flexible:
-            try:
-                position = wire.skip_tagged_fields(buffer, position + 1, buffer[position])
-            except IndexError as error:
-                raise SchemaError("the request header ends too early") from error
-        return header, position
-
-    @classmethod
-    def _decode_rare(cls, buffer: Buffer, position: int) -> tuple[RequestHeader, int]:
-        """A header without a client id, or none."""
-        try:
-            key, version, correlation_id = _read_start_version_0(buffer, position)
-        except struct.error as error:
-            raise SchemaError("the request header ends too early") from error
-        if key not in _APIS:
-            raise SchemaError(f"unknown API key {key}")
-        api = _APIS[key][0]
-        if api.request_header_version(version) != 0:
-            raise SchemaError("the request header ends too early")
-        return RequestHeader(api, version, correlation_id), position + 8
+        key, version, correlation_id, client_id, position = read_request_header(buffer, position)
+        return RequestHeader(ApiKey(key), version, correlation_id, client_id), position
 
     def encode(self) -> bytes:
         """In the header version that the API's version asks for."""
@@ -122,17 +79,3 @@ def encode_response(api_key: ApiKey, version: int, correlation_id: int, message:
     if api_key.response_header_version(version) == 0:
         return struct.pack(">ii", len(body) + 4, correlation_id) + body
     return struct.pack(">iix", len(body) + 5, correlation_id) + body
-
-
-def encode_response_parts(api_key: ApiKey, version: int, correlation_id: int, message: Message) -> list[Any]:
-    """The frame of a response in pieces, to be sent one after the other; the first begins with the frame's size.
-
-    Large records, and those that are no bytes but have `len()`, are pieces of their own (see `Message.encode_parts`).
-    """
-    parts = message.encode_parts(version)
-    size = sum(map(len, parts))
-    if api_key.response_header_version(version) == 0:
-        parts[0] = struct.pack(">ii", size + 4, correlation_id) + parts[0]
-    else:
-        parts[0] = struct.pack(">iix", size + 5, correlation_id) + parts[0]
-    return parts

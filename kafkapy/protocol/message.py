@@ -45,13 +45,8 @@ class Message(Struct):
     @classmethod
     def decode_from(cls, buffer: Buffer, version: int, position: int = 0) -> tuple[Self, int]:
         """The same, with the position behind the message."""
-        decoder = cls._decoders.get(version)
-        if decoder is None:
-            cls._check_version(version)
-            decoder = compile_decoder(cls, version, cls.FLEXIBLE_VERSIONS.includes(version))
-            cls._decoders[version] = decoder
         try:
-            return decoder(buffer, position)
+            return cls.decoder(version)(buffer, position)
         except (struct.error, IndexError) as error:
             raise SchemaError(f"{cls.__name__} version {version} ends too early") from error
 
@@ -70,26 +65,34 @@ class Message(Struct):
         return self._encode(version, whole=False)
 
     def _encode(self, version: int, whole: bool) -> list[Any]:
-        encoder = self._encoders.get(version)
-        if encoder is None:
-            self._check_version(version)
-            encoder = compile_encoder(type(self), version, self.FLEXIBLE_VERSIONS.includes(version))
-            self._encoders[version] = encoder
+        encoder = self.encoder(version)
         parts: list[Any] = []
         large: list[int] = []
         try:
             encoder(self, parts, large)
-            if whole or not large:
-                return [b"".join(parts)]
+            return [b"".join(parts)] if whole else joined(parts, large)
         except (struct.error, AttributeError, TypeError, UnicodeEncodeError) as error:
             raise SchemaError(explain(self, version)) from error
-        pieces: list[Any] = []
-        start = 0
-        for index in large:
-            pieces += (b"".join(parts[start:index]), parts[index])
-            start = index + 1
-        pieces.append(b"".join(parts[start:]))
-        return pieces
+
+    @classmethod
+    def decoder(cls, version: int) -> Decoder:
+        """What reads the version, made when it is first asked for. KafkaError (UNSUPPORTED_VERSION)."""
+        decoder = cls._decoders.get(version)
+        if decoder is None:
+            cls._check_version(version)
+            decoder = compile_decoder(cls, version, cls.FLEXIBLE_VERSIONS.includes(version))
+            cls._decoders[version] = decoder
+        return decoder
+
+    @classmethod
+    def encoder(cls, version: int) -> Encoder:
+        """What writes the version, made when it is first asked for. KafkaError (UNSUPPORTED_VERSION)."""
+        encoder = cls._encoders.get(version)
+        if encoder is None:
+            cls._check_version(version)
+            encoder = compile_encoder(cls, version, cls.FLEXIBLE_VERSIONS.includes(version))
+            cls._encoders[version] = encoder
+        return encoder
 
     def to_version_prefixed_bytes(self, version: int) -> bytes:
         """The version as an int16 and the message: the form of coordinator records and of what consumers tell each
@@ -105,6 +108,17 @@ class Message(Struct):
     def _check_version(cls, version: int) -> None:
         if not cls.VERSIONS.includes(version):
             raise KafkaError(Errors.UNSUPPORTED_VERSION, f"{cls.__name__} has no version {version}")
+
+
+def joined(parts: list[Any], large: list[int]) -> list[Any]:
+    """Neighbouring parts joined; those whose indexes are in `large` stay alone."""
+    pieces: list[Any] = []
+    start = 0
+    for index in large:
+        pieces += (b"".join(parts[start:index]), parts[index])
+        start = index + 1
+    pieces.append(b"".join(parts[start:]))
+    return pieces
 
 
 def version_prefix(buffer: Buffer) -> int:

@@ -6,14 +6,14 @@ import codecs
 import struct
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, Final, NoReturn, TypeAlias
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 
-MAX_STRING = 0x7FFF
+MAX_STRING: Final = 0x7FFF
 """Kafka's limit for strings, in bytes of UTF-8, whether their length takes an int16 or a varint."""
 
-JAVA_UTF8 = "kafkapy-java-utf-8"
+JAVA_UTF8: Final = "kafkapy-java-utf-8"
 """Error handler for UTF-8 that is not valid: what Java's decoder puts in its place."""
 
 
@@ -41,7 +41,7 @@ def packer(codes: str) -> struct.Struct:
     return struct.Struct(">" + codes)
 
 
-SMALL = 16
+SMALL: Final = 16
 """Arrays of fewer numbers than this have their structs ready."""
 
 
@@ -131,7 +131,7 @@ def bad_tag(name: str, tag: int, version: int) -> NoReturn:
 
 # --- encoding
 
-BYTE = tuple(bytes((n,)) for n in range(128))
+BYTE: Final = tuple(bytes((n,)) for n in range(128))
 """Varints of one byte."""
 
 

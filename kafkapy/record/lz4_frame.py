@@ -12,18 +12,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import Final
 
 from kafkapy.protocol.errors import Errors, KafkaError
 
 Buffer = bytes | bytearray | memoryview
 
-_MAGIC = b"\x04\x22\x4d\x18"
-_BLOCK = 1 << 16
-_STORED = 0x80000000
-_HEADER = _MAGIC + b"\x60\x40\x82"
+_MAGIC: Final[bytes] = b"\x04\x22\x4d\x18"
+_BLOCK: Final = 1 << 16
+_STORED: Final = 0x80000000
+_HEADER: Final = _MAGIC + b"\x60\x40\x82"
 """Version 1, independent blocks of at most 64 KB, no checksums of content or blocks."""
-_BROKEN_HEADER = _MAGIC + b"\x60\x40\x1a"
-_DEFAULT_LEVEL = 9
+_BROKEN_HEADER: Final = _MAGIC + b"\x60\x40\x1a"
+_DEFAULT_LEVEL: Final = 9
 """Kafka's name for "the fast compressor"; every other level is that of lz4's high compression."""
 
 

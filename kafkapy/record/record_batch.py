@@ -23,7 +23,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from enum import IntEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from crc32c import crc32c
 
@@ -36,36 +36,36 @@ if TYPE_CHECKING:
 
 Buffer = bytes | bytearray | memoryview
 
-RECORD_BATCH_OVERHEAD = 61
-LOG_OVERHEAD = 12
+RECORD_BATCH_OVERHEAD: Final = 61
+LOG_OVERHEAD: Final = 12
 """Bytes before what the length field counts, in every message format."""
-HEADER_SIZE_UP_TO_MAGIC = 17
-MIN_RECORD_SIZE = 14
+HEADER_SIZE_UP_TO_MAGIC: Final = 17
+MIN_RECORD_SIZE: Final = 14
 """The smallest value of the length field in any message format (a v0 message without key and value)."""
 
-NO_TIMESTAMP = -1
-NO_PRODUCER_ID = -1
-NO_PRODUCER_EPOCH = -1
-NO_SEQUENCE = -1
-NO_PARTITION_LEADER_EPOCH = -1
+NO_TIMESTAMP: Final = -1
+NO_PRODUCER_ID: Final = -1
+NO_PRODUCER_EPOCH: Final = -1
+NO_SEQUENCE: Final = -1
+NO_PARTITION_LEADER_EPOCH: Final = -1
 
-CODEC_MASK = 0x07
-TIMESTAMP_TYPE_MASK = 0x08
-TRANSACTIONAL_MASK = 0x10
-CONTROL_MASK = 0x20
-DELETE_HORIZON_MASK = 0x40
+CODEC_MASK: Final = 0x07
+TIMESTAMP_TYPE_MASK: Final = 0x08
+TRANSACTIONAL_MASK: Final = 0x10
+CONTROL_MASK: Final = 0x20
+DELETE_HORIZON_MASK: Final = 0x40
 
-MAX_DECOMPRESSED_SIZE = 1 << 27
+MAX_DECOMPRESSED_SIZE: Final = 1 << 27
 """How many bytes one batch may unfold to where its records have to be in memory all at once (Kafka has no such
 limit)."""
 
-HEADER = struct.Struct(">qiibIhiqqqhii")
+HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 assert HEADER.size == RECORD_BATCH_OVERHEAD
-_unpack_header = HEADER.unpack_from
-_SIZE = struct.Struct(">i")
-_EPOCH = struct.Struct(">i")
-_OFFSET = struct.Struct(">q")
-_CRC_AND_ATTRIBUTES = struct.Struct(">Ih")
+_unpack_header: Final = HEADER.unpack_from
+_SIZE: Final = struct.Struct(">i")
+_EPOCH: Final = struct.Struct(">i")
+_OFFSET: Final = struct.Struct(">q")
+_CRC_AND_ATTRIBUTES: Final = struct.Struct(">Ih")
 
 
 class TimestampType(IntEnum):
@@ -80,7 +80,7 @@ class TimestampType(IntEnum):
         return _TIMESTAMP_TYPE_NAMES[self]
 
 
-_TIMESTAMP_TYPE_NAMES = {
+_TIMESTAMP_TYPE_NAMES: Final = {
     TimestampType.NO_TIMESTAMP_TYPE: "NoTimestampType",
     TimestampType.CREATE_TIME: "CreateTime",
     TimestampType.LOG_APPEND_TIME: "LogAppendTime",
@@ -168,7 +168,7 @@ class RecordBatch:
     @property
     def buffer(self) -> memoryview:
         """The bytes of the whole batch."""
-        return memoryview(self.data)[self.position : self.position + self.batch_length + LOG_OVERHEAD]
+        return self._view()[self.position : self.position + self.batch_length + LOG_OVERHEAD]
 
     @property
     def last_offset(self) -> int:
@@ -215,9 +215,13 @@ class RecordBatch:
         """When the tombstones or the marker of this batch may go (KIP-534), None if no cleaner has seen it yet."""
         return self.base_timestamp if self.attributes & DELETE_HORIZON_MASK else None
 
+    def _view(self) -> memoryview:
+        data = self.data
+        return data if isinstance(data, memoryview) else memoryview(data)
+
     def compute_crc(self) -> int:
         start = self.position
-        return crc32c(memoryview(self.data)[start + 21 : start + self.batch_length + LOG_OVERHEAD])
+        return crc32c(self._view()[start + 21 : start + self.batch_length + LOG_OVERHEAD])
 
     def is_valid(self) -> bool:
         return self.batch_length >= RECORD_BATCH_OVERHEAD - LOG_OVERHEAD and self.crc == self.compute_crc()
@@ -240,7 +244,7 @@ class RecordBatch:
     def record_bytes(self, limit: int = MAX_DECOMPRESSED_SIZE) -> bytes:
         """What follows the header, decompressed; errors as of `compression.decompress`."""
         start = self.position
-        body = memoryview(self.data)[start + RECORD_BATCH_OVERHEAD : start + self.batch_length + LOG_OVERHEAD]
+        body = self._view()[start + RECORD_BATCH_OVERHEAD : start + self.batch_length + LOG_OVERHEAD]
         if not self.attributes & CODEC_MASK:
             return bytes(body)
         return decompress(self.compression_type, body, limit)

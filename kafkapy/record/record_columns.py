@@ -8,29 +8,31 @@ how many records are right, and leave the others to the walk one by one.
 
 from __future__ import annotations
 
-_MIN_RUN = 4
-"""Fewer records are not worth their columns."""
-_MAX_HEAD = 256
+from typing import Final
 
-_ASCII = bytes(range(128))
-_HIGH = bytes(range(0x80, 0x100))
-_HIGH_EVEN = bytes(range(0x80, 0x100, 2))
-_UP_TO = [bytes(range(b + 1)) for b in range(256)]
-_EVEN_UP_TO = [bytes(range(0, b + 1, 2)) for b in range(128)]
+_MIN_RUN: Final = 4
+"""Fewer records are not worth their columns."""
+_MAX_HEAD: Final = 256
+
+_ASCII: Final = bytes(range(128))
+_HIGH: Final = bytes(range(0x80, 0x100))
+_HIGH_EVEN: Final = bytes(range(0x80, 0x100, 2))
+_UP_TO: Final = [bytes(range(b + 1)) for b in range(256)]
+_EVEN_UP_TO: Final = [bytes(range(0, b + 1, 2)) for b in range(128)]
 """For each byte the bytes of one-byte varints that stand for a number from 0 to its number."""
-_ZIGZAG_RANK = bytes((64 + (b >> 1) if b & 1 == 0 else 63 - (b >> 1)) if b < 128 else 0 for b in range(256))
+_ZIGZAG_RANK: Final = bytes((64 + (b >> 1) if b & 1 == 0 else 63 - (b >> 1)) if b < 128 else 0 for b in range(256))
 """One-byte varints in the order of their numbers (64 is the rank of 0)."""
 
 # The bytes of the varints of offset deltas d = 0, 1, 2, ...: the column that records without gaps have.
-_ONE_BYTE = bytes(range(0, 128, 2))
-_LOW = _HIGH_EVEN * 128  # of two and more bytes the first, d = 0 to 8191, and again
-_SECOND_LAST = b"".join(bytes((k,)) * 64 for k in range(128))  # the last byte of two, d = 0 to 8191
-_SECOND_MORE = bytes(b | 0x80 for b in _SECOND_LAST)  # the second byte of three
-_PERIOD = 8192
+_ONE_BYTE: Final = bytes(range(0, 128, 2))
+_LOW: Final = _HIGH_EVEN * 128  # of two and more bytes the first, d = 0 to 8191, and again
+_SECOND_LAST: Final = b"".join(bytes((k,)) * 64 for k in range(128))  # the last byte of two, d = 0 to 8191
+_SECOND_MORE: Final = bytes(b | 0x80 for b in _SECOND_LAST)  # the second byte of three
+_PERIOD: Final = 8192
 
 # How far it is from the first byte of a record's length to the record's end, by the length's first byte (of two:
 # without what the second adds).
-_STEP = [(b >> 1) + 1 if b < 0x80 else (b - 0x80 >> 1) + 2 for b in range(256)]
+_STEP: Final = [(b >> 1) + 1 if b < 0x80 else (b - 0x80 >> 1) + 2 for b in range(256)]
 
 
 # (how many records are right, where they end, a lower bound of their timestamp deltas, the highest, whether they have

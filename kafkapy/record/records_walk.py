@@ -1,35 +1,43 @@
 """Checking the records of a v2 batch without making an object of any.
 
 A broker has to look at every record of every produce request: lengths, varints, offset deltas and timestamps must be
-right before the batch may be stored. Decoding them one by one would cost more than all the rest of the request. Most
-records look like their neighbours, and those are checked many at once, as columns of bytes (`record_columns`); the
-others one by one.
+right before the batch may be stored. As machine code that is a loop over bytes, a record after the other. In plain Python
+such a loop would cost more than all the rest of the request: there, records that look like their neighbours, as most do,
+are checked many at once, as columns of bytes (`record_columns`), and only the others one by one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
 
+from kafkapy import compiled
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record.compression import too_large
 from kafkapy.record.record_columns import check as check_columns
-from kafkapy.record.varint import read_varint, read_varlong
+from kafkapy.record.varint import VARINT_TOO_LONG, read_varint, read_varlong
 
-_MIN_MANY = 4
-_MIN_SIZE = 8
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+_ONE_BY_ONE: Final = compiled.is_used()
+
+_MIN_MANY: Final = 4
+_MIN_SIZE: Final = 8
 """Fewer records, or bytes, are not worth the attempt to check many at once."""
-_MANY = 64
-_MAX_MANY = 8192
+_MANY: Final = 64
+_MAX_MANY: Final = 8192
 """How many records are tried at once: more and more while that succeeds, so that no attempt costs much more than it
 gains."""
-_ENOUGH = 16
-_MAX_ONES = 63
+_ENOUGH: Final = 16
+_MAX_ONES: Final = 63
 """Where an attempt checks fewer than enough, records are walked one by one before the next: 1, 3, 7, ... and at most
 63."""
 
-_MAX_STEPS = 4_000_000
-"""Records and headers of a compressed batch that are walked one by one, at most: a few seconds' work."""
-_PIECE = 1 << 20
+_MAX_STEPS: Final = 4_000_000
+"""Records and headers of a compressed batch that are walked one by one in plain Python, and headers of giant records, at most:
+a few seconds' work."""
+_PIECE: Final = 1 << 20
 """Decompressed data is walked in pieces of about this size; only a record that is larger is read field by field."""
 
 
@@ -116,7 +124,7 @@ class RecordsWalk:
         try:
             while index < count:
                 left = count - index
-                if left < _MIN_MANY or length - position < _MIN_SIZE:
+                if _ONE_BY_ONE or left < _MIN_MANY or length - position < _MIN_SIZE:
                     done, position = self._walk_ones(data, position, index, left)
                     index += done
                     break
@@ -146,43 +154,35 @@ class RecordsWalk:
         assert position <= length
         return position
 
-    def _walk_ones(self, data: bytes, position: int, index: int, ones: int) -> tuple[int, int]:
+    def _walk_ones(self, data: bytes, position: i64, index: i64, ones: i64) -> tuple[i64, i64]:
         """Check up to `ones` records; (how many there were, where they end). Fewer than `ones`: the next is not all
         there."""
-        length = len(data)
-        highest = self.max_timestamp_delta
-        lowest = self.min_timestamp_delta
-        for done in range(ones):
+        length: i64 = len(data)
+        highest: i64 = self.max_timestamp_delta
+        lowest: i64 = self.min_timestamp_delta
+        sequential = self.sequential
+        keyless = self.keyless
+        done: i64 = 0
+        while done < ones:
             start = position
-            if position + 5 <= length:
-                size = data[position]
-                position += 1
-                if size > 0x7F:
-                    byte = data[position]
-                    if byte > 0x7F:
-                        size, position = read_varint(data, start)
-                    else:
-                        position += 1
-                        size = size & 0x7F | byte << 7
-                        size = (size >> 1) ^ -(size & 1)
-                else:
-                    size = (size >> 1) ^ -(size & 1)
-            else:
-                try:
-                    size, position = read_varint(data, position)
-                except IndexError:
-                    break
-            end = position + size
+            if position + 5 > length and not _has_varint(data, position):
+                break
+            size: i64 = data[position]
+            position += 1
+            if size > 0x7F:
+                size, position = _rest_of_varint(data, position, size)
+            size = (size >> 1) ^ -(size & 1)
+            end: i64 = position + size
             if end > length:
                 position = start
                 break
             body = position
 
             # attributes (any), timestamp delta
-            delta = data[position + 1]
+            delta: i64 = data[position + 1]
             position += 2
             if delta > 0x7F:
-                byte = data[position]
+                byte: i64 = data[position]
                 if byte > 0x7F:
                     delta, position = read_varlong(data, position - 1)
                 else:
@@ -197,76 +197,72 @@ class RecordsWalk:
                 lowest = delta
 
             # offset delta
-            offset = data[position]
+            field: i64 = data[position]
             position += 1
-            if offset > 0x7F:
-                byte = data[position]
-                if byte > 0x7F:
-                    offset, position = read_varint(data, position - 1)
-                    offset <<= 1
-                else:
-                    position += 1
-                    offset = offset & 0x7F | byte << 7
-            if offset != index + done << 1:
-                self.sequential = False
+            if field > 0x7F:
+                field, position = _rest_of_varint(data, position, field)
+            if field != index + done << 1:
+                sequential = False
 
             # key and value
             field = data[position]
             position += 1
             if field > 0x7F:
-                field, position = read_varint(data, position - 1)
-                if field < 0:
-                    self.keyless = True
-                else:
-                    position += field
-            elif field & 1:
-                self.keyless = True
+                field, position = _rest_of_varint(data, position, field)
+            if field & 1:
+                keyless = True
             else:
                 position += field >> 1
             field = data[position]
             position += 1
             if field > 0x7F:
-                byte = data[position]
-                if byte > 0x7F:
-                    field, position = read_varint(data, position - 1)
-                    if field > 0:
-                        position += field
-                else:
-                    position += 1
-                    if not field & 1:
-                        position += (field & 0x7F | byte << 7) >> 1
-            elif not field & 1:
+                field, position = _rest_of_varint(data, position, field)
+            if not field & 1:
                 position += field >> 1
 
             # headers
-            if data[position]:
-                position = self._walk_headers(data, position)
-            else:
-                position += 1
+            field = data[position]
+            position += 1
+            if field:
+                position = self._walk_headers(data, position, field)
             if position != end:
                 raise _invalid(
                     f"Invalid record size: expected to read {size} bytes in record payload, "
                     f"but instead read {position - body}"
                 )
-        else:
-            done = ones
+            done += 1
         self.max_timestamp_delta = highest
         self.min_timestamp_delta = lowest
-        self._steps += done
+        self.sequential = sequential
+        self.keyless = keyless
+        if not _ONE_BY_ONE:
+            self._steps += done
         return done, position
 
-    def _walk_headers(self, data: bytes, position: int) -> int:
-        count, position = read_varint(data, position)
+    def _walk_headers(self, data: bytes, position: i64, count: i64) -> i64:
+        """Where the headers end. `count`: the first byte of their number; `position` is behind it."""
+        if count > 0x7F:
+            count, position = _rest_of_varint(data, position, count)
+        count = (count >> 1) ^ -(count & 1)
         if count < 0 or count > len(data) - position:
             raise _invalid(f"Found invalid number of record headers {count}")
+        field: i64
         for _ in range(count):
-            size, position = read_varint(data, position)
-            if size < 0:
-                raise _invalid(f"Invalid negative header key size {size}")
-            size, position = read_varint(data, position + size)
-            if size > 0:
-                position += size
-        self._steps += count
+            field = data[position]
+            position += 1
+            if field > 0x7F:
+                field, position = _rest_of_varint(data, position, field)
+            if field & 1:
+                raise _invalid(f"Invalid negative header key size {-(field + 1 >> 1)}")
+            position += field >> 1
+            field = data[position]
+            position += 1
+            if field > 0x7F:
+                field, position = _rest_of_varint(data, position, field)
+            if not field & 1:
+                position += field >> 1
+        if not _ONE_BY_ONE:
+            self._steps += count
         return position
 
     def _walk_giant(self, source: _Chunks, data: bytes) -> bytes:
@@ -307,6 +303,32 @@ class RecordsWalk:
     def _check_steps(self) -> None:
         if self._steps > _MAX_STEPS:
             raise KafkaError(Errors.MESSAGE_TOO_LARGE, "The compressed batch holds too many records or headers")
+
+
+def _has_varint(data: bytes, position: i64) -> bool:
+    """Do the last bytes of `data`, from `position` on, hold a whole varint?"""
+    length: i64 = len(data)
+    while position < length:
+        if data[position] < 0x80:
+            return True
+        position += 1
+    return False
+
+
+def _rest_of_varint(data: bytes, position: i64, raw: i64) -> tuple[i64, i64]:
+    """A varint whose first byte is `raw`, above 127, as it stands there: not yet turned into a signed number; and the
+    position behind it. As `read_varint`: `IndexError` past the end, `KafkaError` INVALID_RECORD beyond five bytes."""
+    raw &= 0x7F
+    shift: i64 = 7
+    while True:
+        byte: i64 = data[position]
+        position += 1
+        raw |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return raw & 0xFFFFFFFF, position
+        shift += 7
+        if shift > 28:
+            raise _invalid(VARINT_TOO_LONG)
 
 
 class _Chunks:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from kafkapy.protocol.errors import Errors, KafkaError
 
 Buffer = bytes | bytearray | memoryview
 
-MAX_INT = 2**31 - 1
-_TOO_LONG = "Varint is too long, the most significant bit of its last byte is set"
+MAX_INT: Final = 2**31 - 1
+VARINT_TOO_LONG: Final = "Varint is too long, the most significant bit of its last byte is set"
 
 
 def encode_varint(value: int) -> bytes:
@@ -23,7 +25,7 @@ def encode_varint(value: int) -> bytes:
     return bytes(out)
 
 
-_ONE_BYTE = [bytes((i,)) for i in range(128)]
+_ONE_BYTE: Final = [bytes((i,)) for i in range(128)]
 
 
 def size_of_varint(value: int) -> int:
@@ -51,7 +53,7 @@ def read_varint(buffer: Buffer, position: int) -> tuple[int, int]:
                 break
             shift += 7
             if shift > 28:
-                raise KafkaError(Errors.INVALID_RECORD, _TOO_LONG)
+                raise KafkaError(Errors.INVALID_RECORD, VARINT_TOO_LONG)
         raw &= 0xFFFFFFFF
     return (raw >> 1) ^ -(raw & 1), position
 
@@ -71,6 +73,6 @@ def read_varlong(buffer: Buffer, position: int) -> tuple[int, int]:
                 break
             shift += 7
             if shift > 63:
-                raise KafkaError(Errors.INVALID_RECORD, _TOO_LONG)
+                raise KafkaError(Errors.INVALID_RECORD, VARINT_TOO_LONG)
         raw &= 0xFFFFFFFFFFFFFFFF
     return (raw >> 1) ^ -(raw & 1), position

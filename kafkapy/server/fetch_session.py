@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from typing import Final
 
 from kafkapy.common.time import Time
 from kafkapy.common.topic_partition import TopicPartition
@@ -14,11 +15,11 @@ from kafkapy.protocol.messages.fetch import FetchResponse
 from kafkapy.server.delayed_fetch import DelayedFetch
 from kafkapy.server.replica_manager import FetchPartition, FetchResult, ReplicaManager
 
-INVALID_SESSION_ID = 0
-INITIAL_EPOCH = 0
-FINAL_EPOCH = -1
-LOOK_AT_ALL_MS = 5_000
-MIN_EVICTION_MS = 120_000
+INVALID_SESSION_ID: Final = 0
+INITIAL_EPOCH: Final = 0
+FINAL_EPOCH: Final = -1
+LOOK_AT_ALL_MS: Final = 5_000
+MIN_EVICTION_MS: Final = 120_000
 """A session younger than this is not driven out by one of equal rank (`min.incremental.fetch.session.eviction.ms`)."""
 
 PartitionData = FetchResponse.PartitionData

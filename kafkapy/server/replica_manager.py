@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Final
 
 from kafkapy.cluster.in_sync_replicas import AlterPartitionOutcome
 from kafkapy.cluster.partition import Partition
@@ -28,7 +29,7 @@ from kafkapy.server.timer import Timer
 
 log = logging.getLogger("kafkapy.server.ReplicaManager")
 
-_NO_RECORDS = b""
+_NO_RECORDS: Final = b""
 
 AlterPartition = Callable[
     [TopicPartition, bytes, LeaderAndIsr, Mapping[int, int], Callable[[AlterPartitionOutcome], None]], None
@@ -256,9 +257,14 @@ class ReplicaManager:
         stats.messages_in += info.last_offset - info.first_offset + 1
         return info
 
+    def name_of(self, topic: str, index: int) -> TopicPartition:
+        """`TopicPartition(topic, index)`, not made anew for a partition that is here."""
+        partition = self._partitions.get((topic, index))  # type: ignore[call-overload]
+        return TopicPartition(topic, index) if partition is None else partition.topic_partition
+
     def is_committed(self, topic_partition: TopicPartition, required_offset: int) -> bool:
         partition = self._partitions.get(topic_partition)
-        return partition is not None and partition.is_replicated_up_to(required_offset) == (True, Errors.NONE)
+        return partition is not None and partition.is_committed(required_offset)
 
     def wait_for_commit(
         self,

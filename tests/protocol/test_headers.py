@@ -5,12 +5,12 @@ import struct
 import pytest
 
 from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.framing import ApiCodec
 from kafkapy.protocol.headers import (
     RequestHeader,
     ResponseHeader,
     encode_request,
     encode_response,
-    encode_response_parts,
 )
 from kafkapy.protocol.messages.api_versions import ApiVersionsResponse
 from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
@@ -96,7 +96,7 @@ def test_a_response_in_pieces(version: int) -> None:
             FetchResponse.FetchableTopicResponse("t", partitions=[FetchResponse.PartitionData(records=large)] * 2)
         ]
     )
-    parts = encode_response_parts(ApiKey.FETCH, version, 7, response)
+    parts = ApiCodec(ApiKey.FETCH, version).encode(7, response)
     assert [part is large for part in parts] == [False, True, False, True, False]
     assert b"".join(parts) == encode_response(ApiKey.FETCH, version, 7, response)
     assert struct.unpack_from(">i", parts[0])[0] == sum(map(len, parts)) - 4
@@ -109,7 +109,7 @@ def test_sizes_count_pieces_that_are_no_bytes() -> None:
 
     partition = FetchResponse.PartitionData(records=LogSlice())
     response = FetchResponse(responses=[FetchResponse.FetchableTopicResponse("t", partitions=[partition])])
-    parts = encode_response_parts(ApiKey.FETCH, 12, 7, response)
+    parts = ApiCodec(ApiKey.FETCH, 12).encode(7, response)
     assert struct.unpack_from(">i", parts[0])[0] == sum(map(len, parts)) - 4
 
 

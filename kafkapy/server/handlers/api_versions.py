@@ -21,7 +21,7 @@ def handle_api_versions(broker: BrokerServices, request: Request, enabled: Colle
     body: ApiVersionsRequest | None = request.body
     if body is None:
         # A version from the future: answered in version 0, naming the versions of this one API (KIP-511).
-        request.api_version = 0
+        request.answer_in_version(0)
         return ApiVersionsResponse(error_code=Errors.UNSUPPORTED_VERSION.code, api_keys=_ranges([ApiKey.API_VERSIONS]))
     if request.api_version >= 3:
         name, version = body.client_software_name, body.client_software_version

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kafkapy.common.metrics_topics import StatsByTopic
 from kafkapy.common.topic_partition import TopicPartition
@@ -34,15 +34,15 @@ PartitionData = FetchResponse.PartitionData
 TopicResponse = FetchResponse.FetchableTopicResponse
 AbortedTransaction = FetchResponse.AbortedTransaction
 
-_FIRST_WITH_CURRENT_LEADER = 16
-_FIRST_WITH_TOPIC_IDS = 13
-_FIRST_WITH_FOLLOWER_FETCH = 11
-_FIRST_WITH_ZSTD = 10
-_FIRST_WITH_STORAGE_ERROR = 6
-_FIRST_WITH_MAGIC_2 = 4
-_FIRST_WITH_SOFT_LIMITS = 3
-_NONE = Errors.NONE
-_ERRORS_OF_LEADERSHIP = (Errors.NOT_LEADER_OR_FOLLOWER, Errors.FENCED_LEADER_EPOCH)
+_FIRST_WITH_CURRENT_LEADER: Final = 16
+_FIRST_WITH_TOPIC_IDS: Final = 13
+_FIRST_WITH_FOLLOWER_FETCH: Final = 11
+_FIRST_WITH_ZSTD: Final = 10
+_FIRST_WITH_STORAGE_ERROR: Final = 6
+_FIRST_WITH_MAGIC_2: Final = 4
+_FIRST_WITH_SOFT_LIMITS: Final = 3
+_NONE: Final = Errors.NONE
+_ERRORS_OF_LEADERSHIP: Final = (Errors.NOT_LEADER_OR_FOLLOWER, Errors.FENCED_LEADER_EPOCH)
 
 
 def handle_fetch(broker: BrokerServices, request: Request) -> FetchResponse | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kafkapy.common.topic_names import INTERNAL_TOPICS
 from kafkapy.common.topic_partition import TopicPartition
@@ -11,6 +11,7 @@ from kafkapy.log.log_validator import InvalidProduceRequest, RecordValidationErr
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.produce import ProduceRequest, ProduceResponse
+from kafkapy.protocol.produce_codec import partition_response, produce_response, topic_response
 from kafkapy.record.record_batch import batches
 from kafkapy.server.current_leader import current_leader
 from kafkapy.server.delayed_produce import PendingAppend
@@ -21,15 +22,14 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("kafkapy.server.KafkaApis")
 
-TopicResponse = ProduceResponse.TopicProduceResponse
 PartitionResponse = ProduceResponse.PartitionProduceResponse
-_VALID_ACKS = (-1, 0, 1)
-_ADMIN_CLIENT_ID = "__admin_client"
-_FIRST_WITH_CURRENT_LEADER = 10
-_TRANSACTIONAL_BIT = 0x10
-_MAGIC = 16
-_ATTRIBUTES_LOW_BYTE = 22
-_ERRORS_OF_THE_PARTITION = frozenset(
+_VALID_ACKS: Final = (-1, 0, 1)
+_ADMIN_CLIENT_ID: Final = "__admin_client"
+_FIRST_WITH_CURRENT_LEADER: Final = 10
+_TRANSACTIONAL_BIT: Final = 0x10
+_MAGIC: Final = 16
+_ATTRIBUTES_LOW_BYTE: Final = 22
+_ERRORS_OF_THE_PARTITION: Final = frozenset(
     (
         Errors.UNKNOWN_TOPIC_OR_PARTITION,
         Errors.NOT_LEADER_OR_FOLLOWER,
@@ -58,7 +58,7 @@ def handle_produce(broker: BrokerServices, request: Request) -> ProduceResponse 
         answers: list[ProduceResponse.PartitionProduceResponse] = []
         refusal = _refusal(broker, request, topic, acks)
         for data in topic_data.partition_data:
-            partition = TopicPartition(topic, data.index)
+            partition = replica_manager.name_of(topic, data.index)
             if refusal is not None:
                 answers.append(
                     PartitionResponse(index=data.index, error_code=refusal.code, base_offset=-1, log_start_offset=-1)
@@ -71,17 +71,12 @@ def handle_produce(broker: BrokerServices, request: Request) -> ProduceResponse 
                 answers.append(_failure(broker, partition, error))
                 failed = True
                 continue
-            answer = PartitionResponse(
-                index=data.index,
-                base_offset=info.first_offset,
-                log_append_time_ms=info.log_append_time,
-                log_start_offset=info.log_start_offset,
-            )
+            answer = partition_response(data.index, info.first_offset, info.log_append_time, info.log_start_offset)
             answers.append(answer)
             written.append(partition)
             if acks == -1 and not replica_manager.is_committed(partition, info.last_offset + 1):
                 pending.append((PendingAppend(partition, info.last_offset + 1), answer))
-        topics.append(TopicResponse(name=topic, partition_responses=answers))
+        topics.append(topic_response(topic, answers))
     if pending:
         _answer_when_committed(broker, request, topics, pending)
     elif acks == 0:
@@ -165,7 +160,7 @@ def _failure(
 def _response(
     broker: BrokerServices, request: Request, topics: list[ProduceResponse.TopicProduceResponse], failed: bool
 ) -> ProduceResponse:
-    response = ProduceResponse(responses=topics)
+    response = produce_response(topics)
     if failed:
         request.note_errors(response)
     if failed and request.api_version >= _FIRST_WITH_CURRENT_LEADER:

@@ -1,0 +1,130 @@
+"""A server's side of the codec: the start of a request, and each API in each version as a pair of functions.
+
+All requests and responses go through here, so this is compiled (`kafkapy.compiled`), and what depends on API and version
+alone is found once.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Any, Final
+
+from kafkapy.protocol import wire
+from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.explain import explain
+from kafkapy.protocol.message import Message, joined
+from kafkapy.protocol.wire import Buffer, SchemaError
+
+_read_start: Final = struct.Struct(">hhih").unpack_from
+_read_start_version_0: Final = struct.Struct(">hhi").unpack_from
+_response_header_0: Final = struct.Struct(">ii").pack
+_response_header_1: Final = struct.Struct(">iix").pack
+_CONTROLLED_SHUTDOWN: Final = 7
+_NEVER: Final = 0x8000
+_FIRST_FLEXIBLE: dict[int, int] = {
+    int(api): _NEVER if api.first_flexible is None else api.first_flexible for api in ApiKey
+}
+
+
+def read_request_header(buffer: Buffer, position: int = 0) -> tuple[int, int, int, str, int]:
+    """(API key, version, correlation id, client id, position of the message) of the header at `position`.
+
+    `SchemaError` if it is cut off or its API is none that is known. The version may be one that the API does not have.
+    """
+    try:
+        start = _read_start(buffer, position)
+        key: int = start[0]
+        version: int = start[1]
+        first_flexible = _FIRST_FLEXIBLE[key]
+    except (struct.error, KeyError):
+        return _read_rare_header(buffer, position)
+    if key == _CONTROLLED_SHUTDOWN and version == 0:
+        return _read_rare_header(buffer, position)
+    length: int = start[3]
+    position += 10
+    client_id = ""
+    if length > 0:
+        end = position + length
+        if end > len(buffer):
+            wire.bad_length("RequestHeader.client_id", length, len(buffer) - position)
+        client_id = str(buffer[position:end], "utf-8", wire.JAVA_UTF8)
+        position = end
+    if version >= first_flexible:
+        try:
+            tags: int = buffer[position]
+            position += 1
+            if tags:
+                position = wire.skip_tagged_fields(buffer, position, tags)
+        except IndexError as error:
+            raise SchemaError("the request header ends too early") from error
+    return key, version, start[2], client_id, position
+
+
+def _read_rare_header(buffer: Buffer, position: int) -> tuple[int, int, int, str, int]:
+    """A header without a client id, or none."""
+    try:
+        key, version, correlation_id = _read_start_version_0(buffer, position)
+    except struct.error as error:
+        raise SchemaError("the request header ends too early") from error
+    if key not in _FIRST_FLEXIBLE:
+        raise SchemaError(f"unknown API key {key}")
+    if ApiKey(key).request_header_version(version) != 0:
+        raise SchemaError("the request header ends too early")
+    return key, version, correlation_id, "", position + 8
+
+
+class ApiCodec:
+    """One API in one version: reads its requests, writes its responses.
+
+    A version that the API does not have can't be written; of such a request nothing but its header is read.
+    """
+
+    __slots__ = ("_decoder", "_encoder", "_has_tags", "api_key", "version")
+
+    def __init__(self, api_key: ApiKey, version: int) -> None:
+        self.api_key = api_key
+        self.version = version
+        self._has_tags = api_key.response_header_version(version) == 1
+        self._decoder: Callable[[Buffer, int], tuple[Any, int]] | None = None
+        self._encoder: Callable[[Any, list[Any], list[int]], None] | None = None
+
+    def decode(self, buffer: Buffer, position: int) -> Any:
+        """The request that begins there, behind its header; None if the API has no such version.
+
+        Raises as `Message.decode`.
+        """
+        decoder = self._decoder
+        if decoder is None:
+            if not self.api_key.supports(self.version):
+                return None
+            decoder = self._decoder = self.api_key.request.decoder(self.version)
+        try:
+            return decoder(buffer, position)[0]
+        except (struct.error, IndexError) as error:
+            name = self.api_key.request.__name__
+            raise SchemaError(f"{name} version {self.version} ends too early") from error
+
+    def encode(self, correlation_id: int, response: Message) -> list[Any]:
+        """The frame of a response in pieces, to be sent one after the other; the first begins with the frame's size.
+
+        Large records, and those that are no bytes but have `len()`, are pieces of their own (see `Message.encode_parts`,
+        which also tells what is raised).
+        """
+        encoder = self._encoder
+        if encoder is None:
+            encoder = self._encoder = self.api_key.response.encoder(self.version)
+        parts: list[Any] = [b""]
+        large: list[int] = []
+        try:
+            encoder(response, parts, large)
+            size = 4
+            for part in parts:
+                size += len(part)
+            if self._has_tags:
+                parts[0] = _response_header_1(size + 1, correlation_id)
+            else:
+                parts[0] = _response_header_0(size, correlation_id)
+            return joined(parts, large) if large else [b"".join(parts)]
+        except (struct.error, AttributeError, TypeError, UnicodeEncodeError) as error:
+            raise SchemaError(explain(response, self.version)) from error
