@@ -63,7 +63,7 @@ HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 assert HEADER.size == RECORD_BATCH_OVERHEAD
 _unpack_header: Final = HEADER.unpack_from
 _SIZE: Final = struct.Struct(">i")
-_EPOCH: Final = struct.Struct(">i")
+_START: Final = struct.Struct(">qii")
 _OFFSET: Final = struct.Struct(">q")
 _CRC_AND_ATTRIBUTES: Final = struct.Struct(">Ih")
 
@@ -305,8 +305,7 @@ class RecordBatch:
 
     def set_offset_and_epoch(self, base_offset: int, partition_leader_epoch: int) -> None:
         """Write where the leader puts the batch, in place; the CRC does not cover these fields."""
-        _OFFSET.pack_into(self.data, self.position, base_offset)
-        _EPOCH.pack_into(self.data, self.position + 12, partition_leader_epoch)
+        _START.pack_into(self.data, self.position, base_offset, self.batch_length, partition_leader_epoch)
         self.base_offset = base_offset
         self.partition_leader_epoch = partition_leader_epoch
 
