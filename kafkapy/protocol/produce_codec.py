@@ -6,7 +6,6 @@ schema's codec: both make and take the same messages and bytes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from struct import Struct
 from typing import TYPE_CHECKING, Any, Final
 
@@ -42,25 +41,22 @@ _FLEXIBLE_THROTTLE_TIME: Final = Struct(">ix").pack
 _COUNT: Final = Struct(">i").pack
 _NAME_LENGTH: Final = Struct(">h").pack
 
-# A partition's answer: index, no error, base offset, from version 2 on log append time, from 5 on log start offset, from 8
-# on no errors of records and no message, from 9 on no tagged fields.
-_OF_PARTITION: list[tuple[Callable[..., bytes], int]] = (
-    [(Struct(">ihq").pack, 3)] * 2
-    + [(Struct(">ihqq").pack, 4)] * 3
-    + [(Struct(">ihqqq").pack, 5)] * 3
-    + [(Struct(">ihqqqih").pack, 7)]
-    + [(Struct(">ihqqqBBB").pack, 8)] * 3
-)
+# A partition's answer: index, no error, base offset, from version 2 on log append time, from 5 on log start offset; then, from
+# 8 on, that there are no errors of records and no message, from 9 on no tagged fields.
+_PARTITION_0: Final = Struct(">ihq").pack
+_PARTITION_2: Final = Struct(">ihqq").pack
+_PARTITION_5: Final = Struct(">ihqqq").pack
+_ENDS_OF_PARTITION: Final = [b""] * 8 + [b"\0\0\0\0\xff\xff"] + [b"\1\0\0"] * 3
 
 
 class ProduceCodec(ApiCodec):
     """Produce in one version."""
 
-    __slots__ = ("_fields", "_pack_partition")
+    __slots__ = ("_end_of_partition",)
 
     def __init__(self, version: int) -> None:
         super().__init__(ApiKey.PRODUCE, version)
-        self._pack_partition, self._fields = _OF_PARTITION[version]
+        self._end_of_partition = _ENDS_OF_PARTITION[version]
 
     def decode(self, buffer: wire.Buffer, position: int) -> Any:
         request = None
@@ -83,6 +79,7 @@ class ProduceCodec(ApiCodec):
         flexible = self.version >= _FIRST_FLEXIBLE
         topics: list[Any] = response.responses
         parts = [b"", _count(len(topics), flexible)]
+        end = self._end_of_partition
         for topic in topics:
             name: bytes = topic.name.encode()
             parts.append(_name_length(len(name), flexible))
@@ -98,6 +95,7 @@ class ProduceCodec(ApiCodec):
                 ):
                     return None
                 parts.append(self._partition(answer))
+                parts.append(end)
             if flexible:
                 parts.append(b"\0")
         if flexible:
@@ -114,20 +112,12 @@ class ProduceCodec(ApiCodec):
         return b"".join(parts)
 
     def _partition(self, answer: Any) -> bytes:
-        pack = self._pack_partition
         index, offset = answer.index, answer.base_offset
-        packed: bytes
-        if self._fields == 8:
-            packed = pack(index, 0, offset, answer.log_append_time_ms, answer.log_start_offset, 1, 0, 0)
-        elif self._fields == 7:
-            packed = pack(index, 0, offset, answer.log_append_time_ms, answer.log_start_offset, 0, -1)
-        elif self._fields == 5:
-            packed = pack(index, 0, offset, answer.log_append_time_ms, answer.log_start_offset)
-        elif self._fields == 4:
-            packed = pack(index, 0, offset, answer.log_append_time_ms)
-        else:
-            packed = pack(index, 0, offset)
-        return packed
+        if self.version >= 5:
+            return _PARTITION_5(index, 0, offset, answer.log_append_time_ms, answer.log_start_offset)
+        if self.version >= 2:
+            return _PARTITION_2(index, 0, offset, answer.log_append_time_ms)
+        return _PARTITION_0(index, 0, offset)
 
 
 def partition_response(
