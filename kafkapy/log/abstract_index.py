@@ -16,16 +16,17 @@ class AbstractIndex:
     """A file of fixed-size big-endian entries, ascending in both fields.
 
     Invariant: an index is *cold* (`_memory is None`: every entry is in the file, a lookup reads what it needs and keeps
-    nothing) or *hot* (`_memory` holds every entry; the file holds the first `_written` bytes of them). Only the active
-    segment's indexes are hot. The file of a hot index is preallocated (sparse) to the largest multiple of the entry size
-    that fits `max_index_size`; it is trimmed to its entries when the segment becomes inactive or is closed.
+    nothing but the number of the slot it found) or *hot* (`_memory` holds every entry; the file holds the first `_written`
+    bytes of them). Only the active segment's indexes are hot. The file of a hot index is preallocated (sparse) to the largest
+    multiple of the entry size that fits `max_index_size`; it is trimmed to its entries when the segment becomes inactive or
+    is closed.
 
     A crash leaves a preallocated file whose tail is zeros and whose last entries may be missing. That is harmless: segments
     past the recovery point have their indexes rebuilt, and the recovery point only moves after `write_out`.
     The owner's lock covers every method that changes the index.
     """
 
-    __slots__ = ("_memory", "_written", "base_offset", "entries", "max_entries", "max_index_size", "path")
+    __slots__ = ("_found", "_memory", "_written", "base_offset", "entries", "max_entries", "max_index_size", "path")
 
     ENTRY: ClassVar[struct.Struct]
 
@@ -37,6 +38,8 @@ class AbstractIndex:
         self.max_entries = 0
         self._memory: bytearray | None = None
         self._written = 0
+        self._found = 0
+        """Where the last search of the file ended; only a hint where to begin the next one."""
 
     # -- life of the file
 
@@ -132,19 +135,23 @@ class AbstractIndex:
         self.entries = entries
 
     def _raw_entry(self, slot: int) -> tuple[int, int]:
-        source = self._memory
-        if source is not None:
-            first, second = self.ENTRY.unpack_from(source, slot * self.ENTRY.size)
-        else:
-            first, second = self.ENTRY.unpack(self._read(slot, 1))
-        return first, second
+        memory = self._memory
+        return self._unpack(self._read(slot, 1), 0) if memory is None else self._unpack(memory, slot)
 
     def _lower_bound_slot(self, target: int, field: int) -> int:
         """The last slot whose field (0 or 1) is <= target; -1 if there is none."""
         memory = self._memory  # it may become cold in another thread meanwhile
         if memory is not None:
             return self._search(memory, 0, self.entries, target, field)
-        return self._search_file(target, field)
+        return self._search_file(target, field)[0]
+
+    def _lower_bound(self, target: int, field: int) -> tuple[int, int] | None:
+        """The last entry whose field (0 or 1) is <= target, as it stands there; None if there is none."""
+        memory = self._memory
+        if memory is None:
+            return self._search_file(target, field)[1]
+        slot = self._search(memory, 0, self.entries, target, field)
+        return None if slot < 0 else self._unpack(memory, slot)
 
     def _search(self, buffer: bytes | bytearray, low: int, high: int, target: int, field: int) -> int:
         unpack, size = self.ENTRY.unpack_from, self.ENTRY.size
@@ -158,24 +165,38 @@ class AbstractIndex:
                 high = middle
         return low - 1
 
-    def _search_file(self, target: int, field: int) -> int:
-        """Halve with single reads until one block is left, then search that block."""
-        if not self.entries:
-            return -1
+    def _search_file(self, target: int, field: int) -> tuple[int, tuple[int, int] | None]:
+        """Look where the last search ended, for one who reads on; else halve with single reads until one block is left, and
+        search that block."""
+        entries = self.entries
+        if not entries:
+            return -1, None
         size = self.ENTRY.size
         fd = self._open_file()
         try:
-            low, high = 0, self.entries
-            while high - low > _SEARCH_BLOCK_ENTRIES:
-                middle = (low + high) >> 1
-                if self.ENTRY.unpack(os.pread(fd, size, middle * size))[field] <= target:
-                    low = middle + 1
-                else:
-                    high = middle
+            low = min(self._found, entries - 1)
+            high = min(low + _SEARCH_BLOCK_ENTRIES, entries)
             block = os.pread(fd, (high - low) * size, low * size)
+            count = len(block) // size
+            slot = low + self._search(block, 0, count, target, field)
+            if slot < low or (slot == low + count - 1 and high < entries):
+                low, high = 0, entries
+                while high - low > _SEARCH_BLOCK_ENTRIES:
+                    middle = (low + high) >> 1
+                    if self.ENTRY.unpack(os.pread(fd, size, middle * size))[field] <= target:
+                        low = middle + 1
+                    else:
+                        high = middle
+                block = os.pread(fd, (high - low) * size, low * size)
+                slot = low + self._search(block, 0, len(block) // size, target, field)
         finally:
             os.close(fd)
-        return low + self._search(block, 0, len(block) // size, target, field)
+        self._found = max(slot, 0)
+        return slot, None if slot < 0 else self._unpack(block, slot - low)
+
+    def _unpack(self, buffer: bytes | bytearray, slot: int) -> tuple[int, int]:
+        first, second = self.ENTRY.unpack_from(buffer, slot * self.ENTRY.size)
+        return first, second
 
     def _read(self, slot: int, count: int) -> bytes:
         if not count:

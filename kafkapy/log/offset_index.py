@@ -48,8 +48,8 @@ class OffsetIndex(AbstractIndex):
 
     def lookup(self, offset: int) -> tuple[int, int]:
         """(offset, position) of the last entry with an offset <= the given one; (base offset, 0) if there is none."""
-        slot = self._lower_bound_slot(offset - self.base_offset, 0)
-        return (self.base_offset, 0) if slot < 0 else self.entry(slot)
+        found = self._lower_bound(offset - self.base_offset, 0)
+        return (self.base_offset, 0) if found is None else (self.base_offset + found[0], found[1])
 
     def fetch_upper_bound_offset(self, position: int) -> int | None:
         """The offset of the first entry whose position is > the given one, None if there is none."""

@@ -69,8 +69,8 @@ class TimeIndex(AbstractIndex):
 
     def lookup(self, timestamp: int) -> tuple[int, int]:
         """(timestamp, offset) of the last entry with a timestamp <= the given one; (-1, base offset) if there is none."""
-        slot = self._lower_bound_slot(timestamp, 0)
-        return (NO_TIMESTAMP, self.base_offset) if slot < 0 else self.entry(slot)
+        found = self._lower_bound(timestamp, 0)
+        return (NO_TIMESTAMP, self.base_offset) if found is None else (found[0], self.base_offset + found[1])
 
     def entry(self, slot: int) -> tuple[int, int]:
         timestamp, relative = self._raw_entry(slot)

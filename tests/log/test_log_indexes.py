@@ -153,6 +153,33 @@ def test_an_index_under_truncation_and_reopening(steps: list[int], actions: list
         assert Path(index.path).read_bytes() == b"".join(struct.pack(">ii", *entry) for entry in model)
 
 
+@settings(max_examples=100)
+@given(st.lists(st.integers(0, 3200) | st.integers(990, 1060), min_size=1, max_size=30), st.booleans())
+def test_a_cold_index_finds_from_wherever_it_found_last(offsets: list[int], ascending: bool) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        index = _offset_index(Path(directory), base=10, max_size=8 * 1500)
+        for n in range(1500):
+            index.append(11 + 2 * n, 100 * n)
+        index.trim_to_valid_size()
+        for offset in sorted(offsets) if ascending else offsets:
+            n = min((offset - 11) // 2, 1499)
+            assert index.lookup(offset) == ((11 + 2 * n, 100 * n) if n >= 0 else (10, 0))
+
+
+def test_one_who_reads_on_in_a_cold_index_costs_one_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = _offset_index(tmp_path, base=0, max_size=8 * 5000)
+    for n in range(5000):
+        index.append(n + 1, n)
+    index.trim_to_valid_size()
+    assert index.lookup(2000) == (2000, 1999)
+    reads = []
+    pread = os.pread
+    monkeypatch.setattr(os, "pread", lambda *args: reads.append(args) or pread(*args))
+    for offset in range(2064, 2064 + 64 * 20, 64):
+        assert index.lookup(offset) == (offset, offset - 1)
+    assert len(reads) == 20
+
+
 def test_after_a_truncation_the_tail_of_the_file_is_zeros(tmp_path: Path) -> None:
     index = _offset_index(tmp_path)
     index.append(105, 1)
