@@ -79,7 +79,7 @@ def test_torn_batch_is_cut_off(new_broker: NewBroker, compression: str, note: No
 @pytest.mark.long
 def test_restart_waits_for_the_session_of_the_killed_broker(new_broker: NewBroker, note: Note) -> None:
     """Apache Kafka's broker gives up here (NodeExists); ours waits for the end that is certain to come."""
-    broker = new_broker({"zookeeper.session.timeout.ms": 4000})
+    broker = new_broker({"zookeeper.session.timeout.ms": 4000, "kafkapy.watchdog.enable": "false"})
     broker.start()
     create_topic(broker.bootstrap, "waits")
     epoch = broker.wait_until_registered()
