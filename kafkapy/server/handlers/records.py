@@ -117,11 +117,15 @@ def _describe_producers(
 ) -> None:
     if not broker.authorizer.authorize(request.context, "READ", "TOPIC", name.topic):
         raise KafkaError(Errors.TOPIC_AUTHORIZATION_FAILED)
-    if reason_invalid(name.topic) is not None:
-        raise KafkaError(Errors.INVALID_TOPIC_EXCEPTION)
-    if not broker.metadata_cache.contains(*name):
+    if reason := reason_invalid(name.topic):
+        raise KafkaError(Errors.INVALID_TOPIC_EXCEPTION, reason)
+    if not broker.metadata_cache.contains_topic(name.topic):
         raise KafkaError(Errors.UNKNOWN_TOPIC_OR_PARTITION)
-    log = broker.replica_manager.get_partition(name).leader_log()
+    try:
+        log = broker.replica_manager.get_partition(name).leader_log()
+    except KafkaError as error:
+        answer.error_code = error.error.code  # of a partition Kafka gives the code alone
+        return
     for state in log.active_producers():
         answer.active_producers.append(
             DescribeProducersResponse.ProducerState(

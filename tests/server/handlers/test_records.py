@@ -145,6 +145,7 @@ def test_active_producers(core: BrokerCore, client: Client) -> None:
         topics=[
             DescribeProducersRequest.TopicRequest(name=TOPIC, partition_indexes=[0, 9]),
             DescribeProducersRequest.TopicRequest(name="a b", partition_indexes=[0]),
+            DescribeProducersRequest.TopicRequest(name="nobody-knows", partition_indexes=[0]),
         ]
     )
     response = client.call(request, 0)
@@ -152,5 +153,9 @@ def test_active_producers(core: BrokerCore, client: Client) -> None:
     (producer,) = found.active_producers
     assert (producer.producer_id, producer.producer_epoch, producer.last_sequence) == (5, 1, 3)
     assert (producer.last_timestamp, producer.coordinator_epoch, producer.current_txn_start_offset) == (1234, -1, -1)
-    assert Errors.for_code(unknown.error_code) is Errors.UNKNOWN_TOPIC_OR_PARTITION
-    assert Errors.for_code(response.topics[1].partitions[0].error_code) is Errors.INVALID_TOPIC_EXCEPTION
+    assert (unknown.error_code, unknown.error_message) == (Errors.UNKNOWN_TOPIC_OR_PARTITION.code, None)
+    invalid, unheard_of = (topic.partitions[0] for topic in response.topics[1:])
+    assert Errors.for_code(invalid.error_code) is Errors.INVALID_TOPIC_EXCEPTION
+    assert "Topic name is invalid: 'a b' contains" in invalid.error_message
+    assert Errors.for_code(unheard_of.error_code) is Errors.UNKNOWN_TOPIC_OR_PARTITION
+    assert unheard_of.error_message == Errors.UNKNOWN_TOPIC_OR_PARTITION.message
