@@ -1,6 +1,6 @@
 """The two hot paths inside one process, from a request's bytes to the log and to the response's parts: µs of CPU a request.
 
-    python -m benchmarks.hot_paths [produce|fetch] [--profile] [--metrics]
+    python -m benchmarks.hot_paths [produce|fetch|pass] [--profile] [--metrics]
 
 No sockets: what is left is what the broker's own code costs.
 """
@@ -15,6 +15,8 @@ import struct
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
@@ -29,7 +31,7 @@ from kafkapy.log.log_config import LogConfig
 from kafkapy.log.log_manager import LogManager
 from kafkapy.network.channel import KafkaChannel
 from kafkapy.network.connection_quotas import ConnectionLimits
-from kafkapy.network.request import RequestContext
+from kafkapy.network.request import Request, RequestContext
 from kafkapy.network.socket_server import SocketServer
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.headers import encode_request
@@ -49,6 +51,11 @@ from kafkapy.server.replica_manager import ReplicaManager
 from kafkapy.server.timer import Timer
 
 TOPIC = "t"
+SESSION_ID = 7
+
+
+Scenario = Callable[["Broker", RequestStatsByApi | None], Iterator[float]]
+"""On a new broker, without end: does its requests many times and gives CPU seconds for each."""
 
 
 class Transport:
@@ -95,8 +102,24 @@ class _NoMoves:
         pass
 
 
-def broker(directory: str, stats: RequestStatsByApi | None = None) -> tuple[KafkaChannel, Any]:
-    """A channel on a broker that leads one partition. With `stats` requests are measured, as where metrics are served."""
+@dataclass
+class Broker:
+    sockets: SocketServer
+    handle: Callable[[Request], None]
+    replicas: ReplicaManager
+    topic_id: bytes
+
+    def connect(self) -> KafkaChannel:
+        channel = KafkaChannel(self.sockets, RequestContext("c", "/127.0.0.1", "PLAINTEXT"), self.handle)
+        channel.makeConnection(Transport())  # type: ignore[arg-type]
+        return channel
+
+    def end(self, partition: int = 0) -> int:
+        return self.replicas.get_partition(TopicPartition(TOPIC, partition)).local_log(-1, True).log_end_offset
+
+
+def broker(directory: str, stats: RequestStatsByApi | None = None, partitions: int = 6) -> Broker:
+    """A broker that leads the partitions of one topic. With `stats` requests are measured, as where metrics are served."""
     clock = Clock()
     timer = Timer(clock)
     scheduler = MockScheduler(MockTime())
@@ -113,16 +136,17 @@ def broker(directory: str, stats: RequestStatsByApi | None = None) -> tuple[Kafk
         _NoMoves(),
     )
     topic_id = random_uuid()
-    state = LeaderAndIsrRequest.LeaderAndIsrPartitionState(
-        partition_index=0, controller_epoch=1, leader=0, leader_epoch=0, isr=[0], replicas=[0], is_new=True
-    )
+    states = [
+        LeaderAndIsrRequest.LeaderAndIsrPartitionState(
+            partition_index=index, controller_epoch=1, leader=0, leader_epoch=0, isr=[0], replicas=[0], is_new=True
+        )
+        for index in range(partitions)
+    ]
     leadership.become_leader_or_follower(
         LeaderAndIsrRequest(
             controller_epoch=1,
             topic_states=[
-                LeaderAndIsrRequest.LeaderAndIsrTopicState(
-                    topic_name=TOPIC, topic_id=topic_id, partition_states=[state]
-                )
+                LeaderAndIsrRequest.LeaderAndIsrTopicState(topic_name=TOPIC, topic_id=topic_id, partition_states=states)
             ],
         )
     )
@@ -134,7 +158,8 @@ def broker(directory: str, stats: RequestStatsByApi | None = None) -> tuple[Kafk
                     topic_name=TOPIC,
                     topic_id=topic_id,
                     partition_states=[
-                        UpdateMetadataRequest.UpdateMetadataPartitionState(partition_index=0, isr=[0], replicas=[0])
+                        UpdateMetadataRequest.UpdateMetadataPartitionState(partition_index=index, isr=[0], replicas=[0])
+                        for index in range(partitions)
                     ],
                 )
             ],
@@ -145,14 +170,11 @@ def broker(directory: str, stats: RequestStatsByApi | None = None) -> tuple[Kafk
         metadata_cache=cache,
         authorizer=AllowAll(),
         config=SimpleNamespace(fetch_max_bytes=57671680),
-        fetch_sessions=FetchSessionCache(10, SystemTime()),
+        fetch_sessions=FetchSessionCache(10, SystemTime(), new_id=lambda: SESSION_ID),
     )
     sockets = SocketServer(clock, list(ApiKey), 104857600, ConnectionLimits())
     sockets.request_stats = stats
-    channel = KafkaChannel(sockets, RequestContext("c", "/127.0.0.1", "PLAINTEXT"), KafkaApis(services).handle)
-    channel.makeConnection(Transport())  # type: ignore[arg-type]
-    partition = replicas.get_partition(TopicPartition(TOPIC, 0))
-    return channel, (partition, topic_id)
+    return Broker(sockets, KafkaApis(services).handle, replicas, topic_id)
 
 
 def batch(records: int, size: int, pid: int = -1, sequence: int = -1) -> bytes:
@@ -165,7 +187,7 @@ def batch(records: int, size: int, pid: int = -1, sequence: int = -1) -> bytes:
     return builder.build()
 
 
-def produce_frames(records: int, size: int, producer_id: int = 5) -> Any:
+def produce_frames(records: int, size: int, producer_id: int = 5, partition: int = 0) -> Iterator[bytes]:
     """Endless frames of an idempotent Java producer."""
     template = bytearray(batch(records, size, producer_id, 0))
     import crc32c
@@ -173,7 +195,7 @@ def produce_frames(records: int, size: int, producer_id: int = 5) -> Any:
     for sequence in itertools.count(0, records):
         struct.pack_into(">i", template, 53, sequence % 2147483647)
         struct.pack_into(">I", template, 17, crc32c.crc32c(bytes(template[21:])))
-        data = ProduceRequest.PartitionProduceData(index=0, records=bytes(template))
+        data = ProduceRequest.PartitionProduceData(index=partition, records=bytes(template))
         body = ProduceRequest(
             acks=-1,
             timeout_ms=30000,
@@ -182,16 +204,16 @@ def produce_frames(records: int, size: int, producer_id: int = 5) -> Any:
         yield encode_request(ApiKey.PRODUCE, 11, sequence & 0x7FFFFFFF, "perf-producer-client", body)
 
 
-def one_record_frames() -> Any:
-    """The same, one record in each."""
-    yield from produce_frames(1, 100, producer_id=6)
-
-
 def feed(channel: KafkaChannel, frames: list[bytes], stats: RequestStatsByApi | None = None) -> float:
     """CPU seconds to handle the frames, one by one, as the transport delivers them; and to take in what was measured."""
-    shared = channel.receive_buffer()
+    return feed_each([(channel, frame) for frame in frames], stats)
+
+
+def feed_each(frames: list[tuple[KafkaChannel, bytes]], stats: RequestStatsByApi | None = None) -> float:
+    """The same for frames of several connections."""
+    shared = frames[0][0].receive_buffer()
     begin = time.process_time()
-    for frame in frames:
+    for channel, frame in frames:
         size = len(frame)
         shared[:size] = frame
         channel.bytes_received(size)
@@ -200,54 +222,107 @@ def feed(channel: KafkaChannel, frames: list[bytes], stats: RequestStatsByApi | 
     return time.process_time() - begin
 
 
-def fetch_frame(topic_id: bytes, offset: int, max_bytes: int) -> bytes:
+def fetch_frame(topic_id: bytes, offsets: dict[int, int], epoch: int, max_wait_ms: int = 500) -> bytes:
+    """What a consumer asks for of these partitions, by its fetch session."""
     body = FetchRequest(
-        max_wait_ms=0,
+        max_wait_ms=max_wait_ms,
         min_bytes=1,
-        max_bytes=max_bytes,
-        session_epoch=-1,
+        max_bytes=50 << 20,
+        session_id=SESSION_ID if epoch else 0,
+        session_epoch=epoch,
         topics=[
             FetchRequest.FetchTopic(
                 topic_id=topic_id,
                 partitions=[
-                    FetchRequest.FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=max_bytes)
+                    FetchRequest.FetchPartition(partition=index, fetch_offset=offset, partition_max_bytes=1 << 20)
+                    for index, offset in offsets.items()
                 ],
             )
-        ],
+        ]
+        if offsets
+        else [],
     )
-    return encode_request(ApiKey.FETCH, 16, 1, "perf-consumer-client", body)
+    return encode_request(ApiKey.FETCH, 17, 1, "perf-consumer-client", body)
+
+
+def produce(records: int, size: int, count: int, warm: int = 500) -> Scenario:
+    """Batches of one producer to one partition."""
+
+    def run(broker: Broker, stats: RequestStatsByApi | None) -> Iterator[float]:
+        channel, supply = broker.connect(), produce_frames(records, size, producer_id=records)
+        feed(channel, list(itertools.islice(supply, warm)))
+        while True:
+            yield feed(channel, list(itertools.islice(supply, count)), stats) / count
+
+    return run
+
+
+def catch_up(partitions: int, count: int) -> Scenario:
+    """A consumer far behind reads some partitions with each request, 1 MB of each at most."""
+
+    def run(broker: Broker, stats: RequestStatsByApi | None) -> Iterator[float]:
+        for index in range(partitions):
+            feed(broker.connect(), list(itertools.islice(produce_frames(16, 1000, 100 + index, index), 1000)))
+        channel, epoch = broker.connect(), 0
+        while True:
+            frames: list[bytes] = []
+            for i in range(count):
+                offsets = dict.fromkeys(range(partitions), i % 15 * 1024)
+                frames.append(fetch_frame(broker.topic_id, offsets, epoch))
+                epoch += 1
+            yield feed(channel, frames, stats) / count
+
+    return run
+
+
+def pass_on(partitions: int, count: int) -> Scenario:
+    """A consumer of some partitions waits for each record that a producer sends: one Produce and one Fetch."""
+
+    def run(broker: Broker, stats: RequestStatsByApi | None) -> Iterator[float]:
+        producer, consumer, supply = broker.connect(), broker.connect(), produce_frames(1, 100, 50)
+        offset, epoch = broker.end(), 0
+        while True:
+            frames: list[tuple[KafkaChannel, bytes]] = []
+            for _ in range(count):
+                offsets = {0: offset} if epoch else dict.fromkeys(range(partitions), 0)
+                frames.append((consumer, fetch_frame(broker.topic_id, offsets, epoch)))
+                frames.append((producer, next(supply)))
+                offset += 1
+                epoch += 1
+            yield feed_each(frames, stats) / count
+
+    return run
+
+
+SCENARIOS: dict[str, Scenario] = {
+    "produce 145 x 100 B": produce(145, 100, 4000),
+    "produce 1 x 100 B": produce(1, 100, 4000),
+    "fetch 3 x 1 MB": catch_up(3, 4000),
+    "pass on 1 x 100 B": pass_on(1, 4000),
+    "pass on 1 x 100 B, 6 partitions": pass_on(6, 4000),
+}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("path", nargs="?", default="all", choices=["all", "produce", "fetch"])
+    parser.add_argument("scenario", nargs="?", default="", help="those whose name begins so; all unless given")
     parser.add_argument("--profile", action="store_true")
     parser.add_argument("--metrics", action="store_true")
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as directory:
-        stats = request_stats() if arguments.metrics else None
-        channel, (partition, topic_id) = broker(directory, stats)
-        profile = cProfile.Profile()
-        many = produce_frames(145, 100)
-        for name, count, supply in (
-            ("produce 145 x 100 B", 4000, many),
-            ("produce 1 x 100 B", 4000, one_record_frames()),
-        ):
-            feed(channel, list(itertools.islice(supply, 500)))
-            runs = []
-            for _ in range(5):
-                chosen = list(itertools.islice(supply, count))
+    stats = request_stats() if arguments.metrics else None
+    profile = cProfile.Profile()
+    for name, scenario in SCENARIOS.items():
+        if name.startswith(arguments.scenario):
+            with tempfile.TemporaryDirectory() as directory:
+                turns = scenario(broker(directory, stats), stats)
+                next(turns)
                 if arguments.profile:
                     profile.enable()
-                runs.append(feed(channel, chosen, stats) / count * 1e6)
+                best = min(itertools.islice(turns, 5))
                 profile.disable()
-            print(f"{name}: {min(runs):.1f} µs a request (best of 5), log end {partition.log.log_end_offset}")
-        if arguments.path in ("all", "fetch"):
-            small = [fetch_frame(topic_id, offset * 145, 1000) for offset in range(4000)]
-            runs = [feed(channel, small, stats) / len(small) * 1e6 for _ in range(5)]
-            print(f"fetch one batch: {min(runs):.1f} µs a request (best of 5)")
-        if arguments.profile:
-            pstats.Stats(profile).sort_stats("tottime").print_stats(35)
+            print(f"{name}: {best * 1e6:.1f} µs (best of 5)")
+    if arguments.profile:
+        pstats.Stats(profile).sort_stats("tottime").print_stats(35)
     return 0
 
 

@@ -7,16 +7,15 @@ schema's codec: both make and take the same messages and bytes.
 from __future__ import annotations
 
 from struct import Struct
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kafkapy.protocol import wire
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.framing import ApiCodec
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.messages.produce import ProduceRequest, ProduceResponse
-
-if TYPE_CHECKING:
-    from mypy_extensions import i64
+from kafkapy.protocol.request_reader import UNUSUAL_OR_WRONG, RequestReader, UnusualError
+from kafkapy.protocol.response_parts import add_name, count, header
 
 _new: Final = object.__new__
 _Request: Final = ProduceRequest
@@ -26,20 +25,12 @@ _PartitionData: Final = ProduceRequest.PartitionProduceData
 _TopicResponse: Final = ProduceResponse.TopicProduceResponse
 _PartitionResponse: Final = ProduceResponse.PartitionProduceResponse
 
-_FIRST_READ: Final = 3
+_FIRST_BY_HAND: Final = 3
+"""The first that may have a transactional id."""
 _FIRST_FLEXIBLE: Final = 9
-_WINDOW: Final = 512
-"""Bytes of the request that are looked at together."""
-_ITEM: Final = 272
-"""A topic's name and what stands around it take no more bytes: names have at most 249."""
-
-_ONE_BYTE: Final = [bytes((n,)) for n in range(128)]
-_RESPONSE_HEADER: Final = Struct(">ii").pack
-_FLEXIBLE_RESPONSE_HEADER: Final = Struct(">iix").pack
+_ACKS_AND_TIMEOUT: Final = Struct(">hi").unpack_from
 _THROTTLE_TIME: Final = Struct(">i").pack
 _FLEXIBLE_THROTTLE_TIME: Final = Struct(">ix").pack
-_COUNT: Final = Struct(">i").pack
-_NAME_LENGTH: Final = Struct(">h").pack
 
 # A partition's answer: index, no error, base offset, from version 2 on log append time, from 5 on log start offset; then, from
 # 8 on, that there are no errors of records and no message, from 9 on no tagged fields.
@@ -59,14 +50,13 @@ class ProduceCodec(ApiCodec):
         self._end_of_partition = _ENDS_OF_PARTITION[version]
 
     def decode(self, buffer: wire.Buffer, position: int) -> Any:
-        request = None
-        if self.version >= _FIRST_READ:
+        if self.version >= _FIRST_BY_HAND:
             view = buffer if isinstance(buffer, memoryview) else memoryview(buffer)
             try:
-                request = _read(view, position, self.version >= _FIRST_FLEXIBLE)
-            except (IndexError, UnicodeDecodeError):
+                return _read(RequestReader(view, position, self.version >= _FIRST_FLEXIBLE))
+            except UNUSUAL_OR_WRONG:
                 pass
-        return super().decode(buffer, position) if request is None else request
+        return super().decode(buffer, position)
 
     def encode(self, correlation_id: int, response: Message) -> list[Any]:
         frame = self._write(correlation_id, response)
@@ -78,14 +68,12 @@ class ProduceCodec(ApiCodec):
             return None
         flexible = self.version >= _FIRST_FLEXIBLE
         topics: list[Any] = response.responses
-        parts = [b"", _count(len(topics), flexible)]
+        parts = [b"", count(len(topics), flexible)]
         end = self._end_of_partition
         for topic in topics:
-            name: bytes = topic.name.encode()
-            parts.append(_name_length(len(name), flexible))
-            parts.append(name)
+            add_name(parts, topic.name, flexible)
             partitions: list[Any] = topic.partition_responses
-            parts.append(_count(len(partitions), flexible))
+            parts.append(count(len(partitions), flexible))
             for answer in partitions:
                 if (
                     answer.error_code
@@ -102,13 +90,7 @@ class ProduceCodec(ApiCodec):
             parts.append(_FLEXIBLE_THROTTLE_TIME(response.throttle_time_ms))
         elif self.version >= 1:
             parts.append(_THROTTLE_TIME(response.throttle_time_ms))
-        size = 4
-        for part in parts:
-            size += len(part)
-        if flexible:
-            parts[0] = _FLEXIBLE_RESPONSE_HEADER(size + 1, correlation_id)
-        else:
-            parts[0] = _RESPONSE_HEADER(size, correlation_id)
+        parts[0] = header(parts, correlation_id, flexible)
         return b"".join(parts)
 
     def _partition(self, answer: Any) -> bytes:
@@ -155,143 +137,29 @@ def produce_response(topics: list[ProduceResponse.TopicProduceResponse]) -> Prod
     return made  # type: ignore[no-any-return]
 
 
-def _read(buffer: memoryview, start: i64, flexible: bool) -> ProduceRequest | None:
-    """The request whose body begins at `start`; None, `IndexError` or `UnicodeDecodeError` if it is unusual or wrong.
-
-    Unusual are a transactional id, null instead of records, tagged fields, names that are not ASCII.
-    """
-    limit: i64 = len(buffer)
-    base: i64 = start
-    """Where the window begins."""
-    window = bytes(buffer[base : base + _WINDOW])
-    at: i64
-    if flexible:
-        if window[0]:
-            return None
-        at = 1
-    else:
-        if window[0] != 0xFF or window[1] != 0xFF:
-            return None
-        at = 2
+def _read(reader: RequestReader) -> ProduceRequest:
+    """The request, as its constructor makes it; `UnusualError` if it has a transactional id."""
+    if not reader.is_null():
+        raise UnusualError
     request: Any = _new(_Request)
     request.transactional_id = None
-    request.acks = _int16(window, at)
-    request.timeout_ms = _int32(window, at + 2)
-    at += 6
+    request.acks, request.timeout_ms = reader.numbers(_ACKS_AND_TIMEOUT, 6)
     topics: list[Any] = []
-    request.topic_data = topics
-    size: i64
-    count: i64
-    if flexible:
-        count = window[at] - 1
-        at += 1
-        if count >= 0x7F:
-            return None
-    else:
-        count = _int32(window, at)
-        at += 4
-    for _ in range(count):
-        if at + _ITEM > _WINDOW:
-            base += at
-            at = 0
-            window = bytes(buffer[base : base + _WINDOW])
-        if flexible:
-            size = window[at] - 1
-            at += 1
-            if size >= 0x7F:
-                size += (window[at] << 7) - 0x80
-                if window[at] > 1:
-                    return None
-                at += 1
-        else:
-            size = _int16(window, at)
-            at += 2
-        if size < 0 or at + size >= len(window):
-            return None
+    for _ in range(reader.count()):
+        reader.item()
         topic: Any = _new(_TopicData)
-        topic.name = window[at : at + size].decode("ascii")
-        at += size
+        topic.name = reader.string()
         partitions: list[Any] = []
+        for _ in range(reader.count()):
+            reader.item()
+            partition: Any = _new(_PartitionData)
+            partition.index = reader.int32()
+            partition.records = reader.records()
+            partitions.append(partition)
+            reader.no_tags()
         topic.partition_data = partitions
         topics.append(topic)
-        of_topic: i64
-        if flexible:
-            of_topic = window[at] - 1
-            at += 1
-            if of_topic >= 0x7F:
-                return None
-        else:
-            of_topic = _int32(window, at)
-            at += 4
-        if of_topic < 0:
-            return None
-        for _ in range(of_topic):
-            if at + _ITEM > _WINDOW:
-                base += at
-                at = 0
-                window = bytes(buffer[base : base + _WINDOW])
-            partition: Any = _new(_PartitionData)
-            partition.index = _int32(window, at)
-            at += 4
-            if flexible:
-                size = window[at]
-                at += 1
-                shift: i64 = 7
-                if size > 0x7F:
-                    size &= 0x7F
-                    while True:
-                        byte: i64 = window[at]
-                        at += 1
-                        size |= (byte & 0x7F) << shift
-                        if byte < 0x80:
-                            break
-                        shift += 7
-                        if shift > 28:
-                            return None
-                size -= 1
-            else:
-                size = _int32(window, at)
-                at += 4
-            end = base + at + size
-            if size < 0 or end > limit:
-                return None
-            partition.records = buffer[base + at : end]
-            partitions.append(partition)
-            base = end
-            at = 0
-            window = bytes(buffer[base : base + _WINDOW])
-            if flexible:
-                if window[0]:
-                    return None
-                at = 1
-        if flexible:
-            if window[at]:
-                return None
-            at += 1
-    if count < 0 or (flexible and window[at]):
-        return None
+        reader.no_tags()
+    request.topic_data = topics
+    reader.no_tags()
     return request  # type: ignore[no-any-return]
-
-
-def _int16(data: bytes, at: i64) -> i64:
-    high: i64 = data[at]
-    return (high << 8 | data[at + 1]) - ((high & 0x80) << 9)
-
-
-def _int32(data: bytes, at: i64) -> i64:
-    first: i64 = data[at]
-    second: i64 = data[at + 1]
-    third: i64 = data[at + 2]
-    return (first << 24 | second << 16 | third << 8 | data[at + 3]) - ((first & 0x80) << 25)
-
-
-def _count(count: int, flexible: bool) -> bytes:
-    if not flexible:
-        return _COUNT(count)
-    return _ONE_BYTE[count + 1] if count < 127 else wire.varint(count + 1)
-
-
-def _name_length(length: int, flexible: bool) -> bytes:
-    if not flexible:
-        return _NAME_LENGTH(length)
-    return _ONE_BYTE[length + 1] if length < 127 else wire.string_length(length + 1)

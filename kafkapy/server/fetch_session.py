@@ -11,18 +11,17 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.log.log_types import LogOffsetMetadata
 from kafkapy.protocol.errors import Errors
-from kafkapy.protocol.messages.fetch import FetchResponse
 from kafkapy.server.delayed_fetch import DelayedFetch
 from kafkapy.server.replica_manager import FetchPartition, FetchResult, ReplicaManager
 
 INVALID_SESSION_ID: Final = 0
 INITIAL_EPOCH: Final = 0
 FINAL_EPOCH: Final = -1
+_NONE: Final = Errors.NONE
 LOOK_AT_ALL_MS: Final = 5_000
 MIN_EVICTION_MS: Final = 120_000
 """A session younger than this is not driven out by one of equal rank (`min.incremental.fetch.session.eviction.ms`)."""
 
-PartitionData = FetchResponse.PartitionData
 Key = tuple[bytes | str, int]
 """(topic id, or the topic's name where the client does not use ids; partition)"""
 
@@ -54,18 +53,18 @@ class CachedPartition(FetchPartition):
         self.current_leader_epoch = fetch.current_leader_epoch
         self.last_fetched_epoch = fetch.last_fetched_epoch
 
-    def maybe_update_response(self, data: PartitionData) -> bool:
+    def maybe_update_response(self, result: FetchResult) -> bool:
         """Must the client be told? Remembers what it is told (`CachedPartition.maybeUpdateResponseData`)."""
-        must = bool(data.records)
-        if self.high_watermark != data.high_watermark:
+        must = bool(result.records)
+        if self.high_watermark != result.high_watermark:
             must = True
-            self.high_watermark = data.high_watermark
-        if self.local_log_start_offset != data.log_start_offset:
+            self.high_watermark = result.high_watermark
+        if self.local_log_start_offset != result.log_start_offset:
             must = True
-            self.local_log_start_offset = data.log_start_offset
-        if data.preferred_read_replica != -1 or data.diverging_epoch is not None:
+            self.local_log_start_offset = result.log_start_offset
+        if result.preferred_read_replica != -1 or result.diverging_epoch is not None:
             must = True
-        if data.error_code != 0:
+        if result.error is not _NONE:
             # Told again next time even if nothing else changes: the client must see that the error is gone.
             self.high_watermark = -1
             must = True
@@ -212,9 +211,9 @@ class FetchContext:
     def __init__(self, fetches: list[FetchPartition]) -> None:
         self.fetches = fetches
 
-    def select(self, data: list[PartitionData]) -> list[int]:
+    def select(self, results: list[FetchResult]) -> list[int]:
         """Which of the answers (by index into `fetches`) go into the response."""
-        return list(range(len(data)))
+        return list(range(len(results)))
 
 
 class FullFetchContext(FetchContext):
@@ -226,14 +225,14 @@ class FullFetchContext(FetchContext):
         if session is not None:
             self.session_id = session.id
 
-    def select(self, data: list[PartitionData]) -> list[int]:
+    def select(self, results: list[FetchResult]) -> list[int]:
         session = self._session
         if session is not None:
-            for fetch, answer in zip(self.fetches, data, strict=True):
+            for fetch, result in zip(self.fetches, results, strict=True):
                 cached = session.partitions.get(key_of(fetch))
                 if cached is not None:
-                    cached.maybe_update_response(answer)
-        return list(range(len(data)))
+                    cached.maybe_update_response(result)
+        return list(range(len(results)))
 
 
 class IncrementalFetchContext(FetchContext):
@@ -244,15 +243,15 @@ class IncrementalFetchContext(FetchContext):
         self.session = session
         self.session_id = session.id
 
-    def select(self, data: list[PartitionData]) -> list[int]:
+    def select(self, results: list[FetchResult]) -> list[int]:
         partitions = self.session.active
         told: list[int] = []
-        for index, (fetch, answer) in enumerate(zip(self.fetches, data, strict=True)):
+        for index, (fetch, result) in enumerate(zip(self.fetches, results, strict=True)):
             assert isinstance(fetch, CachedPartition)
-            if not fetch.maybe_update_response(answer):
+            if not fetch.maybe_update_response(result):
                 continue
             told.append(index)
-            if answer.records:
+            if result.records:
                 # What was served goes to the end, so that a busy partition can't starve the others.
                 key = key_of(fetch)
                 if partitions.get(key) is fetch:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from kafkapy.protocol.api_codecs import ApiCodecs, NotServedError
 from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.fetch_codec import FetchCodec
 from kafkapy.protocol.framing import ApiCodec
 from kafkapy.protocol.messages.produce import ProduceRequest, ProduceResponse
 from kafkapy.protocol.produce_codec import ProduceCodec, partition_response, produce_response, topic_response
@@ -121,9 +122,9 @@ def test_makers_are_constructors() -> None:
 
 
 def test_codecs_of_what_is_served() -> None:
-    codecs = ApiCodecs([ApiKey.PRODUCE, ApiKey.API_VERSIONS, ApiKey.FETCH])
+    codecs = ApiCodecs([ApiKey.PRODUCE, ApiKey.API_VERSIONS, ApiKey.FETCH, ApiKey.LIST_OFFSETS])
     assert codecs.find(0, 11) is codecs.find(0, 11)
-    assert isinstance(codecs.find(0, 11), ProduceCodec) and not isinstance(codecs.find(1, 11), ProduceCodec)
+    assert [type(codecs.find(key, 6)) for key in (0, 1, 2)] == [ProduceCodec, FetchCodec, ApiCodec]
     assert codecs.find(ApiKey.API_VERSIONS, 99).decode(memoryview(b"?"), 0) is None
     with pytest.raises(NotServedError, match="PRODUCE was asked for in version 12, which is not supported"):
         codecs.find(0, 12)

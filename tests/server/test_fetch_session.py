@@ -6,7 +6,6 @@ from kafkapy.common.time import MockTime
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.protocol.errors import Errors
-from kafkapy.protocol.messages.fetch import FetchResponse
 from kafkapy.server.fetch_session import (
     FetchContext,
     FetchSessionCache,
@@ -14,7 +13,7 @@ from kafkapy.server.fetch_session import (
     IncrementalFetchContext,
     SessionErrorContext,
 )
-from kafkapy.server.replica_manager import FetchPartition
+from kafkapy.server.replica_manager import FetchPartition, FetchResult
 
 
 def cache(size: int = 10, time: MockTime | None = None) -> FetchSessionCache:
@@ -26,21 +25,13 @@ def fetch(partition: int, offset: int = 0) -> FetchPartition:
     return FetchPartition(TopicPartition("t", partition), ZERO_UUID, offset, -1, 1000, -1, -1)
 
 
-def answer(
-    partition: int, high_watermark: int = 5, records: bytes = b"", error: Errors = Errors.NONE
-) -> FetchResponse.PartitionData:
-    return FetchResponse.PartitionData(
-        partition_index=partition,
-        high_watermark=high_watermark,
-        log_start_offset=0,
-        records=records,
-        error_code=error.code,
-    )
+def found(high_watermark: int = 5, records: bytes = b"", error: Errors = Errors.NONE) -> FetchResult:
+    return FetchResult(error, high_watermark, log_start_offset=0, records=records, size=len(records))
 
 
 def open_session(sessions: FetchSessionCache, partitions: int, follower: bool = False) -> FetchContext:
     context = sessions.context(0, 0, follower, False, [fetch(p) for p in range(partitions)], [])
-    context.select([answer(p) for p in range(partitions)])
+    context.select([found() for p in range(partitions)])
     return context
 
 
@@ -49,7 +40,7 @@ def test_full_fetch_makes_a_session_and_answers_everything() -> None:
     context = sessions.context(0, 0, False, False, [fetch(0), fetch(1)], [])
     assert isinstance(context, FullFetchContext)
     assert context.session_id == 1
-    assert context.select([answer(0), answer(1)]) == [0, 1]
+    assert context.select([found(), found()]) == [0, 1]
 
 
 def test_final_epoch_is_sessionless() -> None:
@@ -65,14 +56,14 @@ def test_incremental_fetch_answers_only_news() -> None:
     context = sessions.context(session_id, 1, False, False, [], [])
     assert isinstance(context, IncrementalFetchContext)
     assert [f.topic_partition.partition for f in context.fetches] == [0, 1, 2]
-    assert context.select([answer(0), answer(1, high_watermark=6), answer(2, records=b"x")]) == [1, 2]
+    assert context.select([found(), found(high_watermark=6), found(records=b"x")]) == [1, 2]
 
 
 def test_served_partitions_go_to_the_end_of_the_order() -> None:
     sessions = cache()
     session_id = open_session(sessions, 3).session_id
     context = sessions.context(session_id, 1, False, False, [], [])
-    context.select([answer(0, records=b"x"), answer(1), answer(2)])
+    context.select([found(records=b"x"), found(), found()])
     context = sessions.context(session_id, 2, False, False, [], [])
     assert [f.topic_partition.partition for f in context.fetches] == [1, 2, 0]
 
@@ -80,10 +71,10 @@ def test_served_partitions_go_to_the_end_of_the_order() -> None:
 def test_an_error_is_told_again_until_it_is_gone_and_then_once_more() -> None:
     sessions = cache()
     session_id = open_session(sessions, 1).session_id
-    bad = answer(0, error=Errors.NOT_LEADER_OR_FOLLOWER)
+    bad = found(error=Errors.NOT_LEADER_OR_FOLLOWER)
     assert sessions.context(session_id, 1, False, False, [], []).select([bad]) == [0]
-    assert sessions.context(session_id, 2, False, False, [], []).select([answer(0)]) == [0]
-    assert sessions.context(session_id, 3, False, False, [], []).select([answer(0)]) == []
+    assert sessions.context(session_id, 2, False, False, [], []).select([found()]) == [0]
+    assert sessions.context(session_id, 3, False, False, [], []).select([found()]) == []
 
 
 def test_partitions_are_added_changed_and_forgotten() -> None:

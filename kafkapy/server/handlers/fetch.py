@@ -10,6 +10,7 @@ from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.log.log_types import FetchIsolation
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.protocol.fetch_codec import fetch_response, partition_data, topic_response
 from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
 from kafkapy.record.conversion import down_convert_to_size
 from kafkapy.record.file_records import FileRecords
@@ -30,8 +31,6 @@ from kafkapy.server.replica_manager import FetchParams, FetchPartition, FetchRes
 if TYPE_CHECKING:
     from kafkapy.server.services import BrokerServices
 
-PartitionData = FetchResponse.PartitionData
-TopicResponse = FetchResponse.FetchableTopicResponse
 AbortedTransaction = FetchResponse.AbortedTransaction
 
 _FIRST_WITH_CURRENT_LEADER: Final = 16
@@ -167,7 +166,7 @@ def _replica_id(body: FetchRequest) -> int:
 
 def _wanted(broker: BrokerServices, body: FetchRequest, uses_topic_ids: bool) -> list[FetchPartition]:
     wanted: list[FetchPartition] = []
-    cache = broker.metadata_cache
+    cache, name_of = broker.metadata_cache, broker.replica_manager.name_of
     for topic in body.topics:
         if uses_topic_ids:
             topic_id = topic.topic_id
@@ -178,7 +177,7 @@ def _wanted(broker: BrokerServices, body: FetchRequest, uses_topic_ids: bool) ->
         for p in topic.partitions:
             wanted.append(
                 FetchPartition(
-                    TopicPartition(name, p.partition),
+                    name_of(name, p.partition),
                     topic_id,
                     p.fetch_offset,
                     p.log_start_offset,
@@ -257,40 +256,47 @@ def _response(
     version = request.api_version
     topic_stats = broker.replica_manager.topic_stats
     stats = topic_stats.followers if is_follower else topic_stats.clients
-    data = [
-        _partition_data(fetch, result, version, stats) for fetch, result in zip(context.fetches, results, strict=True)
-    ]
-    topics: list[FetchResponse.FetchableTopicResponse] = []
-    last: FetchResponse.FetchableTopicResponse | None = None
-    for index in context.select(data):
-        fetch = context.fetches[index]
-        topic = fetch.topic_partition.topic
-        if last is None or last.topic != topic or last.topic_id != fetch.topic_id:
-            last = TopicResponse(topic=topic, topic_id=fetch.topic_id, partitions=[])
-            topics.append(last)
-        last.partitions.append(data[index])
-    response = FetchResponse(session_id=context.session_id, responses=topics)
-    for result in results:
+    fetches = context.fetches
+    failed = False
+    for fetch, result in zip(fetches, results, strict=True):
+        _count(stats, fetch.topic_partition.topic, result)
+        if version < _FIRST_WITH_STORAGE_ERROR:
+            _suit_old_client(fetch, result, version)
         if result.error is not _NONE:
-            request.note_errors(response)
-            if version >= _FIRST_WITH_CURRENT_LEADER:
-                _add_current_leaders(broker, request, context, results, data, response)
-            break
+            failed = True
+    topics: list[FetchResponse.FetchableTopicResponse] = []
+    answers: list[FetchResponse.PartitionData] = []
+    last: FetchPartition | None = None
+    told = context.select(results)
+    for index in told:
+        fetch = fetches[index]
+        topic = fetch.topic_partition.topic
+        if last is None or last.topic_id != fetch.topic_id or last.topic_partition.topic != topic:
+            answers = []
+            topics.append(topic_response(topic, fetch.topic_id, answers))
+        last = fetch
+        answers.append(_partition_data(fetch, results[index]))
+    response = fetch_response(context.session_id, topics)
+    if failed:
+        request.note_errors(response)
+        if version >= _FIRST_WITH_CURRENT_LEADER:
+            _add_current_leaders(broker, request, fetches, results, told, response)
     return response
 
 
 def _add_current_leaders(
     broker: BrokerServices,
     request: Request,
-    context: FetchContext,
+    fetches: list[FetchPartition],
     results: list[FetchResult],
-    data: list[FetchResponse.PartitionData],
+    told: list[int],
     response: FetchResponse,
 ) -> None:
     nodes: set[Node] = set()
-    for fetch, result, answer in zip(context.fetches, results, data, strict=True):
-        if result.error in _ERRORS_OF_LEADERSHIP:
-            leader = current_leader(broker, fetch.topic_partition, request.context.listener_name)
+    answers = (answer for topic in response.responses for answer in topic.partitions)
+    for index, answer in zip(told, answers, strict=True):
+        if results[index].error in _ERRORS_OF_LEADERSHIP:
+            leader = current_leader(broker, fetches[index].topic_partition, request.context.listener_name)
             if leader is not None:
                 answer.current_leader = FetchResponse.LeaderIdAndEpoch(leader_id=leader.id, leader_epoch=leader.epoch)
                 nodes |= leader.nodes
@@ -300,39 +306,41 @@ def _add_current_leaders(
     ]
 
 
-def _partition_data(
-    fetch: FetchPartition, result: FetchResult, version: int, stats: StatsByTopic
-) -> FetchResponse.PartitionData:
-    aborted = result.aborted_transactions
-    records = result.records
-    error = result.error
-    topic = fetch.topic_partition.topic
-    of_topic = stats[topic] if error is _NONE else stats.known(topic)
+def _count(stats: StatsByTopic, topic: str, result: FetchResult) -> None:
+    of_topic = stats[topic] if result.error is _NONE else stats.known(topic)
     of_topic.fetches += 1
     of_topic.bytes_out += result.size
-    if version < _FIRST_WITH_MAGIC_2 and records:
+
+
+def _suit_old_client(fetch: FetchPartition, result: FetchResult, version: int) -> None:
+    """Put what it found into the form that the version has."""
+    if version < _FIRST_WITH_MAGIC_2 and result.records:
         try:
-            records = _down_converted(fetch, records, 0 if version < 2 else 1)
+            result.records = _down_converted(fetch, result.records, 0 if version < 2 else 1)
         except KafkaError as problem:
-            error, records = problem.error, b""
-    if error is Errors.KAFKA_STORAGE_ERROR and version < _FIRST_WITH_STORAGE_ERROR:
-        error = Errors.NOT_LEADER_OR_FOLLOWER  # which an old client knows, and takes for a reason to ask again
-    diverging = result.diverging_epoch
-    return PartitionData(
-        partition_index=fetch.topic_partition.partition,
-        error_code=error.code,
-        high_watermark=result.high_watermark,
-        last_stable_offset=result.last_stable_offset,
-        log_start_offset=result.log_start_offset,
-        aborted_transactions=None
-        if aborted is None
-        else [AbortedTransaction(producer_id=producer_id, first_offset=first) for producer_id, first in aborted],
-        diverging_epoch=None
-        if diverging is None
-        else FetchResponse.EpochEndOffset(epoch=diverging[0], end_offset=diverging[1]),
-        preferred_read_replica=result.preferred_read_replica,
-        records=records,
+            result.error, result.records = problem.error, b""
+    if result.error is Errors.KAFKA_STORAGE_ERROR:
+        result.error = Errors.NOT_LEADER_OR_FOLLOWER  # which it knows, and takes for a reason to ask again
+
+
+def _partition_data(fetch: FetchPartition, result: FetchResult) -> FetchResponse.PartitionData:
+    data = partition_data(
+        fetch.topic_partition.partition,
+        result.error.code,
+        result.high_watermark,
+        result.last_stable_offset,
+        result.log_start_offset,
+        result.preferred_read_replica,
+        result.records,
     )
+    aborted, diverging = result.aborted_transactions, result.diverging_epoch
+    if aborted is not None:
+        data.aborted_transactions = [
+            AbortedTransaction(producer_id=producer_id, first_offset=first) for producer_id, first in aborted
+        ]
+    if diverging is not None:
+        data.diverging_epoch = FetchResponse.EpochEndOffset(epoch=diverging[0], end_offset=diverging[1])
+    return data
 
 
 def _down_converted(fetch: FetchPartition, records: bytes | FileRecords, magic: int) -> bytes:
