@@ -11,6 +11,7 @@ import argparse
 import cProfile
 import itertools
 import pstats
+import socket
 import struct
 import sys
 import tempfile
@@ -32,6 +33,7 @@ from kafkapy.log.log_manager import LogManager
 from kafkapy.network.channel import KafkaChannel
 from kafkapy.network.connection_quotas import ConnectionLimits
 from kafkapy.network.request import Request, RequestContext
+from kafkapy.network.send_queue import SendQueue
 from kafkapy.network.socket_server import SocketServer
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.headers import encode_request
@@ -61,7 +63,8 @@ Scenario = Callable[["Broker", RequestStatsByApi | None], Iterator[float]]
 class Transport:
     """Takes everything at once, as a fast socket does."""
 
-    queued_bytes = 0
+    def __init__(self) -> None:
+        self.outgoing = SendQueue(socket.socket())
 
     def setTcpNoDelay(self, enabled: bool) -> None:
         pass

@@ -51,6 +51,7 @@ HOT_MODULES = (
     "kafkapy.log.transaction_index",
     "kafkapy.network.channel",
     "kafkapy.network.request",
+    "kafkapy.network.send_queue",
     "kafkapy.cluster.in_sync_replicas",
     "kafkapy.cluster.isr_keeper",
     "kafkapy.cluster.partition",

@@ -13,7 +13,8 @@ from twisted.python.failure import Failure
 
 from kafkapy.common.metrics_requests import RequestStats
 from kafkapy.network.request import Request, RequestContext
-from kafkapy.network.transport import Part, PlaintextTransport
+from kafkapy.network.send_queue import Part
+from kafkapy.network.transport import PlaintextTransport
 from kafkapy.protocol.api_codecs import NotServedError
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.framing import read_request_header
@@ -318,7 +319,7 @@ class KafkaChannel:
         self._throttle_ms = throttle_ms
         if self._in_flight is not None:
             self._answered_at = self._server.now()
-        if not self.transport.queued_bytes:
+        if not self.transport.outgoing.queued_bytes:
             self._unmute()
 
     def drained(self) -> None:
@@ -406,7 +407,7 @@ class KafkaChannel:
 
         To be asked again and again: whether an answer is being read shows by what is left of it.
         """
-        queued = self.transport.queued_bytes
+        queued = self.transport.outgoing.queued_bytes
         if queued != self._queued_before:
             self._queued_before = queued
             self.last_active = self._server.now()

@@ -1,37 +1,19 @@
 """Plaintext TCP under a Kafka channel: reads without copies, file slices by `sendfile`.
 
 Twisted's own `tcp.Server` copies what it reads into a new `bytes` and what it writes into one buffer. A broker moves megabytes,
-so both halves are replaced: `doRead` receives into memory that the channel offers, `doWrite` sends a queue of buffers and
-`FileRecords` slices, the latter by `os.sendfile`.
+so both halves are replaced: `doRead` receives into memory that the channel offers, `doWrite` sends from a `SendQueue`.
 """
 
 from __future__ import annotations
 
-import os
 import socket
-from collections import deque
 from collections.abc import Iterable
 from typing import Any, Protocol
 
 from twisted.internet import main, tcp
 from twisted.python.failure import Failure
 
-from kafkapy.record.file_records import FileRecords
-
-SENDFILE_CHUNK = 1 << 20
-"""Bytes handed to one `sendfile` call: large enough to be cheap, small enough that other connections get their turn."""
-
-SENDS_PER_TURN = 4
-"""System calls of one `doWrite` before the reactor looks at other connections."""
-
-_COALESCE = 1 << 16
-_SMALL_FILES = 1 << 15
-"""Slices of so few bytes together are read and sent with what is around them: one packet, where `sendfile` makes the peer
-wake for each piece."""
-
-_MSG_MORE: int = getattr(socket, "MSG_MORE", 0)
-
-Part = bytes | bytearray | memoryview | FileRecords
+from kafkapy.network.send_queue import Part, SendQueue
 
 
 class BufferedReceiver(Protocol):
@@ -58,16 +40,14 @@ class BufferedReceiver(Protocol):
 class PlaintextTransport(tcp.Server):
     """One accepted connection.
 
-    Invariant: `_queue` holds what was accepted by `send_parts` and is not yet in the kernel, in order; the transport is
-    registered for writing exactly when `_queue` is not empty.
+    Invariant: the transport is registered for writing exactly when `outgoing` is not empty.
     """
 
     protocol: Any
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self._queue: deque[memoryview | FileRecords] = deque()
-        self.queued_bytes = 0
+        self.outgoing = SendQueue(self.socket)
 
     # ------------------------------------------------------------------------------------------------ reading
 
@@ -95,117 +75,45 @@ class PlaintextTransport(tcp.Server):
     # ------------------------------------------------------------------------------------------------ writing
 
     def send(self, data: bytes) -> None:
-        """Send one buffer: the usual answer, which is small and which the kernel takes whole."""
-        if self._queue or not self.connected or self.disconnecting:
-            return self.send_parts((data,))
-        try:
-            count = self.socket.send(data)
-        except BlockingIOError:
-            count = 0
-        except OSError:
-            return self._fail(main.CONNECTION_LOST)
-        if count < len(data):
-            self._queue.append(memoryview(data)[count:])
-            self.queued_bytes += len(data) - count
-            self.startWriting()
-        return None
-
-    def send_parts(self, parts: Iterable[Part]) -> None:
-        """Send buffers and file slices in order; what the kernel does not take now waits in the queue."""
+        """Send one buffer; what the kernel does not take now waits."""
         if not self.connected or self.disconnecting:
             return
-        idle = not self._queue
-        small = _SMALL_FILES
-        for part in parts:
-            size = len(part)
-            if isinstance(part, FileRecords) and size <= small:
-                small -= size
-                part = part.read()
-                if len(part) < size:
-                    self._fail(main.CONNECTION_LOST)  # truncated meanwhile, as in `_send_file`
-                    return
-            if size:
-                self._queue.append(part if isinstance(part, FileRecords) else memoryview(part))
-                self.queued_bytes += size
-        if idle and self._queue:
-            result = self._flush()
-            if result is not None:
-                self._fail(result)
-            elif self._queue:
+        try:
+            self.outgoing.send(data)
+        except OSError:
+            self._fail()
+        else:
+            if self.outgoing.queued_bytes:
+                self.startWriting()
+
+    def send_parts(self, parts: Iterable[Part]) -> None:
+        """The same for buffers and file slices, in order."""
+        if not self.connected or self.disconnecting:
+            return
+        try:
+            self.outgoing.send_parts(parts)
+        except OSError:
+            self._fail()
+        else:
+            if self.outgoing.queued_bytes:
                 self.startWriting()
 
     def doWrite(self) -> Any:
-        result = self._flush()
-        if result is not None:
-            return result
-        if not self._queue:
+        try:
+            self.outgoing.flush()
+        except OSError:
+            return main.CONNECTION_LOST
+        if not self.outgoing.queued_bytes:
             self.stopWriting()
             if self.disconnecting:
                 return main.CONNECTION_DONE
             self.protocol.drained()
         return None
 
-    def _flush(self) -> Exception | None:
-        try:
-            for _ in range(SENDS_PER_TURN):
-                if not self._queue or not self._send_some():
-                    return None
-        except BlockingIOError:
-            return None
-        except OSError:
-            return main.CONNECTION_LOST
-        return None
-
-    def _send_some(self) -> bool:
-        """One system call; False when the kernel took less than it was offered (its buffer is full)."""
-        head = self._queue[0]
-        if isinstance(head, FileRecords):
-            return self._send_file(head)
-        if len(self._queue) == 1:
-            return self._sent(self.socket.send(head), len(head))
-        buffers: list[memoryview] = []
-        offered = 0
-        more = 0
-        for part in self._queue:
-            if isinstance(part, FileRecords):
-                more = _MSG_MORE
-                break
-            buffers.append(part)
-            offered += len(part)
-            if offered >= _COALESCE or len(buffers) >= 64:
-                break
-        return self._sent(self.socket.sendmsg(buffers, (), more), offered)
-
-    def _sent(self, count: int, offered: int) -> bool:
-        self.queued_bytes -= count
-        complete = count == offered
-        while count:
-            head = self._queue[0]
-            assert isinstance(head, memoryview)
-            if count < len(head):
-                self._queue[0] = head[count:]
-                break
-            count -= len(head)
-            self._queue.popleft()
-        return complete
-
-    def _send_file(self, records: FileRecords) -> bool:
-        offered = min(records.size, SENDFILE_CHUNK)
-        count = os.sendfile(self.socket.fileno(), records.fileno(), records.position, offered)
-        if count == 0:
-            raise OSError("the log was truncated below a response that was being sent")
-        self.queued_bytes -= count
-        if count == records.size:
-            self._queue.popleft()
-        else:
-            self._queue[0] = FileRecords(records.file, records.position + count, records.size - count)
-        return count == offered
-
-    def _fail(self, error: Exception) -> None:
+    def _fail(self) -> None:
         """The connection broke while it was written outside of `doWrite`: close it on the reactor's next turn."""
-        self._queue.clear()
-        self.queued_bytes = 0
-        self.reactor.callLater(0, self._close_failed, error)
+        self.outgoing.clear()
+        self.reactor.callLater(0, self._close_failed, main.CONNECTION_LOST)
 
     def _close_failed(self, error: Exception) -> None:
         if self.connected and not self.disconnected:
@@ -217,7 +125,7 @@ class PlaintextTransport(tcp.Server):
         """Close after what is queued was sent."""
         if not self.connected or self.disconnecting:
             return
-        if self._queue:
+        if self.outgoing.queued_bytes:
             self.disconnecting = True
             self.stopReading()
         else:
@@ -226,16 +134,14 @@ class PlaintextTransport(tcp.Server):
     def close_now(self) -> None:
         """Close without sending what is queued."""
         if self.connected:
-            self._queue.clear()
-            self.queued_bytes = 0
+            self.outgoing.clear()
             self.disconnecting = True
             self.stopReading()
             self.stopWriting()
             self.reactor.callLater(0, self._close_failed, main.CONNECTION_DONE)
 
     def connectionLost(self, reason: Failure) -> None:
-        self._queue.clear()
-        self.queued_bytes = 0
+        self.outgoing.clear()
         super().connectionLost(reason)
 
 

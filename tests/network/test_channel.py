@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import socket
 import struct
 from functools import partial
 from random import Random
@@ -17,6 +18,7 @@ from kafkapy.network.channel import MAX_AWAITING, SHARED_BUFFER_SIZE, KafkaChann
 from kafkapy.network.connection_quotas import ConnectionLimits
 from kafkapy.network.memory_pool import MemoryPool
 from kafkapy.network.request import Request, RequestContext
+from kafkapy.network.send_queue import SendQueue
 from kafkapy.network.socket_server import SocketServer
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.headers import encode_request
@@ -32,7 +34,7 @@ class FakeTransport:
         self.sent = b""
         self.closed = False
         self.resumed = 0
-        self.queued_bytes = 0
+        self.outgoing = SendQueue(socket.socket())
 
     def setTcpNoDelay(self, enabled: bool) -> None:
         pass
@@ -266,11 +268,11 @@ def test_nothing_is_handled_after_the_connection_was_closed() -> None:
 
 def test_the_next_request_waits_until_the_response_is_sent() -> None:
     broker = Broker()
-    broker.transport.queued_bytes = 1
+    broker.transport.outgoing.queued_bytes = 1
     broker.channel.dataReceived(heartbeat(0) + heartbeat(1))
     assert len(broker.requests) == 1
     assert broker.channel.muted
-    broker.transport.queued_bytes = 0
+    broker.transport.outgoing.queued_bytes = 0
     broker.channel.drained()
     assert broker.answered() == [0, 1]
 
@@ -395,11 +397,11 @@ def test_the_memory_of_records_is_let_go() -> None:
 def test_a_client_that_does_not_read_its_answers() -> None:
     broker = Broker(later=True)
     broker.channel.dataReceived(produce(0) + produce(1))
-    broker.transport.queued_bytes = 1
+    broker.transport.outgoing.queued_bytes = 1
     respond(broker.requests[0])
     broker.channel.dataReceived(produce(2))
     assert handled(broker) == [0, 1]
-    broker.transport.queued_bytes = 0
+    broker.transport.outgoing.queued_bytes = 0
     broker.channel.drained()
     assert handled(broker) == [0, 1, 2]
 
