@@ -5,6 +5,7 @@ Requests go in as encoded frames through a `KafkaChannel`; responses are decoded
 
 from __future__ import annotations
 
+import socket
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -24,6 +25,7 @@ from kafkapy.log.log_manager import LogManager
 from kafkapy.network.channel import KafkaChannel
 from kafkapy.network.connection_quotas import ConnectionLimits
 from kafkapy.network.request import RequestContext
+from kafkapy.network.send_queue import SendQueue
 from kafkapy.network.socket_server import SocketServer
 from kafkapy.network.transport import Part
 from kafkapy.protocol.api_keys import ApiKey
@@ -59,7 +61,7 @@ class FakeTransport:
     def __init__(self) -> None:
         self.sent = bytearray()
         self.closed = False
-        self.queued_bytes = 0
+        self.outgoing = SendQueue(socket.socket())
 
     def setTcpNoDelay(self, enabled: bool) -> None:
         """Nothing to set."""
