@@ -49,18 +49,18 @@ class SendQueue:
 
     def send(self, data: bytes) -> None:
         """The usual answer, which is small and which the kernel takes whole."""
+        if self.queued_bytes:
+            self.send_parts((data,))
+            return
+        try:
+            count = self._socket.send(data)
+        except BlockingIOError:
+            count = 0
         size = len(data)
-        if not self.queued_bytes:
-            try:
-                count = self._socket.send(data)
-            except BlockingIOError:
-                count = 0
-            if count == size:
-                return
+        if count < size:
+            self._parts.append(data)
             self._sent = count
-            size -= count
-        self._parts.append(data)
-        self.queued_bytes += size
+            self.queued_bytes = size - count
 
     def send_parts(self, parts: Iterable[Part]) -> None:
         """Add them, and send what the kernel takes now."""
