@@ -56,8 +56,12 @@ HOT_MODULES = (
     "kafkapy.cluster.isr_keeper",
     "kafkapy.cluster.partition",
     "kafkapy.cluster.replica",
+    "kafkapy.server.delayed_fetch",
+    "kafkapy.server.delayed_produce",
     "kafkapy.server.fetch_session",
+    "kafkapy.server.purgatory",
     "kafkapy.server.replica_manager",
+    "kafkapy.server.timer",
     "kafkapy.server.handlers.fetch",
     "kafkapy.server.handlers.produce",
 )

@@ -10,11 +10,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Hashable, Iterable
 
+from mypy_extensions import mypyc_attr
+
 from kafkapy.server.timer import Expirable, Timer
 
 log = logging.getLogger("kafkapy.server.DelayedOperationPurgatory")
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class DelayedOperation:
     """Four verbs: `try_complete` asks whether the condition holds and calls `force_complete` if so; `force_complete` completes
     once; `on_complete` does the work; `on_expiration` notes that time ran out (before `on_complete`)."""
