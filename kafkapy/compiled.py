@@ -57,7 +57,6 @@ HOT_MODULES = (
     "kafkapy.cluster.partition",
     "kafkapy.cluster.replica",
     "kafkapy.server.delayed_fetch",
-    "kafkapy.server.delayed_produce",
     "kafkapy.server.fetch_session",
     "kafkapy.server.purgatory",
     "kafkapy.server.replica_manager",
