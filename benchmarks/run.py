@@ -189,10 +189,15 @@ def report(measured: list[Case], servers: list[Server], startup: dict[str, list[
     if produced:
         mean = math.exp(statistics.fmean(map(math.log, produced)))
         lines.append(f"| **produce, geometric mean** | | | | **{mean:.2f}** |")
+    total_a = total_k = 0.0
     for kind in ("produce", "consume"):
         if ("apache", kind) in CPU:
             a, k = (sum(c for c, _ in CPU[n, kind]) / sum(g for _, g in CPU[n, kind]) for n in ("apache", "kafkapy"))
             lines.append(f"| broker CPU, {kind} | s/GB | {a:.3g} | {k:.3g} | {a / k:.2f} |")
+            total_a, total_k = total_a + a, total_k + k
+            if kind == "consume" and produced:
+                ratio = total_a / total_k
+                lines.append(f"| broker CPU, a GB in and out | s | {total_a:.3g} | {total_k:.3g} | {ratio:.2f} |")
     if kernel:
         lines.append(
             f"| CPU of a bare loop of `sendfile`, for comparison | s/GB | | {statistics.median(kernel):.3g} | |"
