@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from kafkapy.protocol import wire
 
-_ONE_BYTE: Final = [bytes((n,)) for n in range(128)]
 _HEADER: Final = Struct(">ii").pack
 _FLEXIBLE_HEADER: Final = Struct(">iix").pack
 _COUNT: Final = Struct(">i").pack
@@ -26,7 +25,7 @@ def count(number: int, flexible: bool) -> bytes:
     """What stands before the elements of an array, or before records of this size."""
     if not flexible:
         return _COUNT(number)
-    return _ONE_BYTE[number + 1] if number < 127 else wire.varint(number + 1)
+    return wire.BYTE[number + 1] if number < 127 else wire.varint(number + 1)
 
 
 def add_name(parts: list[Any], name: str, flexible: bool) -> None:
@@ -36,5 +35,5 @@ def add_name(parts: list[Any], name: str, flexible: bool) -> None:
     if not flexible:
         parts.append(_NAME_LENGTH(length))
     else:
-        parts.append(_ONE_BYTE[length + 1] if length < 127 else wire.string_length(length + 1))
+        parts.append(wire.BYTE[length + 1] if length < 127 else wire.string_length(length + 1))
     parts.append(encoded)
