@@ -83,7 +83,7 @@ def _may_be_derived_from(node: ast.ClassDef) -> bool:
 
 
 def test_classes_are_compiled_together_with_what_is_derived_from_them_and_with_slots_also_with_their_bases() -> None:
-    """A compiled class can't be the base of one that is not, unless it says so, and with `__slots__` it can't have such a base."""
+    """A compiled class is no base of one that is not, unless it says so, and with `__slots__` it has no such base."""
     trees = {path: ast.parse(path.read_text()) for path in PACKAGE.rglob("*.py")}
     hot_sources = {source(module) for module in HOT_MODULES}
     hot_classes = [node for path in hot_sources for node, _ in _classes(trees[path])]
