@@ -36,12 +36,11 @@ _FIRST_WITH_REPLICA_STATE: Final = 15
 _NO_UUID: Final = bytes(16)
 _NO_TAGS: Final = b"\0"
 
-# max wait, min bytes, max bytes, isolation level, session id, session epoch; before them the replica id, up to version 14.
-_START_15: Final = Struct(">iiibii").unpack_from
-_START_7: Final = Struct(">iiiibii").unpack_from
+# max wait, min bytes, max bytes, isolation level, session id, session epoch.
+_START: Final = Struct(">iiibii").unpack_from
+# fetch offset, log start offset, max bytes.
+_PARTITION_7: Final = Struct(">qqi").unpack_from
 # partition, current leader epoch, fetch offset, last fetched epoch, log start offset, max bytes.
-_PARTITION_7: Final = Struct(">iqqi").unpack_from
-_PARTITION_9: Final = Struct(">iiqqi").unpack_from
 _PARTITION_12: Final = Struct(">iiqiqi").unpack_from
 # One tagged field: tag 1 of 13 bytes, replica id and epoch, no tagged fields in it.
 _REPLICA_STATE: Final = Struct(">BBBiqB").unpack_from
@@ -80,14 +79,9 @@ class FetchCodec(ApiCodec):
         version = self.version
         request: Any = _new(_Request)
         request.cluster_id = None
-        request.replica_id = -1
         request.replica_state = None
-        if version >= _FIRST_WITH_REPLICA_STATE:
-            start = reader.numbers(_START_15, 21)
-        else:
-            start = reader.numbers(_START_7, 25)
-            request.replica_id = start[0]
-            start = start[1:]
+        request.replica_id = -1 if version >= _FIRST_WITH_REPLICA_STATE else reader.int32()
+        start = reader.numbers(_START, 21)
         request.max_wait_ms = start[0]
         request.min_bytes = start[1]
         request.max_bytes = start[2]
@@ -135,17 +129,13 @@ class FetchCodec(ApiCodec):
             partition.partition_max_bytes = values[5]
             reader.no_tags()
         else:
-            partition.current_leader_epoch = -1
-            if self.version >= _FIRST_WITH_LEADER_EPOCH:
-                values = reader.numbers(_PARTITION_9, 28)
-                partition.current_leader_epoch = values[1]
-            else:
-                values = reader.numbers(_PARTITION_7, 24)
-            partition.partition = values[0]
-            partition.fetch_offset = values[-3]
+            partition.partition = reader.int32()
+            partition.current_leader_epoch = reader.int32() if self.version >= _FIRST_WITH_LEADER_EPOCH else -1
+            values = reader.numbers(_PARTITION_7, 20)
+            partition.fetch_offset = values[0]
             partition.last_fetched_epoch = -1
-            partition.log_start_offset = values[-2]
-            partition.partition_max_bytes = values[-1]
+            partition.log_start_offset = values[1]
+            partition.partition_max_bytes = values[2]
         partition.replica_directory_id = _NO_UUID
         return partition
 
