@@ -105,15 +105,16 @@ class AppendableLog(BoundedLog):
             checked = self._validator.validate(
                 records, self.log_end_offset, now_ms, leader_epoch, origin, request_version
             )
+            if not checked.batches:
+                return LogAppendInfo(UNKNOWN_OFFSET, UNKNOWN_OFFSET, self.log_start_offset)
             info = LogAppendInfo(checked.first_offset, checked.last_offset, self.log_start_offset)
-            if checked.batches:
-                info.record_count = checked.record_count
-                info.max_timestamp = checked.max_timestamp
-                info.shallow_offset_of_max_timestamp = checked.shallow_offset_of_max_timestamp
-                info.log_append_time = checked.log_append_time
-                info.last_leader_epoch = leader_epoch
-                info.valid_bytes = len(checked.records)
-                self._append(checked.records, checked.batches, info, origin, now_ms)
+            info.record_count = checked.record_count
+            info.max_timestamp = checked.max_timestamp
+            info.shallow_offset_of_max_timestamp = checked.shallow_offset_of_max_timestamp
+            info.log_append_time = checked.log_append_time
+            info.last_leader_epoch = leader_epoch
+            info.valid_bytes = len(checked.records)
+            self._append(checked.records, checked.batches, info, origin, now_ms)
             return info
 
     def append_as_follower(self, records: bytes | bytearray | memoryview) -> LogAppendInfo:

@@ -68,6 +68,7 @@ def _validate_logs(config: KafkaConfig) -> None:
         "log.retention.ms must be unlimited (-1) or, greater than or equal to 1",
     )
     _require(bool(config.log_dirs), "At least one log directory must be defined via log.dirs or log.dir.")
+    _require(config.log_cleaner_threads >= 1, "log.cleaner.threads must be greater than or equal to 1")
     _require(
         config.log_cleaner_dedupe_buffer_size // config.log_cleaner_threads > 1024 * 1024,
         "log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread.",

@@ -452,7 +452,7 @@ class ReplicaManager:
             info.fetch_offset_metadata,
         )
         if isolation is FetchIsolation.TXN_COMMITTED:
-            result.aborted_transactions = info.aborted_transactions or []
+            result.aborted_transactions = None if cut else info.aborted_transactions or []
         elif replica is not None:
             # Not while the ISR is about to change: whoever is put out has to be looked at to get in again.
             result.has_all = (

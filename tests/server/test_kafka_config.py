@@ -236,6 +236,7 @@ REFUSED = [
     ({"log.roll.ms": "0"}, "log.roll.ms must be greater than or equal to 1"),
     ({"log.roll.jitter.ms": "-1"}, "log.roll.jitter.ms must be greater than or equal to 0"),
     ({"log.dirs": " , "}, "At least one log directory must be defined via log.dirs or log.dir."),
+    ({"log.cleaner.threads": "0"}, "log.cleaner.threads must be greater than or equal to 1"),
     ({"log.cleaner.threads": "200"}, "log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread."),
     (
         {"log.cleaner.min.compaction.lag.ms": "9", "log.cleaner.max.compaction.lag.ms": "5"},

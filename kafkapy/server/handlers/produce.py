@@ -12,7 +12,9 @@ from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.produce import ProduceRequest, ProduceResponse
 from kafkapy.protocol.produce_codec import partition_response, produce_response, topic_response
-from kafkapy.record.record_batch import batches
+from kafkapy.protocol.schema import Records
+from kafkapy.record.record_batch import LOG_OVERHEAD, RECORD_BATCH_OVERHEAD, batches
+from kafkapy.record.varint import MAX_INT
 from kafkapy.server.current_leader import current_leader
 from kafkapy.server.delayed_produce import PendingAppend
 from kafkapy.server.metadata_cache import Node
@@ -27,6 +29,8 @@ _VALID_ACKS: Final = (-1, 0, 1)
 _ADMIN_CLIENT_ID: Final = "__admin_client"
 _FIRST_WITH_CURRENT_LEADER: Final = 10
 _TRANSACTIONAL_BIT: Final = 0x10
+_LENGTH: Final = 8
+_LEAST_LENGTH: Final = RECORD_BATCH_OVERHEAD - LOG_OVERHEAD
 _MAGIC: Final = 16
 _ATTRIBUTES_LOW_BYTE: Final = 22
 _ERRORS_OF_THE_PARTITION: Final = frozenset(
@@ -46,7 +50,7 @@ def handle_produce(broker: BrokerServices, request: Request) -> ProduceResponse 
     body: ProduceRequest = request.body
     acks = body.acks
     version = request.api_version
-    if version >= 3 and _has_transactional_records(body):
+    if _has_transactional_records(body):
         _check_transactional(broker, request)
     replica_manager = broker.replica_manager
     topics: list[ProduceResponse.TopicProduceResponse] = []
@@ -60,9 +64,7 @@ def handle_produce(broker: BrokerServices, request: Request) -> ProduceResponse 
         for data in topic_data.partition_data:
             partition = replica_manager.name_of(topic, data.index)
             if refusal is not None:
-                answers.append(
-                    PartitionResponse(index=data.index, error_code=refusal.code, base_offset=-1, log_start_offset=-1)
-                )
+                answers.append(_refused(broker, partition, refusal))
                 failed = True
                 continue
             try:
@@ -88,17 +90,25 @@ def handle_produce(broker: BrokerServices, request: Request) -> ProduceResponse 
 
 
 def _has_transactional_records(body: ProduceRequest) -> bool:
+    """Looks at the first batch of each partition.
+
+    KafkaError (CORRUPT_MESSAGE), for the whole request as in Kafka, if one of them has an impossible size or magic.
+    """
     for topic in body.topic_data:
         for data in topic.partition_data:
             records = data.records
-            if records and len(records) > _ATTRIBUTES_LOW_BYTE:
-                if records[_MAGIC] != 2:
-                    next(
-                        batches(records), None
-                    )  # of a magic unknown: CORRUPT_MESSAGE for the whole request, as in Kafka
-                elif records[_ATTRIBUTES_LOW_BYTE] & _TRANSACTIONAL_BIT:
-                    return True
+            if not records:
+                continue
+            if len(records) <= _ATTRIBUTES_LOW_BYTE or records[_MAGIC] != 2 or not _has_possible_size(records):
+                next(batches(records), None)
+            elif records[_ATTRIBUTES_LOW_BYTE] & _TRANSACTIONAL_BIT:
+                return True
     return False
+
+
+def _has_possible_size(records: Records) -> bool:
+    length: int = records[_LENGTH] << 24 | records[_LENGTH + 1] << 16 | records[_LENGTH + 2] << 8 | records[_LENGTH + 3]
+    return _LEAST_LENGTH <= length <= MAX_INT - LOG_OVERHEAD
 
 
 def _check_transactional(broker: BrokerServices, request: Request) -> None:
@@ -117,12 +127,18 @@ def _refusal(broker: BrokerServices, request: Request, topic: str, acks: int) ->
     if broker.authorizer.enabled and not broker.authorizer.authorize(request.context, "WRITE", "TOPIC", topic):
         return Errors.TOPIC_AUTHORIZATION_FAILED
     if acks not in _VALID_ACKS:
-        known = broker.metadata_cache.contains_topic(topic)
-        return Errors.INVALID_REQUIRED_ACKS if known else Errors.UNKNOWN_TOPIC_OR_PARTITION
+        return Errors.INVALID_REQUIRED_ACKS
     if topic in INTERNAL_TOPICS and request.context.client_id != _ADMIN_CLIENT_ID:
-        known = broker.metadata_cache.contains_topic(topic)
-        return Errors.INVALID_TOPIC_EXCEPTION if known else Errors.UNKNOWN_TOPIC_OR_PARTITION
+        return Errors.INVALID_TOPIC_EXCEPTION
     return None
+
+
+def _refused(
+    broker: BrokerServices, partition: TopicPartition, refusal: Errors
+) -> ProduceResponse.PartitionProduceResponse:
+    if refusal is not Errors.TOPIC_AUTHORIZATION_FAILED and not broker.metadata_cache.contains(*partition):
+        refusal = Errors.UNKNOWN_TOPIC_OR_PARTITION
+    return PartitionResponse(index=partition.partition, error_code=refusal.code, base_offset=-1, log_start_offset=-1)
 
 
 def _failure(

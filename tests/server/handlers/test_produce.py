@@ -172,6 +172,11 @@ def test_other_acks_are_refused(core: BrokerCore, client: Client, acks: int) -> 
     assert core.partition().leader_log().log_end_offset == 0
 
 
+def test_other_acks_are_no_matter_where_there_is_no_partition(client: Client) -> None:
+    response = client.call(produce((TOPIC, 9, batch()), acks=2), NEWEST)
+    assert error(response) is Errors.UNKNOWN_TOPIC_OR_PARTITION
+
+
 def test_acks_0_is_not_answered(core: BrokerCore, client: Client) -> None:
     client.send(produce((TOPIC, 0, batch(b"a")), acks=0), NEWEST)
     assert client.response() is None
@@ -346,6 +351,23 @@ def test_an_unknown_magic_fails_the_whole_request(core: BrokerCore, client: Clie
     assert {(answer.error_code, answer.error_message) for answer in answers} == {
         (Errors.CORRUPT_MESSAGE.code, "Invalid magic found in record: 9")
     }
+    assert core.partition().leader_log().log_end_offset == 0
+
+
+@pytest.mark.parametrize("version", [1, NEWEST])
+def test_an_impossible_size_fails_the_whole_request(core: BrokerCore, client: Client, version: int) -> None:
+    core.create_topic("u")
+    broken = bytearray(batch())
+    broken[8:12] = (13).to_bytes(4, "big")
+    response = client.call(produce((TOPIC, 0, batch()), ("u", 0, bytes(broken)), ("?", 0, batch())), version)
+    assert {got.error_code for got in answers(response).values()} == {Errors.CORRUPT_MESSAGE.code}
+    assert core.partition().leader_log().log_end_offset == 0
+
+
+def test_an_old_request_with_no_whole_message_appends_nothing(core: BrokerCore, client: Client) -> None:
+    for records in (b"", batch(b"a", magic=1)[:-1]):
+        got = answer(client.call(produce((TOPIC, 0, records)), 2))
+        assert (got.error_code, got.base_offset) == (0, -1)
     assert core.partition().leader_log().log_end_offset == 0
 
 
