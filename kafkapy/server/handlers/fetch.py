@@ -318,7 +318,7 @@ def _suit_old_client(fetch: FetchPartition, result: FetchResult, version: int) -
         try:
             result.records = _down_converted(fetch, result.records, 0 if version < 2 else 1)
         except KafkaError as problem:
-            result.error, result.records = problem.error, b""
+            result.error, result.high_watermark, result.records = problem.error, -1, b""
     if result.error is Errors.KAFKA_STORAGE_ERROR:
         result.error = Errors.NOT_LEADER_OR_FOLLOWER  # which it knows, and takes for a reason to ask again
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from struct import Struct
 from typing import TYPE_CHECKING, Final
 
 from kafkapy.common.topic_names import INTERNAL_TOPICS
@@ -12,8 +13,7 @@ from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.produce import ProduceRequest, ProduceResponse
 from kafkapy.protocol.produce_codec import partition_response, produce_response, topic_response
-from kafkapy.protocol.schema import Records
-from kafkapy.record.record_batch import LOG_OVERHEAD, RECORD_BATCH_OVERHEAD, batches
+from kafkapy.record.record_batch import LOG_OVERHEAD, RECORD_BATCH_OVERHEAD, TRANSACTIONAL_MASK, batches
 from kafkapy.record.varint import MAX_INT
 from kafkapy.server.current_leader import current_leader
 from kafkapy.server.delayed_produce import PendingAppend
@@ -28,11 +28,11 @@ PartitionResponse = ProduceResponse.PartitionProduceResponse
 _VALID_ACKS: Final = (-1, 0, 1)
 _ADMIN_CLIENT_ID: Final = "__admin_client"
 _FIRST_WITH_CURRENT_LEADER: Final = 10
-_TRANSACTIONAL_BIT: Final = 0x10
-_LENGTH: Final = 8
+# length, magic, attributes; between them the base offset, the leader epoch and the CRC are left out.
+_START_OF_BATCH: Final = Struct(">8xi4xb4xh").unpack_from
+_START_OF_BATCH_SIZE: Final = 23
 _LEAST_LENGTH: Final = RECORD_BATCH_OVERHEAD - LOG_OVERHEAD
-_MAGIC: Final = 16
-_ATTRIBUTES_LOW_BYTE: Final = 22
+_MOST_LENGTH: Final = MAX_INT - LOG_OVERHEAD
 _ERRORS_OF_THE_PARTITION: Final = frozenset(
     (
         Errors.UNKNOWN_TOPIC_OR_PARTITION,
@@ -99,16 +99,15 @@ def _has_transactional_records(body: ProduceRequest) -> bool:
             records = data.records
             if not records:
                 continue
-            if len(records) <= _ATTRIBUTES_LOW_BYTE or records[_MAGIC] != 2 or not _has_possible_size(records):
+            if len(records) < _START_OF_BATCH_SIZE:
                 next(batches(records), None)
-            elif records[_ATTRIBUTES_LOW_BYTE] & _TRANSACTIONAL_BIT:
+                continue
+            length, magic, attributes = _START_OF_BATCH(records)
+            if magic != 2 or not _LEAST_LENGTH <= length <= _MOST_LENGTH:
+                next(batches(records), None)
+            elif attributes & TRANSACTIONAL_MASK:
                 return True
     return False
-
-
-def _has_possible_size(records: Records) -> bool:
-    length: int = records[_LENGTH] << 24 | records[_LENGTH + 1] << 16 | records[_LENGTH + 2] << 8 | records[_LENGTH + 3]
-    return _LEAST_LENGTH <= length <= MAX_INT - LOG_OVERHEAD
 
 
 def _check_transactional(broker: BrokerServices, request: Request) -> None:
