@@ -254,7 +254,8 @@ class ReplicaManager:
         stats = self._stats_of_clients[topic_partition.topic]
         stats.produces += 1
         stats.bytes_in += len(records)
-        stats.messages_in += info.last_offset - info.first_offset + 1
+        if info.first_offset >= 0:
+            stats.messages_in += info.last_offset - info.first_offset + 1
         return info
 
     def name_of(self, topic: str, index: int) -> TopicPartition:

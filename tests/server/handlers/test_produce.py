@@ -369,6 +369,7 @@ def test_an_old_request_with_no_whole_message_appends_nothing(core: BrokerCore, 
         got = answer(client.call(produce((TOPIC, 0, records)), 2))
         assert (got.error_code, got.base_offset) == (0, -1)
     assert core.partition().leader_log().log_end_offset == 0
+    assert core.replicas.topic_stats.clients[TOPIC].messages_in == 0
 
 
 def test_no_records_at_all(client: Client) -> None:
