@@ -1,0 +1,47 @@
+"""All operations, and how often each is drawn in relation to the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from system_tests.beside_apache import operations_cluster as cluster
+from system_tests.beside_apache import operations_groups as groups
+from system_tests.beside_apache import operations_logs as logs
+from system_tests.beside_apache import operations_topics as topics
+from system_tests.beside_apache.draw import Draw
+from system_tests.beside_apache.question import Question
+
+Operation = Callable[[Draw], Question]
+
+OPERATIONS: dict[Operation, int] = {
+    topics.create_topics: 4,
+    topics.create_partitions: 2,
+    topics.metadata: 5,
+    logs.produce: 14,
+    logs.fetch: 12,
+    logs.list_offsets: 8,
+    logs.delete_records: 4,
+    logs.offset_for_leader_epoch: 4,
+    logs.init_producer_id: 3,
+    logs.describe_producers: 4,
+    groups.join_group: 18,
+    groups.sync_group: 14,
+    groups.heartbeat: 8,
+    groups.leave_group: 3,
+    groups.describe_groups: 6,
+    groups.list_groups: 3,
+    groups.delete_groups: 1,
+    groups.find_coordinator: 2,
+    groups.offset_commit: 8,
+    groups.offset_fetch: 6,
+    groups.offset_delete: 2,
+    cluster.describe_configs: 3,
+    cluster.alter_configs: 2,
+    cluster.incremental_alter_configs: 3,
+    cluster.describe_cluster: 1,
+    cluster.describe_log_dirs: 2,
+    cluster.alter_replica_log_dirs: 1,
+    cluster.elect_leaders: 1,
+    cluster.alter_partition_reassignments: 1,
+    cluster.list_partition_reassignments: 1,
+}
