@@ -100,7 +100,7 @@ class FetchResult:
         self.high_watermark = high_watermark
         self.last_stable_offset = last_stable_offset
         self.log_start_offset = log_start_offset
-        self.records = records
+        self.records: bytes | FileRecords | None = records
         self.size = size
         self.start = start
         self.aborted_transactions: list[tuple[int, int]] | None = None

@@ -228,6 +228,8 @@ def _refusal(broker: BrokerServices, request: Request, fetch: FetchPartition, is
 def _refused(error: Errors) -> FetchResult:
     result = FetchResult(error)
     result.aborted_transactions = []
+    if error is Errors.UNSUPPORTED_COMPRESSION_TYPE:
+        result.records = None  # as Apache's brokers answer, here alone
     return result
 
 
@@ -318,7 +320,7 @@ def _suit_old_client(fetch: FetchPartition, result: FetchResult, version: int) -
         try:
             result.records = _down_converted(fetch, result.records, 0 if version < 2 else 1)
         except KafkaError as problem:
-            result.error, result.high_watermark, result.records = problem.error, -1, b""
+            result.error, result.high_watermark, result.records = problem.error, -1, None
     if result.error is Errors.KAFKA_STORAGE_ERROR:
         result.error = Errors.NOT_LEADER_OR_FOLLOWER  # which it knows, and takes for a reason to ask again
 

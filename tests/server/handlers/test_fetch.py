@@ -499,7 +499,8 @@ def test_zstd_topics_need_version_10(make_core: MakeCore) -> None:
     core.create_topic(compression_type="zstd")
     core.append(b"a")
     client = core.connect()
-    assert error(only(client.call(from_offset(0), 9))) is Errors.UNSUPPORTED_COMPRESSION_TYPE
+    refused = only(client.call(from_offset(0), 9))
+    assert (error(refused), refused.records) == (Errors.UNSUPPORTED_COMPRESSION_TYPE, None)
     got = only(client.call(from_offset(0), 10))
     (stored,) = batches(got.records or b"")
     assert isinstance(stored, RecordBatch)
