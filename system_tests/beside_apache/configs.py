@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from kafkapy.server.config_resource import ResourceType
 from system_tests.beside_apache.draw import Draw
 
-TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
-"""Types of resources."""
+GROUP = 32
+"""A type of resource that a broker with ZooKeeper does not know."""
 
 _Configs = tuple[tuple[str, str | None], ...]
 
@@ -100,7 +101,7 @@ DESCRIBED_BROKER_KEYS = ["log.segment.bytes", "message.max.bytes", "log.cleaner.
 
 def draw_configs(draw: Draw, resource_type: int, count: int) -> list[tuple[str, str | None]]:
     """At most one bad one, and at most one for a broker: of several Apache names the first in the order of a hash map."""
-    if resource_type == BROKER:
+    if resource_type == ResourceType.BROKER:
         return [draw.choice(_BROKER_CONFIGS) for _ in range(min(count, 1))]
     pools = [_GOOD_TOPIC_CONFIGS + _BAD_TOPIC_CONFIGS] + [_GOOD_TOPIC_CONFIGS] * (count - 1)
     return [draw.choice(pool) for pool in pools[:count]]

@@ -13,36 +13,29 @@ from kafkapy.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
 from kafkapy.protocol.messages.elect_leaders import ElectLeadersRequest
 from kafkapy.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from kafkapy.protocol.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
-from system_tests.beside_apache.configs import (
-    BROKER,
-    BROKER_LOGGER,
-    CLIENT_METRICS,
-    DESCRIBED_BROKER_KEYS,
-    DESCRIBED_TOPIC_KEYS,
-    GROUP,
-    TOPIC,
-    draw_configs,
-)
+from kafkapy.server.config_resource import ResourceType
+from system_tests.beside_apache.configs import DESCRIBED_BROKER_KEYS, DESCRIBED_TOPIC_KEYS, GROUP, draw_configs
 from system_tests.beside_apache.draw import Draw
 from system_tests.beside_apache.question import Question
 from system_tests.beside_apache.side import Side
 
 _CONFIG_CHANGE_SECONDS = 0.3
+_OF_A_BROKER = (ResourceType.BROKER, ResourceType.BROKER_LOGGER)
 
 
 def _resource(draw: Draw) -> tuple[int, str]:
     return draw.one_of(
-        (TOPIC, draw.existing_topic()),
-        (TOPIC, draw.existing_topic()),
-        (TOPIC, draw.existing_topic()),
-        (TOPIC, draw.topic()),
-        (BROKER, "0"),
-        (BROKER, ""),
-        (BROKER, "1"),
-        (BROKER, "x"),
-        (BROKER_LOGGER, "0"),
-        (0, "x"),
-        (CLIENT_METRICS, "c"),
+        (ResourceType.TOPIC, draw.existing_topic()),
+        (ResourceType.TOPIC, draw.existing_topic()),
+        (ResourceType.TOPIC, draw.existing_topic()),
+        (ResourceType.TOPIC, draw.topic()),
+        (ResourceType.BROKER, "0"),
+        (ResourceType.BROKER, ""),
+        (ResourceType.BROKER, "1"),
+        (ResourceType.BROKER, "x"),
+        (ResourceType.BROKER_LOGGER, "0"),
+        (ResourceType.UNKNOWN, "x"),
+        (ResourceType.CLIENT_METRICS, "c"),
         (GROUP, "g"),
     )
 
@@ -54,7 +47,7 @@ def describe_configs(draw: Draw) -> Question:
     request = DescribeConfigsRequest(include_synonyms=draw.chance(0.5), include_documentation=False)
     for _ in range(draw.one_of(1, 1, 2)):
         resource_type, name = _resource(draw)
-        wanted = DESCRIBED_BROKER_KEYS if keys is None and resource_type in (BROKER, BROKER_LOGGER) else keys
+        wanted = DESCRIBED_BROKER_KEYS if keys is None and resource_type in _OF_A_BROKER else keys
         request.resources.append(DescribeConfigsRequest.DescribeConfigsResource(resource_type, name, wanted))
     return Question(ApiKey.DESCRIBE_CONFIGS, draw.version(ApiKey.DESCRIBE_CONFIGS), request, repeats=True)
 
