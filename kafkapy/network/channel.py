@@ -46,6 +46,9 @@ flight, and as many of its batches as a log knows again when they are retried.""
 FRAMES_PER_TURN: Final = 8
 """Requests of one connection that are handled before the reactor looks at the others."""
 
+SMALL_ANSWER: Final = 4096
+"""Bytes of an answer that may wait until the requests that arrived with its own are answered, too."""
+
 _ERRORS_NOTED_BY_HANDLER: Final = (ApiKey.PRODUCE, ApiKey.FETCH)
 """On the hot paths the handler knows whether there was an error at all."""
 
@@ -58,11 +61,14 @@ class KafkaChannel:
     Invariants:
     - `_pending` holds received bytes that are not yet handled, starting at a frame's size field; it is None when there are
       none, and then bytes are received into the shared buffer.
-    - While a request is in flight or its response is not wholly sent (`_busy`), while the channel is throttled, and while it
-      waits for its next turn (`_waiting`), no frame is handled and nothing is read. So at most one response is in memory.
+    - While a request is in flight (`_busy`), while a response is not wholly sent (`_unsent`), while the channel is throttled,
+      and while it waits for its next turn (`_waiting`), no frame is handled and nothing is read. So at most one large
+      response is in memory.
     - Only a Produce that waits for its replicas lets others of its kind follow: their records are in the log already, so that
       followers can fetch them together (Apache's broker lets them wait). `_awaiting` holds them in the order in which they
       came and are answered, `MAX_AWAITING` at most. Anything else has to wait until it is empty (`_held`).
+    - Small answers to requests that arrived together are sent together, so that the client wakes once: they are `_gathered`
+      as long as the next request is at hand and is a Produce (`_gathering`), which does not keep them waiting for long.
     - Memory grows with what has arrived, not with what a frame's size field claims.
     - `_reserved` bytes of the server's memory pool, if it has one, are promised to the frame in `_pending`; while the pool has
       nothing left, the channel is `_starved` and reads no more of the frame.
@@ -85,9 +91,12 @@ class KafkaChannel:
         self._reserved = 0
         self._starved = False
         self._busy = False
+        self._unsent = False
         self._handling = False
         self._awaiting: deque[Request] = deque()
         self._held = False
+        self._gathering = False
+        self._gathered: list[bytes] = []
         self._waiting: Any = None
         self._throttle_ms = 0
         self.closed = False
@@ -103,7 +112,8 @@ class KafkaChannel:
 
     @property
     def muted(self) -> bool:
-        return self._busy or self._held or self._starved or self._waiting is not None or self.closed
+        waits = self._unsent or self._held or self._starved or self._waiting is not None
+        return self._busy or waits or self.closed
 
     def receive_buffer(self) -> memoryview:
         pending = self._pending
@@ -173,10 +183,16 @@ class KafkaChannel:
                 self._held = True
                 break
             position = body + size
-            self._handle_frame(buffer[body:position])
             turn -= 1
+            self._gathering = turn > 0 and _starts_with_produce(buffer[position:end])
+            self._handle_frame(buffer[body:position])
+            if self._gathered and not self._gathering:
+                self._send_gathered()
             if not turn and position < end and not self.muted:
                 self._wait(0)
+        self._gathering = False
+        if self._gathered:
+            self._send_gathered()
         if self.closed:
             return
         if position < end:
@@ -273,11 +289,7 @@ class KafkaChannel:
             self._send_answers()
 
     def _send(self, request: Request, response: Message, throttle_ms: int) -> None:
-        parts = request.codec.encode(request.correlation_id, response)
-        if len(parts) == 1:
-            self.transport.send(parts[0])
-        else:
-            self.transport.send_parts(parts)
+        self.send_parts(request.codec.encode(request.correlation_id, response))
         stats = self._stats
         if stats is not None:
             if request.api_key not in _ERRORS_NOTED_BY_HANDLER:
@@ -299,7 +311,6 @@ class KafkaChannel:
                 self._stats[request.api_key].answered((*request.times, answered_at, self._server.now()))
         if longest_throttle_ms >= 0:
             self._held = False
-            self._busy = True
             self.request_done(longest_throttle_ms)
 
     def hurry_awaiting(self) -> None:
@@ -310,25 +321,47 @@ class KafkaChannel:
                     request.hurry()
 
     def send_parts(self, parts: list[Part]) -> None:
-        self.transport.send_parts(parts)
+        """Send what makes up one answer."""
+        answer = parts[0]
+        if len(parts) > 1 or not isinstance(answer, bytes):
+            if self._gathered:
+                self._send_gathered()
+            self.transport.send_parts(parts)
+        elif self._gathering or self._gathered:
+            self._gathered.append(answer)
+            if len(answer) > SMALL_ANSWER:
+                self._send_gathered()
+        else:
+            self.transport.send(answer)
+
+    def _send_gathered(self) -> None:
+        answers = b"".join(self._gathered)
+        self._gathered = []
+        self.transport.send(answers)
+        if self.transport.outgoing.queued_bytes:
+            self._unsent = True
 
     def request_done(self, throttle_ms: int = 0) -> None:
         """The request in flight is answered: go on with what was received meanwhile, once the response is sent."""
         if self.closed:
             return
+        self._busy = False
         self._throttle_ms = throttle_ms
         if self._in_flight is not None:
             self._answered_at = self._server.now()
-        if not self.transport.outgoing.queued_bytes:
+        if self.transport.outgoing.queued_bytes:
+            self._unsent = True
+        else:
             self._unmute()
 
     def drained(self) -> None:
         """The transport has sent all it had."""
-        if self._busy and not self.closed:
-            self._unmute()
+        if self._unsent and not self.closed:
+            self._unsent = False
+            if not self._busy:  # with a request that came after those answered
+                self._unmute()
 
     def _unmute(self) -> None:
-        self._busy = False
         if not self._handling or self._stats is not None:
             self.last_active = now = self._server.now()  # the client had to wait; its time begins now
             if self._in_flight is not None:
@@ -364,7 +397,7 @@ class KafkaChannel:
         assert self._stats is not None
         if request in self._awaiting:
             request.times = (received, self._server.now())
-        elif not self._busy:
+        elif not self._busy and not self._unsent:
             self._stats[request.api_key].at_once(self.last_active - received)
         elif not self.closed:
             self._answered_at = handled = self._server.now()
@@ -423,7 +456,18 @@ class KafkaChannel:
     def close(self, reason: str) -> None:
         """Hang up after what is queued was sent."""
         if not self.closed:
+            if self._gathered:
+                self._send_gathered()
             self.closed = True
             self._let_go()
             log.info("Closing the connection of %s: %s", self.context.connection_id, reason)
             self.transport.close()
+
+
+def _starts_with_produce(received: memoryview) -> bool:
+    """Is the next request all there, and a Produce?"""
+    if len(received) < _SIZE.size + _API_KEY.size:
+        return False
+    size: int = _SIZE.unpack_from(received)[0]
+    key: int = _API_KEY.unpack_from(received, _SIZE.size)[0]
+    return key == _PRODUCE and size <= len(received) - _SIZE.size

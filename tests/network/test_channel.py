@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.internet.task import Clock
 
-from kafkapy.network.channel import MAX_AWAITING, SHARED_BUFFER_SIZE, KafkaChannel
+from kafkapy.network.channel import MAX_AWAITING, SHARED_BUFFER_SIZE, SMALL_ANSWER, KafkaChannel
 from kafkapy.network.connection_quotas import ConnectionLimits
 from kafkapy.network.memory_pool import MemoryPool
 from kafkapy.network.request import Request, RequestContext
@@ -32,6 +32,9 @@ MAX_REQUEST = 1 << 22
 class FakeTransport:
     def __init__(self) -> None:
         self.sent = b""
+        self.sends = 0
+        self.full = False
+        """What is sent waits in the queue."""
         self.closed = False
         self.resumed = 0
         self.outgoing = SendQueue(socket.socket())
@@ -43,6 +46,8 @@ class FakeTransport:
         self.send_parts([data])
 
     def send_parts(self, parts: list[Any]) -> None:
+        self.sends += 1
+        self.outgoing.queued_bytes += self.full
         self.sent += b"".join(bytes(part) for part in parts)
 
     def resume_reading(self) -> None:
@@ -53,10 +58,13 @@ class FakeTransport:
 
 
 class Broker:
-    """Collects requests; answers at once unless `later`."""
+    """Collects requests; answers at once unless `later`, or those in `slow` later and those in `silent` never."""
 
     def __init__(self, later: bool = False, memory_pool: MemoryPool | None = None) -> None:
         self.later = later
+        self.slow: set[int] = set()
+        self.silent: set[int] = set()
+        self.topic = ""
         self.clock = Clock()
         server = SocketServer(
             self.clock,
@@ -72,8 +80,10 @@ class Broker:
 
     def handle(self, request: Request) -> None:
         self.requests.append(request)
-        if not self.later:
-            respond(request)
+        if request.correlation_id in self.silent:
+            request.no_response()
+        elif not self.later and request.correlation_id not in self.slow:
+            respond(request, topic=self.topic)
 
     def answered(self) -> list[int]:
         """Correlation ids of the responses sent."""
@@ -286,9 +296,6 @@ def test_a_connection_with_many_requests_gives_others_a_turn() -> None:
     assert broker.answered() == list(range(20))
 
 
-# -- Produce requests that wait for their replicas
-
-
 def produce(correlation_id: int) -> bytes:
     return encode_request(ApiKey.PRODUCE, 9, correlation_id, "me", ProduceRequest(acks=-1, timeout_ms=1))
 
@@ -297,9 +304,87 @@ def handled(broker: Broker) -> list[int]:
     return [request.correlation_id for request in broker.requests]
 
 
-def respond(request: Request, throttle_ms: int = 0) -> None:
-    answer: Any = ProduceResponse() if request.api_key is ApiKey.PRODUCE else HeartbeatResponse()
-    request.respond(answer, throttle_ms)
+def respond(request: Request, throttle_ms: int = 0, topic: str = "") -> None:
+    if request.api_key is ApiKey.PRODUCE:
+        request.respond(ProduceResponse(responses=[ProduceResponse.TopicProduceResponse(name=topic)]), throttle_ms)
+    else:
+        request.respond(HeartbeatResponse(), throttle_ms)
+
+
+# -- Answers to requests that arrived together
+
+
+def test_answers_to_what_arrived_together_are_sent_together() -> None:
+    broker = Broker()
+    broker.channel.dataReceived(produce(0) + produce(1) + produce(2) + produce(3)[:9])
+    assert broker.answered() == [0, 1, 2]
+    assert broker.transport.sends == 1
+    broker.channel.dataReceived(produce(3)[9:])
+    assert broker.answered() == [0, 1, 2, 3]
+    assert broker.transport.sends == 2
+
+
+def test_an_answer_does_not_wait_for_one_that_takes_its_time() -> None:
+    for slow in (produce(2), heartbeat(2)):
+        broker = Broker()
+        broker.slow = {2}
+        broker.channel.dataReceived(produce(0) + produce(1) + slow + produce(3))
+        assert broker.answered() == [0, 1]
+        respond(broker.requests[2])
+        assert broker.answered() == [0, 1, 2, 3]
+
+
+def test_a_request_without_an_answer_keeps_none_back() -> None:
+    broker = Broker()
+    broker.silent = {1}
+    broker.slow = {2}
+    broker.channel.dataReceived(produce(0) + produce(1) + heartbeat(2))
+    assert broker.answered() == [0]
+    assert handled(broker) == [0, 1, 2]
+
+
+def test_many_large_answers_are_not_gathered() -> None:
+    broker = Broker()
+    broker.topic = "x" * SMALL_ANSWER
+    broker.channel.dataReceived(b"".join(produce(i) for i in range(4)))
+    assert broker.answered() == [0, 1, 2, 3]
+    assert broker.transport.sends == 4
+
+
+def test_what_was_answered_is_sent_before_a_bad_request_ends_the_connection() -> None:
+    broker = Broker()
+    malformed = struct.pack(">ihhi", 8, ApiKey.PRODUCE, 9, 2)
+    broker.channel.dataReceived(produce(0) + produce(1) + malformed)
+    assert broker.answered() == [0, 1]
+    assert broker.transport.closed
+
+
+def test_a_produce_whose_answer_is_not_read_is_answered_once() -> None:
+    broker = Broker()
+    broker.transport.full = True
+    broker.channel.dataReceived(produce(0))
+    broker.channel.dataReceived(produce(1))
+    assert handled(broker) == [0]
+    broker.transport.full = False
+    broker.transport.outgoing.queued_bytes = 0
+    broker.channel.drained()
+    assert broker.answered() == [0, 1]
+
+
+def test_gathered_answers_that_are_not_read_keep_the_next_request_back() -> None:
+    broker = Broker()
+    broker.transport.full = True
+    broker.channel.dataReceived(produce(0) + produce(1) + heartbeat(2))
+    assert handled(broker) == [0, 1]
+    assert broker.channel.muted
+    broker.transport.full = False
+    broker.transport.outgoing.queued_bytes = 0
+    broker.channel.drained()
+    assert broker.answered() == [0, 1, 2]
+    assert not broker.channel.muted
+
+
+# -- Produce requests that wait for their replicas
 
 
 def test_what_is_written_together_is_answered_in_order() -> None:
@@ -450,3 +535,39 @@ def test_whatever_the_order_of_answers(kinds: list[str], chance: Random) -> None
             seen += 1
     assert broker.answered() == handled(broker) == list(range(len(kinds)))
     assert not broker.channel.muted
+
+
+@given(st.lists(st.sampled_from("pqhs"), min_size=1, max_size=20), st.randoms(use_true_random=False))
+def test_whatever_is_answered_at_once_and_however_slowly_it_is_read(kinds: list[str], chance: Random) -> None:
+    """p, h: a Produce and another, answered at once; q, s: later. Nothing is handled while an answer is unread."""
+    broker = Broker()
+    broker.slow = {i for i, kind in enumerate(kinds) if kind in "qs"}
+    data = b"".join(produce(i) if kind in "pq" else heartbeat(i) for i, kind in enumerate(kinds))
+    transport = broker.transport
+    unanswered: set[int] = set()
+    seen = 0
+    for _ in range(100 * len(kinds)):
+        transport.full = chance.random() < 0.5
+        match chance.choice("dar"):
+            case "d" if data:
+                count = chance.randint(1, len(data))
+                before, held_back = len(broker.requests), transport.outgoing.queued_bytes
+                broker.channel.dataReceived(data[:count])
+                assert not held_back or len(broker.requests) == before
+                data = data[count:]
+            case "a" if unanswered:
+                index = chance.choice(sorted(unanswered))
+                unanswered.remove(index)
+                respond(broker.requests[index])
+            case "r" if transport.outgoing.queued_bytes:
+                transport.outgoing.queued_bytes = 0
+                broker.channel.drained()
+        broker.clock.advance(0)
+        unanswered.update(broker.slow & set(range(seen, len(broker.requests))))
+        seen = len(broker.requests)
+        in_flight = {i for i in unanswered if kinds[i] == "s"}
+        assert not in_flight or in_flight == unanswered == {seen - 1}
+    if not data and not unanswered and not transport.outgoing.queued_bytes:
+        assert broker.answered() == handled(broker) == list(range(len(kinds)))
+        assert not broker.channel.muted
+    assert broker.answered() == sorted(broker.answered())
