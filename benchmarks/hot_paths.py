@@ -11,7 +11,9 @@ import argparse
 import cProfile
 import itertools
 import pstats
+import random
 import socket
+import string
 import struct
 import sys
 import tempfile
@@ -41,6 +43,7 @@ from kafkapy.protocol.messages.fetch import FetchRequest
 from kafkapy.protocol.messages.leader_and_isr import LeaderAndIsrRequest
 from kafkapy.protocol.messages.produce import ProduceRequest
 from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest
+from kafkapy.record.compression import CompressionType
 from kafkapy.record.records_builder import MemoryRecordsBuilder
 from kafkapy.server.authorizer import AllowAll
 from kafkapy.server.fetch_session import FetchSessionCache
@@ -180,19 +183,29 @@ def broker(directory: str, stats: RequestStatsByApi | None = None, partitions: i
     return Broker(sockets, KafkaApis(services).handle, replicas, topic_id)
 
 
-def batch(records: int, size: int, pid: int = -1, sequence: int = -1) -> bytes:
+def batch(
+    records: int, size: int, pid: int = -1, sequence: int = -1, codec: CompressionType = CompressionType.NONE
+) -> bytes:
+    """Its values are random letters, as those of Kafka's producer-perf-test."""
     builder = MemoryRecordsBuilder(
-        base_offset=0, producer_id=pid, producer_epoch=0 if pid >= 0 else -1, base_sequence=sequence
+        base_offset=0,
+        producer_id=pid,
+        producer_epoch=0 if pid >= 0 else -1,
+        base_sequence=sequence,
+        compression_type=codec,
     )
     now = int(time.time() * 1000)
+    letters = random.Random(0)
     for i in range(records):
-        builder.append(now + i // 20, None, b"x" * size)
+        builder.append(now + i // 20, None, bytes(letters.choices(string.ascii_uppercase.encode(), k=size)))
     return builder.build()
 
 
-def produce_frames(records: int, size: int, producer_id: int = 5, partition: int = 0) -> Iterator[bytes]:
+def produce_frames(
+    records: int, size: int, producer_id: int = 5, partition: int = 0, codec: CompressionType = CompressionType.NONE
+) -> Iterator[bytes]:
     """Endless frames of an idempotent Java producer."""
-    template = bytearray(batch(records, size, producer_id, 0))
+    template = bytearray(batch(records, size, producer_id, 0, codec))
     import crc32c
 
     for sequence in itertools.count(0, records):
@@ -248,11 +261,13 @@ def fetch_frame(topic_id: bytes, offsets: dict[int, int], epoch: int, max_wait_m
     return encode_request(ApiKey.FETCH, 17, 1, "perf-consumer-client", body)
 
 
-def produce(records: int, size: int, count: int, warm: int = 500) -> Scenario:
+def produce(
+    records: int, size: int, count: int, warm: int = 500, codec: CompressionType = CompressionType.NONE
+) -> Scenario:
     """Batches of one producer to one partition."""
 
     def run(broker: Broker, stats: RequestStatsByApi | None) -> Iterator[float]:
-        channel, supply = broker.connect(), produce_frames(records, size, producer_id=records)
+        channel, supply = broker.connect(), produce_frames(records, size, producer_id=records, codec=codec)
         feed(channel, list(itertools.islice(supply, warm)))
         while True:
             yield feed(channel, list(itertools.islice(supply, count)), stats) / count
@@ -299,6 +314,7 @@ def pass_on(partitions: int, count: int) -> Scenario:
 
 SCENARIOS: dict[str, Scenario] = {
     "produce 145 x 100 B": produce(145, 100, 4000),
+    "produce 145 x 100 B, lz4": produce(145, 100, 4000, codec=CompressionType.LZ4),
     "produce 1 x 100 B": produce(1, 100, 4000),
     "fetch 3 x 1 MB": catch_up(3, 4000),
     "pass on 1 x 100 B": pass_on(1, 4000),
