@@ -27,9 +27,10 @@ class LeaderEpochCache:
 
     Invariant: epochs and start offsets both grow strictly. An entry is in the file (in the page cache) before any batch of
     its epoch is in the log; until then it may be in memory only (`is_unwritten`).
-    `flush` makes it durable; the log calls it before its recovery point moves, and every batch
+    `sync` makes it durable; the log calls it before its recovery point moves, and every batch
     past the recovery point is read again after a crash, so no epoch is lost. Entries that a truncation removed may come
     back with a stale file: loading the log truncates again.
+    Whatever writes the file is called under the log's lock, so that its directory is not renamed meanwhile.
     """
 
     def __init__(self, partition: TopicPartition, checkpoint: LeaderEpochCheckpointFile) -> None:
@@ -63,7 +64,7 @@ class LeaderEpochCache:
             return changed
 
     def write_out(self) -> None:
-        """Bring the file up to date. Raises `OSError`."""
+        """Bring the file up to date, in the page cache. Raises `OSError`."""
         with self._lock:
             if self.is_unwritten:
                 self._write()
@@ -150,11 +151,11 @@ class LeaderEpochCache:
         """Write to another file from now on: the directory was renamed."""
         with self._lock:
             self._checkpoint = checkpoint
+            self._unsynced = True  # a `sync` of just now may not have found it
 
-    def flush(self) -> None:
-        """Make the file durable if it changed since the last time. May block on the disk. Raises `OSError`."""
+    def sync(self) -> None:
+        """Make durable what was written. May block on the disk, without the log's lock. Raises `OSError`."""
         with self._lock:
-            self.write_out()
             if not self._unsynced:
                 return
             self._unsynced = False

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from kafkapy.log.log_files import (
     CLEANED_FILE_SUFFIX,
     DELETED_FILE_SUFFIX,
     SWAP_FILE_SUFFIX,
+    delete_directory,
     delete_if_exists,
     fsync_dir,
 )
@@ -39,7 +39,9 @@ class LocalLog:
 
     Invariants: there is always at least one segment, the last one is active; `log_end_offset` is one more than the last
     offset in it (or its base offset); everything below `recovery_point` is on the disk, not only in the page cache.
-    `lock` covers each change of the list or of a segment; readers take none (see `LogSegments`).
+    `lock` covers each change of the list or of a segment; readers take none (see `LogSegments`). Files are made and renamed in
+    the directory under it only, since the directory itself may be renamed. An fsync goes without: it passes over what it does
+    not find.
     A replacement or removal of segments goes by renames, in an order that `LogLoader` can finish after a crash at any point.
     """
 
@@ -131,7 +133,7 @@ class LocalLog:
             pass
         except OSError as error:
             raise self._storage_failure(doing, error) from error
-        with self.lock, self._io(doing):
+        with self._io(doing), self.lock:
             self._check_open()
             return read()
 
@@ -334,5 +336,5 @@ class LocalLog:
 
     def _delete_directory(self) -> None:
         """Remove the directory with everything in it. Raises `OSError`."""
-        shutil.rmtree(self.directory)
+        delete_directory(self.directory)
         self.segments.clear()

@@ -141,7 +141,7 @@ class Log(AppendableLog):
 
     def _flush_epochs(self) -> None:
         with self._io("flushing the leader epoch checkpoint"):
-            self.epochs.flush()
+            self._sync_epochs()
 
     def end_offset_for_epoch(self, leader_epoch: int) -> tuple[int, int] | None:
         """(largest epoch <= the requested one, its end offset); None if the requested one is not known."""
@@ -212,7 +212,7 @@ class Log(AppendableLog):
 
     def replace_segments(self, new_segments: list[LogSegment], old_segments: list[LogSegment]) -> None:
         """The cleaner's swap. `new_segments` are flushed .cleaned files. `KafkaError` KAFKA_STORAGE_ERROR."""
-        with self.lock, self._io("replacing segments"):
+        with self._io("replacing segments"), self.lock:
             self._check_open()
             self._delete_snapshots_of(self._swap_segments(new_segments, old_segments))
 
@@ -222,7 +222,7 @@ class Log(AppendableLog):
         """Drop everything at or behind `offset`; True if there was something. `KafkaError` KAFKA_STORAGE_ERROR."""
         if offset < 0:
             raise ValueError(f"Cannot truncate partition {self.topic_partition} to a negative offset ({offset}).")
-        with self.lock, self._io(f"truncating to offset {offset}"):
+        with self._io(f"truncating to offset {offset}"), self.lock:
             self._check_open()
             if offset >= self.log_end_offset:
                 # A leader's epoch may have been noted here without any record of it, and the next leader knows nothing of it.
@@ -243,7 +243,7 @@ class Log(AppendableLog):
 
     def truncate_fully_and_start_at(self, offset: int, log_start_offset: int | None = None) -> None:
         """Drop everything and go on at `offset`. `KafkaError` KAFKA_STORAGE_ERROR."""
-        with self.lock, self._io("truncating the entire log"):
+        with self._io("truncating the entire log"), self.lock:
             self._check_open()
             self.truncations += 1
             self._truncate_segments_fully(offset)
@@ -263,7 +263,7 @@ class Log(AppendableLog):
     def assign_topic_id(self, topic_id: bytes) -> None:
         """Tie the log to one life of its topic. `KafkaError` INCONSISTENT_TOPIC_ID if it is tied to another."""
         if self._topic_id is None:
-            with self._io("writing partition.metadata"):
+            with self._io("writing partition.metadata"), self.lock:
                 PartitionMetadataFile(self.directory).write(topic_id, sync=False)
             self._topic_id = topic_id
             self._syncs.add(self._sync_metadata_file)
@@ -288,21 +288,21 @@ class Log(AppendableLog):
 
     def rename_dir(self, name: str) -> None:
         """Give the directory another name. `KafkaError` KAFKA_STORAGE_ERROR."""
-        with self.lock, self._io(f"renaming the directory to {name}"):
+        with self._io(f"renaming the directory to {name}"), self.lock:
             self._rename_directory(name)
             self.producers.update_directory(self.directory)
             self.epochs.move_to(LeaderEpochCheckpointFile(self.directory))
 
     def close(self) -> None:
         """Write a producer snapshot at the end, trim the indexes, let go of the files. `KafkaError` KAFKA_STORAGE_ERROR."""
-        with self.lock, self._io("closing"):
+        with self._io("closing"), self.lock:
             self._check_open()
             self.producers.take_final_snapshot()
             self._close_segments()
 
     def delete(self) -> None:
         """Remove the directory with everything in it at once; blocks on the disk. `KafkaError` KAFKA_STORAGE_ERROR."""
-        with self.lock, self._io("deleting the log"):
+        with self._io("deleting the log"), self.lock:
             self.epochs.clear()
             self.close_handlers()
             self._delete_directory()

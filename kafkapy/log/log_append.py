@@ -274,7 +274,7 @@ class AppendableLog(BoundedLog):
 
     def roll(self) -> LogSegment:
         """Begin a new segment at the log end. `KafkaError` KAFKA_STORAGE_ERROR."""
-        with self.lock, self._io("rolling a segment"):
+        with self._io("rolling a segment"), self.lock:
             self._check_open()
             return self._roll(self.log_end_offset)
 
@@ -306,7 +306,19 @@ class AppendableLog(BoundedLog):
         if self.closed or offset + including <= self.recovery_point:
             return
         with self._io(f"flushing up to {offset}"):
-            self.epochs.flush()
-            self._flush_segments(offset + including)
-            with self.lock:
-                self._mark_flushed(min(offset, self.log_end_offset))
+            while True:
+                directory = self.directory
+                self._sync_epochs()
+                self._flush_segments(offset + including)
+                with self.lock:
+                    if directory == self.directory:  # else it was renamed, and files may not have been found
+                        self._mark_flushed(min(offset, self.log_end_offset))
+                        return
+
+    def _sync_epochs(self) -> None:
+        """Make the leader epoch checkpoint durable: written under the lock, as all in the directory is. Raises `OSError`."""
+        with self.lock:
+            if self.closed:
+                return
+            self.epochs.write_out()
+        self.epochs.sync()

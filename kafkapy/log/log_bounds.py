@@ -186,7 +186,7 @@ class BoundedLog(LocalLog):
 
     def maybe_increment_log_start_offset(self, offset: int, reason: str = "client delete records request") -> bool:
         """Delete everything below `offset`, in name; True if the log start moved. `KafkaError` OFFSET_OUT_OF_RANGE."""
-        with self.lock, self._io(f"increasing log start offset to {offset}"):
+        with self._io(f"increasing log start offset to {offset}"), self.lock:
             if offset > self.high_watermark:
                 raise KafkaError(
                     Errors.OFFSET_OUT_OF_RANGE,

@@ -273,18 +273,18 @@ class CleanerThread:
     def try_clean_filthiest_log(self) -> bool:
         """Clean the dirtiest log, and apply retention to all that are compacted; True if there was one to clean.
 
-        A log that fails is marked as uncleanable.
+        A log that fails is marked as uncleanable, unless it failed because it is being deleted.
         """
         try:
             cleaned = self._clean_filthiest_log()
             self._delete_old_segments()
         except LogCleaningError as error:
             log = error.log
-            logger.warning(
-                "Unexpected exception thrown when cleaning log %s. Marking its partition (%s) as uncleanable",
-                log, log.topic_partition, exc_info=error,
-            )  # fmt: skip
-            self._manager.mark_partition_uncleanable(log.parent_dir, log.topic_partition)
+            if self._manager.mark_uncleanable(log):
+                logger.warning(
+                    "Unexpected exception thrown when cleaning log %s. Marking its partition (%s) as uncleanable",
+                    log, log.topic_partition, exc_info=error,
+                )  # fmt: skip
             return False
         return cleaned
 

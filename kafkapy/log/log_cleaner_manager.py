@@ -246,10 +246,16 @@ class LogCleanerManager:
 
     # -- logs that failed
 
-    def mark_partition_uncleanable(self, directory: str, partition: TopicPartition) -> None:
-        """Leave a partition alone: its cleaning failed in a way that will come again."""
+    def mark_uncleanable(self, log: Log) -> bool:
+        """Leave a log alone: its cleaning failed in a way that will come again. False if it is no partition's log any more."""
         with self._lock:
-            self._uncleanable.setdefault(directory, set()).add(partition)
+            if self._logs.get(log.topic_partition) is not log:
+                return False
+            self._mark_uncleanable(log.parent_dir, log.topic_partition)
+            return True
+
+    def _mark_uncleanable(self, directory: str, partition: TopicPartition) -> None:
+        self._uncleanable.setdefault(directory, set()).add(partition)
 
     def uncleanable_partitions(self, directory: str) -> set[TopicPartition]:
         with self._lock:
@@ -319,7 +325,7 @@ class LogCleanerManager:
                 offset = None
             if partition in self._uncleanable.get(source, ()):
                 self._uncleanable[source].remove(partition)
-                self.mark_partition_uncleanable(destination, partition)
+                self._mark_uncleanable(destination, partition)
         if offset is not None:
             self.update_checkpoints(source, partitions_to_remove=[partition])
             self.update_checkpoints(destination, to_update=(partition, offset))

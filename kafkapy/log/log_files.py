@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import uuid
+from contextlib import suppress
 
 from kafkapy.common.topic_partition import TopicPartition
 
@@ -101,3 +103,10 @@ def delete_if_exists(path: str) -> bool:
     except FileNotFoundError:
         return False
     return True
+
+
+def delete_directory(directory: str) -> None:
+    """Remove a directory with everything in it; files that somebody else removes meanwhile do not matter. Raises `OSError`."""
+    while os.path.isdir(directory):
+        with suppress(FileNotFoundError):
+            shutil.rmtree(directory)

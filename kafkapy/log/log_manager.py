@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -20,6 +19,7 @@ from kafkapy.log.log_dirs import LogDir, LogDirError, LogDirs
 from kafkapy.log.log_files import (
     DELETE_DIR_SUFFIX,
     STRAY_DIR_SUFFIX,
+    delete_directory,
     log_delete_dir_name,
     log_dir_name,
     parse_topic_partition_name,
@@ -194,7 +194,7 @@ class LogManager:
             logger.warning("Log directory %s is left alone: it is not the current log of %s", path, partition)
             return True
         if name.endswith(DELETE_DIR_SUFFIX):
-            self._delete_later(lambda: shutil.rmtree(path), path)
+            self._delete_later(lambda: delete_directory(path), path)
             return True
         return False
 

@@ -50,3 +50,5 @@ class SyncQueue:
                     sync()
                 except KafkaError as error:
                     logger.error("%s", error)
+                except Exception:
+                    logger.exception("A file could not be synced")  # the others must be nevertheless

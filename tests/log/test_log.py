@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,9 +12,11 @@ import pytest
 from log_support import NOW, LogDirFixture, batch, offsets, records
 
 from kafkapy import compiled
+from kafkapy.log.checkpoints import LeaderEpochCheckpointFile
 from kafkapy.log.log import FetchIsolation, Log, LogOffsetMetadata, TimestampAndOffset
 from kafkapy.log.log_validator import RecordValidationError
 from kafkapy.log.offset_index import OffsetIndex
+from kafkapy.log.sync_queue import SYNC_DELAY_MS
 from kafkapy.log.time_index import TimeIndex
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record.record_batch import batches
@@ -571,6 +574,71 @@ def test_renaming_and_deleting_the_directory(log_dir: LogDirFixture) -> None:
     log.delete()
     assert not Path(log.directory).exists()
     log_dir.scheduler.advance(100_000)
+    assert log_dir.failures == []
+
+
+def test_a_directory_is_not_renamed_while_a_file_is_written_in_it(
+    log_dir: LogDirFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A topic is deleted a second after it was made, just when its epoch is written in the background."""
+    log = log_dir.open()
+    log.maybe_assign_epoch_start_offset(0, 0)
+    renaming = threading.Thread(target=log.rename_dir, args=("t-0.0123456789abcdef0123456789abcdef-delete",))
+    replace = os.replace
+
+    def replace_while_renaming(source: str, destination: str) -> None:
+        renaming.start()
+        renaming.join(0.1)
+        replace(source, destination)
+
+    monkeypatch.setattr(os, "replace", replace_while_renaming)
+    log_dir.scheduler.advance(SYNC_DELAY_MS)
+    renaming.join(10)
+    assert log_dir.failures == []
+    assert log.directory.endswith("-delete")
+    assert LeaderEpochCheckpointFile(log.directory).read() == [(0, 0)]
+
+
+def test_a_flush_goes_on_in_the_renamed_directory(log_dir: LogDirFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = log_dir.open()
+    _fill(log, 1)
+    synced: list[str] = []
+    fsync = os.fsync
+
+    def rename_and_fsync(fd: int) -> None:
+        path = os.readlink(f"/proc/self/fd/{fd}")
+        if not synced:
+            synced.append(path)
+            log.rename_dir("t-1")
+        synced.append(path)
+        fsync(fd)
+
+    monkeypatch.setattr(os, "fsync", rename_and_fsync)
+    log.flush()
+    assert log.recovery_point == 3
+    renamed = f"{log_dir.directory[:-1]}1"
+    assert synced[0].startswith(log_dir.directory)
+    assert {f"{renamed}/00000000000000000000.log", f"{renamed}/leader-epoch-checkpoint", renamed} <= set(synced)
+    assert log_dir.failures == []
+
+
+def test_files_that_go_while_the_directory_is_deleted(log_dir: LogDirFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Old segments of a deleted log are removed by a task of their own, at about the same time."""
+    log = log_dir.open()
+    _fill(log, 1)
+    unlink = os.unlink
+    gone: list[str] = []
+
+    def unlink_twice(path: str, **arguments: int) -> None:
+        unlink(path, **arguments)
+        if not gone:
+            gone.append(path)
+            unlink(path, **arguments)
+
+    monkeypatch.setattr(os, "unlink", unlink_twice)
+    log.delete()
+    assert gone
+    assert not Path(log_dir.directory).exists()
     assert log_dir.failures == []
 
 

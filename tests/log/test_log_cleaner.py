@@ -129,7 +129,7 @@ def test_checkpoint_moves_with_its_log(tmp_path: Path) -> None:
     manager = compacted.cleaner.manager
     manager.__init__([compacted.root, str(other)], compacted.logs, lambda *failure: None)  # type: ignore[misc]
     manager.update_checkpoints(compacted.root, to_update=(PARTITION, 5))
-    manager.mark_partition_uncleanable(compacted.root, PARTITION)
+    assert manager.mark_uncleanable(compacted.log)
     manager.alter_checkpoint_dir(PARTITION, compacted.root, str(other))
     assert "t 0 5" not in (tmp_path / "cleaner-offset-checkpoint").read_text()
     assert "t 0 5" in (other / "cleaner-offset-checkpoint").read_text()
@@ -155,6 +155,27 @@ def test_a_damaged_log_is_marked_and_the_others_go_on(compacted: CleanerFixture)
     del compacted.logs[PARTITION]
     compacted.cleaner.manager.maintain_uncleanable_partitions()
     assert compacted.cleaner.manager.uncleanable_partitions(compacted.root) == set()
+
+
+def test_a_log_that_failed_because_it_is_deleted_is_not_marked(
+    compacted: CleanerFixture, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A topic of the same name may be there again before the cleaner looks at the partitions that it has marked."""
+    compacted.append([("a", "1"), ("a", "2")])
+    compacted.log.roll()
+    calls = 0
+
+    def delete_the_log(partition: TopicPartition) -> None:
+        nonlocal calls
+        calls += 1
+        compacted.logs.pop(PARTITION, None)
+        raise ValueError("a mistake")
+
+    compacted.thread._cleaner._check_done = delete_the_log
+    compacted.thread.try_clean_filthiest_log()
+    assert calls
+    assert compacted.cleaner.manager.uncleanable_partitions(compacted.root) == set()
+    assert not caplog.messages
 
 
 def test_an_error_of_the_disk_takes_the_dir_offline(compacted: CleanerFixture, monkeypatch: pytest.MonkeyPatch) -> None:

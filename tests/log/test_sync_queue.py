@@ -21,17 +21,21 @@ def test_all_run_once_and_in_one_task() -> None:
         queue.add(late)
         raise KafkaError(Errors.KAFKA_STORAGE_ERROR, "the disk is gone")
 
+    def breaks() -> None:
+        runs.append("breaks")
+        raise ValueError("a mistake")
+
     def late() -> None:
         runs.append("late")
 
-    for sync in (first, fails, first):
+    for sync in (breaks, first, fails, first):
         queue.add(sync)
     scheduler.advance(SYNC_DELAY_MS - 1)
     assert runs == []
     scheduler.advance(1)
-    assert runs == ["first", "fails", "late"]
+    assert runs == ["breaks", "first", "fails", "late"]
     scheduler.advance(10 * SYNC_DELAY_MS)
-    assert runs == ["first", "fails", "late"]
+    assert runs == ["breaks", "first", "fails", "late"]
     queue.add(first)
     scheduler.advance(SYNC_DELAY_MS)
-    assert runs[3:] == ["first"]
+    assert runs[4:] == ["first"]
