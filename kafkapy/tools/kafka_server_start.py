@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import logging
 import os
 import resource
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -133,6 +135,12 @@ def _settle_interpreter() -> None:
     sys.setswitchinterval(0.001)
 
 
+def _show_stacks_on_demand() -> None:
+    """On SIGQUIT the stacks of all threads go to stderr, as a JVM's do; of a crash in machine code, too."""
+    faulthandler.enable()
+    faulthandler.register(signal.SIGQUIT, all_threads=True)
+
+
 def _raise_open_files_limit() -> None:
     """A broker holds a descriptor for each segment in use and each connection."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -151,6 +159,7 @@ def _run(config: Any, dog: watchdog.Watchdog | None, metrics: Any) -> int:
     from kafkapy.server.broker_identity import InconsistentBrokerError
     from kafkapy.server.kafka_server import KafkaServer
 
+    _show_stacks_on_demand()
     _raise_open_files_limit()
     reactor: Any = _reactor
     logging.getLogger("kafkapy.twisted").setLevel(logging.WARNING)
