@@ -163,7 +163,8 @@ def alter_client_quotas(
     try:
         _alter(zk_client, entity, ops, validate_only)
     except Exception as error:
-        log.info("Error encountered while updating client quotas", exc_info=error)
+        expected = isinstance(error, KafkaError)
+        log.info("Error encountered while updating client quotas: %s", error, exc_info=None if expected else error)
         return ApiError.from_exception(error)
     return NO_ERROR
 
