@@ -23,7 +23,7 @@ from kafkapy.protocol.messages.create_topics import CreateTopicsRequest
 from kafkapy.server.admin_utils import assign_replicas_to_brokers
 from kafkapy.server.api_error import NO_ERROR, ApiError
 from kafkapy.server.kafka_config import KafkaConfig
-from kafkapy.zk.errors import NodeExistsError
+from kafkapy.zk.errors import ControllerMovedError, NodeExistsError
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
 
 log = logging.getLogger("kafkapy.server.ZkAdminManager")
@@ -75,6 +75,9 @@ class ZkAdminManager:
         except ConfigException as error:
             log.info("Error processing create topic request %r: %s", topic, error)
             return TopicChange(topic.name, ApiError(Errors.INVALID_CONFIG, str(error)))
+        except ControllerMovedError as error:
+            log.info("Error processing create topic request %r: %s", topic, error)
+            return TopicChange(topic.name, ApiError.from_exception(error))
         except Exception as error:
             log.exception("Error processing create topic request %r", topic)
             return TopicChange(topic.name, ApiError.from_exception(error))

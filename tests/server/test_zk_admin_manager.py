@@ -15,7 +15,7 @@ from kafkapy.server.api_error import NO_ERROR, ApiError
 from kafkapy.server.kafka_config import KafkaConfig
 from kafkapy.server.zk_admin_manager import CreatableTopic, CreatePartitionsTopic, TopicChange, ZkAdminManager
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
-from kafkapy.zk.zk_data import BrokerInfo
+from kafkapy.zk.zk_data import BrokerInfo, ControllerZNode
 
 pytestmark = pytest.mark.integration
 
@@ -157,6 +157,15 @@ def test_names_that_are_taken(admin: ZkAdminManager, zk: KafkaZkClient) -> None:
     assert create(admin, topic("a.b")).error == ApiError(
         Errors.TOPIC_ALREADY_EXISTS, "Topic 'a.b' is marked for deletion."
     )
+
+
+def test_nothing_is_made_while_there_is_no_controller(admin: ZkAdminManager, zk: KafkaZkClient) -> None:
+    zk.delete_path(ControllerZNode.path)
+    change = create(admin, topic("t"))
+    assert change.error == ApiError(
+        Errors.STALE_CONTROLLER_EPOCH, "Cannot set entity configs when there is no controller."
+    )
+    assert zk.get_all_topics_in_cluster() == set()
 
 
 def test_one_bad_topic_leaves_the_others(admin: ZkAdminManager) -> None:
