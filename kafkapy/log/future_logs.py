@@ -93,7 +93,7 @@ class FutureLogs:
             if manager.cleaner is not None:
                 manager.cleaner.alter_checkpoint_dir(partition, source.parent_dir, destination.parent_dir)
             try:
-                manager.remove_log_later(source, log_delete_dir_name(partition))
+                manager.remove_log_later(source, log_delete_dir_name(partition), sync=True)
             except KafkaError:
                 source.close_handlers()
                 raise

@@ -312,14 +312,15 @@ class LocalLog:
 
     # -- the directory
 
-    def _rename_directory(self, name: str) -> None:
+    def _rename_directory(self, name: str, sync: bool) -> None:
         """Raises `OSError`."""
         renamed = f"{self.parent_dir}/{name}"
         os.rename(self.directory, renamed)
-        fsync_dir(self.parent_dir)
         self.directory = renamed
         for segment in self.segments.values():
             segment.update_directory(renamed)
+        if sync:
+            fsync_dir(self.parent_dir)
 
     def close_handlers(self) -> None:
         """Let go of all files without touching the disk: its dir is offline."""

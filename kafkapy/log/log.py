@@ -286,10 +286,10 @@ class Log(AppendableLog):
 
     # -- end of life
 
-    def rename_dir(self, name: str) -> None:
-        """Give the directory another name. `KafkaError` KAFKA_STORAGE_ERROR."""
+    def rename_dir(self, name: str, sync: bool = True) -> None:
+        """Give the directory another name. Without `sync` the caller has the log dir synced. `KafkaError` KAFKA_STORAGE_ERROR."""
         with self._io(f"renaming the directory to {name}"), self.lock:
-            self._rename_directory(name)
+            self._rename_directory(name, sync)
             self.producers.update_directory(self.directory)
             self.epochs.move_to(LeaderEpochCheckpointFile(self.directory))
 

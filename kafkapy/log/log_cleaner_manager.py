@@ -78,8 +78,8 @@ class LogCleanerManager:
 
     A partition goes from no state to `IN_PROGRESS` and back; or, if its cleaning is to stop, to `ABORTED` and then to
     paused once (the number 1); from there up and down, and at 0 it has no state. Invariant: at most one thread has a
-    partition in progress; a paused one is touched by no cleaner. One lock covers all states and checkpoints; it is
-    never held while a log's own lock is asked for.
+    partition in progress; a paused one is touched by no cleaner. One lock covers all states, another one the checkpoints, which
+    are synced under it: whoever deletes a log asks for the first one only. With neither is any other lock taken.
     """
 
     def __init__(
@@ -100,6 +100,7 @@ class LogCleanerManager:
         self._states: dict[TopicPartition, CleaningState] = {}
         self._uncleanable: dict[str, set[TopicPartition]] = {}
         self._lock = threading.RLock()
+        self._checkpoint_lock = threading.Lock()
         self._paused = threading.Condition(self._lock)
         self.dirtiest_log_cleanable_ratio = 0.0
         """Of the dirtiest log when a log was last chosen; feeds a metric, as do the next three."""
@@ -111,9 +112,9 @@ class LogCleanerManager:
 
     def grab_filthiest_compacted_log(self, now_ms: int) -> LogToClean | None:
         """Choose the log to clean, now `IN_PROGRESS`; None if there is nothing to do. `LogCleaningError`."""
+        self.time_of_last_run = now_ms
+        last_clean = self.all_cleaner_checkpoints()
         with self._lock:
-            self.time_of_last_run = now_ms
-            last_clean = self.all_cleaner_checkpoints()
             free = [
                 log
                 for partition, log in list(self._logs.items())
@@ -262,7 +263,7 @@ class LogCleanerManager:
             return set(self._uncleanable.get(directory, ()))
 
     def uncleanable_count(self, directory: str) -> int:
-        """Without the lock, under which files are written: for the reactor."""
+        """How many there are."""
         return len(self._uncleanable.get(directory, ()))
 
     def maintain_uncleanable_partitions(self) -> None:
@@ -280,7 +281,7 @@ class LogCleanerManager:
 
     def all_cleaner_checkpoints(self) -> dict[TopicPartition, int]:
         """First dirty offsets, of all dirs."""
-        with self._lock:
+        with self._checkpoint_lock:
             offsets: dict[TopicPartition, int] = {}
             for directory, checkpoint in self._checkpoints.items():
                 try:
@@ -316,13 +317,14 @@ class LogCleanerManager:
 
     def alter_checkpoint_dir(self, partition: TopicPartition, source: str, destination: str) -> None:
         """The log has moved from one dir to another: so does what is known of it."""
-        with self._lock:
+        with self._checkpoint_lock:
             try:
                 checkpoint = self._checkpoints.get(source)
                 offset = checkpoint.read().get(partition) if checkpoint is not None else None
             except OSError as error:
                 logger.error("Failed to access checkpoint file in dir %s: %s", source, error)
                 offset = None
+        with self._lock:
             if partition in self._uncleanable.get(source, ()):
                 self._uncleanable[source].remove(partition)
                 self._mark_uncleanable(destination, partition)
@@ -333,7 +335,7 @@ class LogCleanerManager:
     def handle_log_dir_failure(self, directory: str) -> None:
         """A dir is offline: leave its checkpoint alone."""
         logger.warning("Stopping cleaning logs in dir %s", directory)
-        with self._lock:
+        with self._checkpoint_lock:
             self._checkpoints = {path: file for path, file in self._checkpoints.items() if path != directory}
 
     def _change_checkpoint(
@@ -341,7 +343,7 @@ class LogCleanerManager:
         directory: str,
         change: Callable[[dict[TopicPartition, int]], dict[TopicPartition, int] | None],
     ) -> None:
-        with self._lock:
+        with self._checkpoint_lock:
             checkpoint = self._checkpoints.get(directory)
             if checkpoint is None:
                 return

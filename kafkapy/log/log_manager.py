@@ -365,9 +365,13 @@ class LogManager:
         self.remove_log_later(log, log_delete_dir_name(partition))
         return log
 
-    def remove_log_later(self, log: Log, name: str) -> None:
-        """Rename a log that is in no map any more, and remove it after log.segment.delete.delay.ms. `KafkaError`."""
-        log.rename_dir(name)
+    def remove_log_later(self, log: Log, name: str, sync: bool = False) -> None:
+        """Rename a log that is in no map any more, and remove it after log.segment.delete.delay.ms. `KafkaError`.
+
+        Its new name is durable a moment later, with `sync` at once: a topic of a thousand partitions must not hold up everybody
+        for as many fsyncs.
+        """
+        log.rename_dir(name, sync)
         logger.info(
             "Log for partition %s is renamed to %s and is scheduled for deletion", log.topic_partition, log.directory
         )
@@ -376,7 +380,8 @@ class LogManager:
 
     def _forget_later(self, log: Log) -> None:
         """Take a deleted log out of the checkpoints, so that a log of the same name is not opened with its recovery point after a
-        crash. Each checkpoint is synced, and logs are deleted by the hundred: one writing serves all that came before it."""
+        crash. Each checkpoint is synced, and its dir with the new name of the log: logs are deleted by the hundred, and one
+        writing serves all that came before it."""
         with self.lock:
             self._to_forget.append((log.parent_dir, log.topic_partition))
             if len(self._to_forget) == 1:

@@ -138,6 +138,16 @@ def test_checkpoint_moves_with_its_log(tmp_path: Path) -> None:
     assert manager.all_cleaner_checkpoints() == {}
 
 
+def test_a_log_can_be_deleted_while_a_checkpoint_is_written(compacted: CleanerFixture) -> None:
+    """Writing it takes as long as the disk does."""
+    manager = compacted.cleaner.manager
+    aborting = threading.Thread(target=manager.abort_cleaning, args=(PARTITION,), daemon=True)
+    with manager._checkpoint_lock:
+        aborting.start()
+        aborting.join(10)
+    assert not aborting.is_alive()
+
+
 # -- failures
 
 

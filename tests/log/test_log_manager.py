@@ -195,6 +195,20 @@ def test_a_deleted_log_is_renamed_at_once_and_removed_later(broker: Broker) -> N
     assert manager.async_delete(T2) is None
 
 
+def test_deleting_a_log_waits_for_no_disk(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reactor deletes a topic's thousand logs; what they need of the disk is done once for all of them, in the background."""
+    manager = broker.start()
+    for partition in (T0, T1):
+        _fill(manager.get_or_create_log(partition))
+    synced: list[str] = []
+    monkeypatch.setattr(os, "fsync", lambda fd: synced.append(os.readlink(f"/proc/self/fd/{fd}")))
+    for partition in (T0, T1):
+        manager.async_delete(partition)
+    assert synced == []
+    broker.scheduler.advance(0)
+    assert synced.count(broker.dirs[0]) == 2, "with its new names, after either checkpoint"
+
+
 def test_names_of_deleted_logs_are_cut_to_255_characters(broker: Broker) -> None:
     manager = broker.start()
     partition = TopicPartition("t" * 249, 12)
