@@ -132,11 +132,14 @@ class LogCleanerManager:
                     continue
                 self._states[partition] = IN_PROGRESS
             try:
-                # It may have been truncated since it was measured.
-                return self._measure(one.log, self.all_cleaner_checkpoints(), now_ms)
+                # It may have been truncated, or cleaned by another thread, since it was measured.
+                to_clean = self._measure(one.log, self.all_cleaner_checkpoints(), now_ms)
             except LogCleaningError:
                 self.done_deleting([partition])
                 raise
+            if to_clean.is_due:
+                return to_clean
+            self.done_deleting([partition])
         return None
 
     def _measure(self, log: Log, last_clean: Mapping[TopicPartition, int], now_ms: int) -> LogToClean:

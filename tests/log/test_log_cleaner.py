@@ -138,6 +138,21 @@ def test_checkpoint_moves_with_its_log(tmp_path: Path) -> None:
     assert manager.all_cleaner_checkpoints() == {}
 
 
+def test_a_log_that_another_thread_has_just_cleaned_is_let_be(
+    compacted: CleanerFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compacted.append([("a", "1"), ("a", "2")])
+    compacted.log.roll()
+    manager = compacted.cleaner.manager
+    before = manager.all_cleaner_checkpoints()
+    assert compacted.clean()
+    read = manager.all_cleaner_checkpoints
+    stale = [before]
+    monkeypatch.setattr(manager, "all_cleaner_checkpoints", lambda: stale.pop() if stale else read())
+    assert manager.grab_filthiest_compacted_log(NOW) is None
+    assert manager.cleaning_state(PARTITION) is None
+
+
 def test_a_log_can_be_deleted_while_a_checkpoint_is_written(compacted: CleanerFixture) -> None:
     """Writing it takes as long as the disk does."""
     manager = compacted.cleaner.manager
