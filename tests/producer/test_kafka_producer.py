@@ -13,12 +13,26 @@ from producing_broker import ProducingBroker
 
 import kafkapy
 from kafkapy.errors import IllegalStateError, KafkaTimeoutError, TopicAuthorizationFailedError
+from kafkapy.protocol.api_keys import ApiKey
 
 
 @pytest.fixture
 def broker() -> Iterator[ProducingBroker]:
     with ProducingBroker() as broker:
         yield broker
+
+
+@pytest.fixture
+def gate(broker: ProducingBroker) -> threading.Event:
+    """Nothing that is produced is answered before it is set."""
+    gate = threading.Event()
+
+    def hesitate(request: Any) -> Any:
+        gate.wait(10)
+        return broker.produce(request)
+
+    broker.handlers[ApiKey.PRODUCE] = hesitate
+    return gate
 
 
 def producer(broker: ProducingBroker, **options: Any) -> kafkapy.KafkaProducer:
@@ -63,7 +77,7 @@ def test_threads_share_a_producer(broker: ProducingBroker) -> None:
         assert own == [b"%d-%d" % (name, i) for i in range(2000)]
 
 
-def test_callbacks_run_on_the_client_s_thread_and_may_send(broker: ProducingBroker) -> None:
+def test_callbacks_run_on_the_client_s_thread_and_may_send(broker: ProducingBroker, gate: threading.Event) -> None:
     with producer(broker) as sending:
         called = threading.Event()
         names: list[str] = []
@@ -73,6 +87,7 @@ def test_callbacks_run_on_the_client_s_thread_and_may_send(broker: ProducingBrok
             sending.send("t", b"second").add_callback(lambda _: called.set())
 
         sending.send("t", b"first").add_callback(send_another)
+        gate.set()
         assert called.wait(10)
         assert names != [threading.current_thread().name]
     assert broker.values == [b"first", b"second"]
@@ -85,19 +100,9 @@ def test_errors_of_a_topic_are_the_futures_errors(broker: ProducingBroker) -> No
             future.get(1)
 
 
-def test_memory_that_stays_used_up(broker: ProducingBroker) -> None:
+def test_memory_that_stays_used_up(broker: ProducingBroker, gate: threading.Event) -> None:
     with producer(broker, buffer_memory=2000, max_block_ms=50, batch_size=1000) as sending:
         sending.partitions_for("t")
-        gate = threading.Event()
-        answer = broker.produce
-
-        def hesitate(request: Any) -> Any:
-            gate.wait(10)
-            return answer(request)
-
-        from kafkapy.protocol.api_keys import ApiKey
-
-        broker.handlers[ApiKey.PRODUCE] = hesitate
         with pytest.raises(KafkaTimeoutError, match="allocate memory"):
             for _ in range(10):
                 sending.send("t", bytes(900))
