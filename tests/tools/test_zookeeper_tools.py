@@ -126,7 +126,8 @@ def test_server_in_the_background(tmp_path: Path) -> None:
         shell = subprocess.run(
             [BIN / "zookeeper-shell.sh", server.address, "ls", "/"], capture_output=True, text=True, timeout=60
         )
-        assert (shell.returncode, shell.stdout.splitlines()[-1]) == (0, "[zookeeper]")
+        assert shell.returncode == 0
+        assert "[zookeeper]" in shell.stdout.splitlines()  # its thread for events may have the last word
         log = (tmp_path / "logs" / "zookeeper.out").read_text()
         assert "INFO" in log
         assert "(org.apache.zookeeper." in log
