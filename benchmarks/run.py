@@ -14,7 +14,9 @@ import shutil
 import statistics
 import sys
 import tempfile
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -43,19 +45,31 @@ class Case:
     name: str
     unit: str
     better: str
-    measure: Callable[[Server, int], float]
+    measure: Callable[[Case, Server, int], float]
+    """Of a server, in a round, counted from 0."""
+    gb: float = 0.0
+    """What the clients write or read in a run; 0 where that is not the point."""
     reads: str = ""
     """The topic that all of its runs read, if it is one of those."""
     samples: dict[str, list[float]] = field(default_factory=dict)
+    cpu: dict[str, list[float]] = field(default_factory=dict)
+    """By server, CPU seconds of the broker in each run."""
 
     def ratio(self) -> float:
         """kafkapy against Apache; above 1 is better."""
         ours, theirs = (statistics.median(self.samples[name]) for name in ("kafkapy", "apache"))
         return ours / theirs if self.better == HIGHER else theirs / ours
 
+    def cpu_ratio(self) -> float:
+        """How many times the CPU of kafkapy Apache's broker takes for the same work."""
+        return statistics.median(self.cpu["apache"]) / statistics.median(self.cpu["kafkapy"])
 
-CPU: dict[tuple[str, str], list[tuple[float, float]]] = {}
-"""(server, kind) → (CPU seconds, GB moved) of each run"""
+    @contextmanager
+    def counted(self, server: Server) -> Iterator[None]:
+        """The CPU that the broker takes meanwhile is this case's."""
+        before = server.cpu_seconds()
+        yield
+        self.cpu.setdefault(server.name, []).append(server.cpu_seconds() - before)
 
 
 def topic(server: Server, name: str, partitions: int) -> str:
@@ -67,24 +81,29 @@ def topic(server: Server, name: str, partitions: int) -> str:
     return name
 
 
+def wait_until_it_serves(server: Server) -> None:
+    """It listens before it has registered itself; stopped in between, Apache's broker may leave its znode for the next start."""
+    with AdminClient(server.bootstrap) as admin:
+        while not admin.describe_cluster().nodes:
+            time.sleep(0.05)
+
+
 def delete_topic(server: Server, name: str) -> None:
     with AdminClient(server.bootstrap) as admin:
         values_of(admin.delete_topics([name]))
 
 
-def produce(records: int, size: int, partitions: int, *props: str) -> Callable[[Server, int], float]:
+def produce(records: int, size: int, partitions: int, *props: str) -> Callable[[Case, Server, int], float]:
     """Records a second of ProducerPerformance into a fresh topic."""
 
-    def measure(server: Server, round_: int) -> float:
+    def measure(case: Case, server: Server, round_: int) -> float:
         name = topic(server, f"produce-{size}-{partitions}-{'-'.join(props).replace('=', '.')}-{round_}", partitions)
-        before = server.cpu_seconds()
-        out = apache.run_java(
-            "org.apache.kafka.tools.ProducerPerformance",
-            *("--topic", name, "--num-records", str(records), "--record-size", str(size), "--throughput", "-1"),
-            *("--producer-props", f"bootstrap.servers={server.bootstrap}", *props),
-        )
-        if "batch.size=1" not in props:
-            CPU.setdefault((server.name, "produce"), []).append((server.cpu_seconds() - before, records * size / 1e9))
+        with case.counted(server):
+            out = apache.run_java(
+                "org.apache.kafka.tools.ProducerPerformance",
+                *("--topic", name, "--num-records", str(records), "--record-size", str(size), "--throughput", "-1"),
+                *("--producer-props", f"bootstrap.servers={server.bootstrap}", *props),
+            )
         delete_topic(server, name)
         match = re.search(r"records sent, ([0-9.]+) records/sec", out.splitlines()[-1])
         assert match, out
@@ -93,24 +112,25 @@ def produce(records: int, size: int, partitions: int, *props: str) -> Callable[[
     return measure
 
 
-def many_producers(records: int, connections: int) -> Callable[[Server, int], float]:
-    def measure(server: Server, round_: int) -> float:
+def many_producers(records: int, connections: int) -> Callable[[Case, Server, int], float]:
+    def measure(case: Case, server: Server, round_: int) -> float:
         name = topic(server, f"many-{round_}", 6)
-        out = apache.run_java("ManyProducers", server.bootstrap, name, str(connections), str(records), "100", "all")
+        with case.counted(server):
+            out = apache.run_java("ManyProducers", server.bootstrap, name, str(connections), str(records), "100", "all")
         delete_topic(server, name)
         return float(out.split()[-1])
 
     return measure
 
 
-def consume(name: str, records: int, size: int, partitions: int) -> Callable[[Server, int], float]:
+def consume(name: str, records: int, size: int, partitions: int) -> Callable[[Case, Server, int], float]:
     """MB a second of ConsumerPerformance (fetch time, without the rebalance).
 
     There is more than is read: at the end of a partition the consumer asks for that partition alone, and has to wait
     `fetch.max.wait.ms` before it may ask for others. How often it does in a run is a matter of luck.
     """
 
-    def measure(server: Server, round_: int) -> float:
+    def measure(case: Case, server: Server, round_: int) -> float:
         if round_ == 0:
             topic(server, name, partitions)
             apache.run_java(
@@ -118,14 +138,13 @@ def consume(name: str, records: int, size: int, partitions: int) -> Callable[[Se
                 *("--topic", name, "--num-records", str(int(1.3 * records)), "--record-size", str(size)),
                 *("--throughput", "-1", "--producer-props", f"bootstrap.servers={server.bootstrap}"),
             )
-        before = server.cpu_seconds()
-        out = apache.run_java(
-            "org.apache.kafka.tools.ConsumerPerformance",
-            *("--bootstrap-server", server.bootstrap, "--topic", name, "--messages", str(records)),
-            *("--timeout", "60000", "--group", f"{name}-{round_}"),
-        )
+        with case.counted(server):
+            out = apache.run_java(
+                "org.apache.kafka.tools.ConsumerPerformance",
+                *("--bootstrap-server", server.bootstrap, "--topic", name, "--messages", str(records)),
+                *("--timeout", "60000", "--group", f"{name}-{round_}"),
+            )
         fields = [f.strip() for f in out.splitlines()[-1].split(",")]
-        CPU.setdefault((server.name, "consume"), []).append((server.cpu_seconds() - before, records * size / 1e9))
         return float(fields[8])
 
     return measure
@@ -134,24 +153,26 @@ def consume(name: str, records: int, size: int, partitions: int) -> Callable[[Se
 LATENCY: dict[tuple[str, int], tuple[float, float]] = {}
 
 
-def latency(records: int, percentile: int) -> Callable[[Server, int], float]:
+def latency(records: int, percentile: int) -> Callable[[Case, Server, int], float]:
     """ms from send to poll; p50 and p99 come of one run."""
 
-    def measure(server: Server, round_: int) -> float:
+    def measure(case: Case, server: Server, round_: int) -> float:
         key = (server.name, round_)
         if key not in LATENCY:
             name = topic(server, "latency", 1)
-            p50, p99 = apache.run_java("EndToEnd", server.bootstrap, name, str(records), "all").split()[-2:]
+            with case.counted(server):
+                p50, p99 = apache.run_java("EndToEnd", server.bootstrap, name, str(records), "all").split()[-2:]
             LATENCY[key] = (float(p50), float(p99))
         return LATENCY[key][0 if percentile == 50 else 1]
 
     return measure
 
 
-def list_offsets(calls: int) -> Callable[[Server, int], float]:
-    def measure(server: Server, round_: int) -> float:
+def list_offsets(calls: int) -> Callable[[Case, Server, int], float]:
+    def measure(case: Case, server: Server, round_: int) -> float:
         name = topic(server, "list-offsets", 1)
-        return float(apache.run_java("ListOffsets", server.bootstrap, name, str(calls)).split()[-1])
+        with case.counted(server):
+            return float(apache.run_java("ListOffsets", server.bootstrap, name, str(calls)).split()[-1])
 
     return measure
 
@@ -167,16 +188,18 @@ def cases(scale: float) -> list[Case]:
                 for codec in ("none", "lz4"):
                     name = f"produce {size} B, {partitions} part., acks={acks}, {codec}"
                     measure = produce(records, size, partitions, f"acks={acks}", f"compression.type={codec}")
-                    found.append(Case(name, "rec/s", HIGHER, measure))
+                    found.append(Case(name, "rec/s", HIGHER, measure, gb=records * size / 1e9))
     one = produce(int(200_000 * scale), 100, 1, "acks=1", "batch.size=1")
     found.append(Case("produce 100 B, one record a request", "rec/s", HIGHER, one))
     found.append(Case("produce 100 B, 200 connections", "rec/s", HIGHER, many_producers(int(2_000_000 * scale), 200)))
-    found.append(Case("produce 100 B, 500 partitions", "rec/s", HIGHER, produce(n100, 100, 500, "acks=all")))
+    many = produce(n100, 100, 500, "acks=all")
+    found.append(Case("produce 100 B, 500 partitions", "rec/s", HIGHER, many, gb=n100 * 100 / 1e9))
     for size, records in ((100, 8 * n100), (1000, 6 * n1k)):
         for partitions in (1, 6):
             name = f"consume-{size}-{partitions}"
             measure = consume(name, records, size, partitions)
-            found.append(Case(f"consume {size} B, {partitions} part.", "MB/s", HIGHER, measure, reads=name))
+            shown, gb = f"consume {size} B, {partitions} part.", records * size / 1e9
+            found.append(Case(shown, "MB/s", HIGHER, measure, gb=gb, reads=name))
     found.append(Case("end-to-end latency p50", "ms", LOWER, latency(int(50_000 * scale), 50)))
     found.append(Case("end-to-end latency p99", "ms", LOWER, latency(int(50_000 * scale), 99)))
     found.append(Case("ListOffsets", "calls/s", HIGHER, list_offsets(int(100_000 * scale))))
@@ -184,33 +207,50 @@ def cases(scale: float) -> list[Case]:
 
 
 def report(measured: list[Case], servers: list[Server], startup: dict[str, list[float]], kernel: list[float]) -> str:
-    lines = ["| case | unit | Apache 3.9.1 | kafkapy | ratio |", "| --- | --- | ---: | ---: | ---: |"]
+    """The table; CPU is what a broker takes for all of a case's work."""
+    lines = ["| case | unit | Apache 3.9.1 | kafkapy | ratio | CPU s, Apache | CPU s, kafkapy | ratio |"]
+    lines.append("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |")
     for case in measured:
-        theirs, ours = (statistics.median(case.samples[name]) for name in ("apache", "kafkapy"))
-        lines.append(f"| {case.name} | {case.unit} | {number(theirs)} | {number(ours)} | {case.ratio():.2f} |")
-    produced = [case.ratio() for case in measured if case.name.startswith("produce")]
+        a, k = (statistics.median(case.samples[name]) for name in ("apache", "kafkapy"))
+        line = f"| {case.name} | {case.unit} | {number(a)} | {number(k)} | {case.ratio():.2f} |"
+        if case.cpu:
+            a, k = (statistics.median(case.cpu[name]) for name in ("apache", "kafkapy"))
+            line += f" {number(a)} | {number(k)} | {case.cpu_ratio():.2f} |"
+        lines.append(line)
+    produced = [case for case in measured if case.name.startswith("produce")]
+    consumed = [case for case in measured if case.name.startswith("consume")]
     if produced:
-        mean = math.exp(statistics.fmean(map(math.log, produced)))
-        lines.append(f"| **produce, geometric mean** | | | | **{mean:.2f}** |")
+        mean, cpu = _geometric_mean(c.ratio() for c in produced), _geometric_mean(c.cpu_ratio() for c in produced)
+        lines.append(f"| **produce, geometric mean** | | | | **{mean:.2f}** | | | {cpu:.2f} |")
     total_a = total_k = 0.0
-    for kind in ("produce", "consume"):
-        if ("apache", kind) in CPU:
-            a, k = (sum(c for c, _ in CPU[n, kind]) / sum(g for _, g in CPU[n, kind]) for n in ("apache", "kafkapy"))
+    for kind, of_kind in (("produce", produced), ("consume", consumed)):
+        moved = [case for case in of_kind if case.gb]
+        if moved:
+            a, k = (_cpu_per_gb(moved, name) for name in ("apache", "kafkapy"))
             lines.append(f"| broker CPU, {kind} | s/GB | {a:.3g} | {k:.3g} | {a / k:.2f} |")
             total_a, total_k = total_a + a, total_k + k
-            if kind == "consume" and produced:
-                ratio = total_a / total_k
-                lines.append(f"| broker CPU, a GB in and out | s | {total_a:.3g} | {total_k:.3g} | {ratio:.2f} |")
+    if produced and consumed:
+        lines.append(f"| broker CPU, a GB in and out | s | {total_a:.3g} | {total_k:.3g} | {total_a / total_k:.2f} |")
     if kernel:
         lines.append(
             f"| CPU of a bare loop of `sendfile`, for comparison | s/GB | | {statistics.median(kernel):.3g} | |"
         )
     memory = {server.name: server.resident_mb() for server in servers}
-    theirs, ours = memory["apache"], memory["kafkapy"]
-    lines.append(f"| memory after all of it | MB | {theirs:.0f} | {ours:.0f} | {theirs / ours:.2f} |")
-    a, k = (statistics.median(startup[n]) for n in ("apache", "kafkapy"))
+    a, k = memory["apache"], memory["kafkapy"]
+    lines.append(f"| memory after all of it | MB | {a:.0f} | {k:.0f} | {a / k:.2f} |")
+    a, k = (statistics.median(startup[name]) for name in ("apache", "kafkapy"))
     lines.append(f"| start-up until listening | s | {a:.2f} | {k:.2f} | {a / k:.2f} |")
     return "\n".join(lines)
+
+
+def _geometric_mean(ratios: Iterable[float]) -> float:
+    return math.exp(statistics.fmean(map(math.log, ratios)))
+
+
+def _cpu_per_gb(measured: list[Case], name: str) -> float:
+    """Of all that moved in all runs."""
+    seconds = sum(sum(case.cpu[name]) for case in measured)
+    return seconds / sum(case.gb * len(case.cpu[name]) for case in measured)
 
 
 def main() -> int:
@@ -230,23 +270,24 @@ def main() -> int:
         for _ in range(args.rounds):
             for server in servers:
                 startup[server.name].append(server.start())
+                wait_until_it_serves(server)
                 server.stop()
         for server in servers:
             server.start()
         print(f"kafkapy's hot paths: {'machine code' if compiled.is_used() else 'plain Python'}", file=sys.stderr)
+        warm = Case("warm-up", "rec/s", HIGHER, produce(int(1_000_000 * args.scale), 100, 6, "acks=1"))
         for server in servers:
-            produce(int(1_000_000 * args.scale), 100, 6, "acks=1")(server, -1)
-        CPU.clear()
+            warm.measure(warm, server, -1)
         chosen = [case for case in cases(args.scale) if re.search(args.only, case.name)]
         for case in chosen:
             for round_ in range(args.rounds):
                 for server in servers:
-                    case.samples.setdefault(server.name, []).append(case.measure(server, round_))
+                    case.samples.setdefault(server.name, []).append(case.measure(case, server, round_))
             shown = "  ".join(f"{n} {number(statistics.median(s))}" for n, s in case.samples.items())
             for server in servers if case.reads else []:
                 delete_topic(server, case.reads)
             print(f"{case.name:45} {shown} {case.unit}  ratio {case.ratio():.2f}", file=sys.stderr, flush=True)
-        consumed = ("kafkapy", "consume") in CPU
+        consumed = any(case.reads for case in chosen)
         kernel = [sendfile_seconds_per_gb() for _ in range(args.rounds)] if consumed else []
         table = report(chosen, servers, startup, kernel)
         print(table)
