@@ -18,11 +18,14 @@ log = Logger("kafkapy.network.BrokerReactor")
 
 class BrokerReactor(EPollReactor):
     """Twisted enters a logging context for every event of every descriptor, which takes as long as a tenth of a small
-    produce request. A broker's connections log by themselves, so their plain reads and writes go without; all else is as in
-    Twisted.
+    produce request. A broker's connections log by themselves, so their plain reads and writes go without. And Twisted looks
+    for timers and calls of other threads each time before it waits for events; here it is only asked if there are any. All
+    else is as in Twisted.
     """
 
     _selectables: dict[int, Any]
+    _newTimedCalls: list[Any]
+    _pendingTimedCalls: list[Any]
     idle_seconds = 0.0
     """How long it has waited for something to do."""
 
@@ -53,6 +56,21 @@ class BrokerReactor(EPollReactor):
                 callWithLogger(selectable, self._doReadOrWrite, selectable, fd, event)
 
     doIteration = doPoll
+
+    def mainLoop(self) -> None:
+        self.doIteration = self._serve  # type: ignore[method-assign]
+        super().mainLoop()
+
+    def _serve(self, timeout: float | None) -> None:
+        """Serve events until something else is to be done."""
+        self.doPoll(timeout)
+        while self.running and not (self.threadCallQueue or self._newTimedCalls or self._justStopped):
+            timeout = None
+            if self._pendingTimedCalls:
+                timeout = self._pendingTimedCalls[0].time - self.seconds()
+                if timeout <= 0:
+                    return
+            self.doPoll(timeout)
 
 
 def install_reactor() -> None:
