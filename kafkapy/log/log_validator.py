@@ -20,7 +20,7 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.log_config import MAX_LONG, LogConfig
 from kafkapy.log.log_types import AppendOrigin
 from kafkapy.protocol.errors import Errors, KafkaError
-from kafkapy.record.compression import CompressionType, compress, decompress_chunks
+from kafkapy.record.compression import CompressionType, compress, decompress_chunks, decompress_small
 from kafkapy.record.legacy import LegacyRecordBatch
 from kafkapy.record.record_batch import (
     CODEC_MASK,
@@ -205,8 +205,12 @@ class LogValidator:
             walk.walk_all(batch.record_bytes())
         elif count:
             body = batch.buffer[RECORD_BATCH_OVERHEAD:]
-            chunks = decompress_chunks(source, body)
-            uncompressed_size = walk.walk_chunks(chunks, MAX_DECOMPRESSED_SIZE)
+            small = decompress_small(source, body)
+            if small is not None:
+                walk.walk_all(small)
+                uncompressed_size = len(small)
+            else:
+                uncompressed_size = walk.walk_chunks(decompress_chunks(source, body), MAX_DECOMPRESSED_SIZE)
         lowest, highest = self._timestamps(batch, walk)
         self._check_records(batch, walk, lowest, highest, now_ms)
 

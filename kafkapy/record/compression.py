@@ -92,6 +92,12 @@ def decompress_chunks(codec: int, data: Buffer, magic: int = 2) -> Iterator[byte
     return iter((bytes(data),))
 
 
+def decompress_small(codec: int, data: memoryview) -> bytes | None:
+    """All of the decompressed bytes of a batch (format v2), if it shows at once that they are 64 KB at most and nothing is
+    wrong with them; None otherwise."""
+    return lz4_frame.only_block(data) if codec == CompressionType.LZ4 else None
+
+
 def too_large(limit: int) -> KafkaError:
     """More than `limit` bytes come out."""
     return KafkaError(Errors.MESSAGE_TOO_LARGE, f"The records take more than {limit} bytes when they are decompressed")

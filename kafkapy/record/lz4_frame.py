@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
+from struct import Struct
 from typing import Final
 
 from kafkapy.protocol.errors import Errors, KafkaError
@@ -24,6 +25,8 @@ _STORED: Final = 0x80000000
 _HEADER: Final = _MAGIC + b"\x60\x40\x82"
 """Version 1, independent blocks of at most 64 KB, no checksums of content or blocks."""
 _BROKEN_HEADER: Final = _MAGIC + b"\x60\x40\x1a"
+_HEADER_AND_SIZE: Final = Struct(f"<{len(_HEADER)}sI").unpack_from
+_SIZE: Final = Struct("<I").unpack_from
 _DEFAULT_LEVEL: Final = 9
 """Kafka's name for "the fast compressor"; every other level is that of lz4's high compression."""
 
@@ -82,6 +85,30 @@ def blocks(data: Buffer, check_header: bool = True) -> Iterator[bytes]:
             yield lz4.block.decompress(block, uncompressed_size=block_max)
         except lz4.block.LZ4BlockError as error:
             raise _damaged(error) from None
+
+
+def only_block(data: memoryview) -> bytes | None:
+    """What the usual frame of a client holds: one block of 64 KB at most. None if it is another, or damaged: `blocks` tells.
+
+    A generator, and what can be different in a frame, cost as much as decompressing the block.
+    """
+    import lz4.block
+
+    start = len(_HEADER) + 4
+    if len(data) < start + 4:
+        return None
+    header, size = _HEADER_AND_SIZE(data)
+    end = start + (size & ~_STORED)
+    if header != _HEADER or not start < end <= start + _BLOCK or end + 4 > len(data) or _SIZE(data, end)[0]:
+        return None
+    block = data[start:end]
+    if size & _STORED:
+        return bytes(block)
+    try:
+        unpacked: bytes = lz4.block.decompress(block, uncompressed_size=_BLOCK)
+    except lz4.block.LZ4BlockError:
+        return None
+    return unpacked
 
 
 def _read_header(view: memoryview, check_header: bool) -> tuple[int, int, int]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record import lz4_frame, snappy_stream
-from kafkapy.record.compression import CompressionType, compress, decompress, decompress_chunks
+from kafkapy.record.compression import CompressionType, compress, decompress, decompress_chunks, decompress_small
 
 CODECS = [CompressionType.GZIP, CompressionType.SNAPPY, CompressionType.LZ4, CompressionType.ZSTD]
 HELLO = b"hello hello hello hello"
@@ -119,6 +119,37 @@ def test_gzip_members_and_garbage_behind_them() -> None:
     members = gzip.compress(b"a") + gzip.compress(b"b")
     assert decompress(CompressionType.GZIP, members, 10) == b"ab"
     assert decompress(CompressionType.GZIP, members + b"garbage", 10) == b"ab"
+
+
+@pytest.mark.parametrize("data", [HELLO, b"x" * (1 << 16), bytes(range(256)) * 16], ids=["small", "64 KB", "stored"])
+def test_the_usual_lz4_frame_is_decompressed_at_once(data: bytes) -> None:
+    frame = compress(CompressionType.LZ4, data)
+    assert decompress_small(CompressionType.LZ4, memoryview(frame)) == data
+    assert decompress_small(CompressionType.LZ4, memoryview(frame + b"more")) == data
+
+
+@pytest.mark.parametrize("codec", [codec for codec in CODECS if codec != CompressionType.LZ4])
+def test_no_other_codec_tells_at_once_how_much_there_is(codec: CompressionType) -> None:
+    assert decompress_small(codec, memoryview(compress(codec, HELLO))) is None
+
+
+def test_several_lz4_blocks_are_not_small() -> None:
+    frame = compress(CompressionType.LZ4, b"x" * ((1 << 16) + 1))
+    assert decompress_small(CompressionType.LZ4, memoryview(frame)) is None
+
+
+@given(st.binary(max_size=60) | st.just(b"ab" * 3000), st.data())
+@settings(max_examples=300, deadline=None)
+def test_what_is_decompressed_at_once_is_what_the_frame_holds(content: bytes, data: st.DataObject) -> None:
+    frame = bytearray(compress(CompressionType.LZ4, content))
+    if data.draw(st.booleans()):
+        del frame[data.draw(st.integers(0, len(frame))) :]
+    if frame and data.draw(st.booleans()):
+        frame[data.draw(st.integers(0, len(frame) - 1))] = data.draw(st.integers(0, 255))
+    frame += data.draw(st.binary(max_size=3))
+    found = decompress_small(CompressionType.LZ4, memoryview(frame))
+    if found is not None:
+        assert found == decompress(CompressionType.LZ4, frame, 1 << 20)
 
 
 def test_lz4_frames_of_other_clients() -> None:
