@@ -9,11 +9,13 @@ Needs the jars of Apache Kafka 3.9.1: their directory in $KAFKAPY_APACHE_JARS.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from system_tests.beside_apache.duel import Duel
+from system_tests.beside_apache.operations import OPERATIONS, OPERATIONS_OF_GROUPS, Operation
 from system_tests.beside_apache.side import Side
 from system_tests.conftest import Note, Progress
 from system_tests.services import ApacheKafkaService, KafkaService, Service, ZooKeeperService
@@ -32,8 +34,13 @@ CONFIGS = {
 _SHOWN = 10
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize(
+    ("operations", "seed"),
+    [pytest.param(OPERATIONS, seed, id=f"all-{seed}") for seed in (1, 2, 3, 4, 5)]
+    + [pytest.param(OPERATIONS_OF_GROUPS, seed, id=f"groups-{seed}") for seed in (1, 2, 3)],
+)
 def test_same_answers(
+    operations: Mapping[Operation, int],
     seed: int,
     tmp_path: Path,
     zookeeper: ZooKeeperService,
@@ -49,7 +56,7 @@ def test_same_answers(
     for service in (theirs, ours):
         service.start()
 
-    duel = Duel(Side(theirs.name, theirs.port), Side(ours.name, ours.port), seed)
+    duel = Duel(Side(theirs.name, theirs.port), Side(ours.name, ours.port), seed, operations)
     try:
         duel.prepare()
         for number in range(STEPS):

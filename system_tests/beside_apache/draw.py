@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from enum import Enum
 from typing import NamedTuple, TypeVar
 
 from kafkapy.protocol.api_keys import ApiKey
@@ -21,6 +22,14 @@ LOG_BEGIN_MS = 1_600_000_000_000
 """All records' timestamps come soon after that: years ago, so that they are told from times of now."""
 
 
+class Phase(Enum):
+    """How far a member has come in its group, by the last answer that it got."""
+
+    OUTSIDE = "outside"
+    JOINED = "joined"
+    SYNCED = "synced"
+
+
 class Member(NamedTuple):
     """Somebody who may join a group; each has a connection of its own, since JoinGroup may wait there for long."""
 
@@ -35,7 +44,8 @@ class Draw(random.Random):
     """Draws. It is seeded anew for each step, so that a step is the same however many numbers those before it took.
 
     `groups` are those that are asked about at present, `retired` those that no longer are, `members` those who have been
-    given a member id; `sequences` has the next sequence number by producer id, topic and partition, if all went well.
+    given a member id, `phases` how far they have come; `sequences` has the next sequence number by producer id, topic and
+    partition, if all went well.
     """
 
     def __init__(self) -> None:
@@ -43,6 +53,7 @@ class Draw(random.Random):
         self.groups = [f"g{number}" for number in range(GROUPS_AT_A_TIME)]
         self.retired: set[str] = set()
         self.members: list[Member] = []
+        self.phases: dict[Member, Phase] = {}
         self.sequences: dict[tuple[int, str, int], int] = {}
 
     def retire(self, group: str) -> None:
@@ -51,6 +62,7 @@ class Draw(random.Random):
             self.groups[self.groups.index(group)] = f"g{len(self.groups) + len(self.retired)}"
             self.retired.add(group)
             self.members = [member for member in self.members if member.group != group]
+            self.phases = {member: phase for member, phase in self.phases.items() if member.group != group}
 
     def add_member(self, member: Member) -> None:
         if member not in self.members and member.group in self.groups:

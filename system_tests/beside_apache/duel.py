@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from kafkapy.protocol.api_keys import ApiKey
@@ -18,8 +18,8 @@ from kafkapy.protocol.messages.join_group import JoinGroupResponse
 from kafkapy.protocol.messages.list_groups import ListGroupsResponse
 from kafkapy.protocol.messages.metadata import MetadataRequest
 from system_tests.beside_apache.connection import Silence
-from system_tests.beside_apache.draw import TOPICS, Draw, Member
-from system_tests.beside_apache.operations import OPERATIONS
+from system_tests.beside_apache.draw import TOPICS, Draw, Member, Phase
+from system_tests.beside_apache.operations import OPERATIONS, Operation
 from system_tests.beside_apache.question import Question
 from system_tests.beside_apache.side import Answer, Side
 from system_tests.services import wait_until
@@ -45,11 +45,12 @@ class _Waiting(NamedTuple):
 class Duel:
     """Invariant: `_waiting` are the requests that neither side has answered, by who has sent them."""
 
-    def __init__(self, theirs: Side, ours: Side, seed: int) -> None:
+    def __init__(self, theirs: Side, ours: Side, seed: int, operations: Mapping[Operation, int] = OPERATIONS) -> None:
         self.differences: list[str] = []
         self.compared = 0
         self._sides = (theirs, ours)
         self._seed = seed
+        self._operations = operations
         self._step = -1
         self._draw = Draw()
         self._waiting: dict[Member, _Waiting] = {}
@@ -81,7 +82,7 @@ class Duel:
         self._step = number
         self._draw.seed(f"{self._seed}-{number}")
         self._give_up()
-        (operation,) = self._draw.choices(list(OPERATIONS), list(OPERATIONS.values()))
+        (operation,) = self._draw.choices(list(self._operations), list(self._operations.values()))
         question = operation(self._draw)
         if question.member not in self._waiting:
             self._ask(question)
@@ -160,6 +161,19 @@ class Duel:
             side.learn(answer, question.member)
             if isinstance(answer, JoinGroupResponse) and answer.member_id and question.member:
                 self._draw.add_member(question.member)
+        self._note_phase(question, answers[0])
+
+    def _note_phase(self, question: Question, answer: Answer) -> None:
+        member = question.member or question.about
+        if member is None or isinstance(answer, Silence) or member.group in self._draw.retired:
+            return
+        error = _error(answer)
+        if question.api is ApiKey.JOIN_GROUP and error is Errors.NONE:
+            self._draw.phases[member] = Phase.JOINED
+        elif question.api is ApiKey.SYNC_GROUP and error is Errors.NONE:
+            self._draw.phases[member] = Phase.SYNCED
+        elif error is not Errors.NONE or question.api is ApiKey.LEAVE_GROUP:
+            self._draw.phases[member] = Phase.OUTSIDE
 
     def _hang_up(self, question: Question) -> None:
         for side in self._sides:

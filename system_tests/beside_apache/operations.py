@@ -45,3 +45,18 @@ OPERATIONS: dict[Operation, int] = {
     cluster.alter_partition_reassignments: 1,
     cluster.list_partition_reassignments: 1,
 }
+
+OPERATIONS_OF_GROUPS: dict[Operation, int] = {
+    groups.next_step: 70,
+    groups.join_group: 6,
+    groups.sync_group: 3,
+    groups.heartbeat: 3,
+    groups.leave_group: 2,
+    groups.describe_groups: 8,
+    groups.list_groups: 2,
+    groups.delete_groups: 1,
+    groups.offset_commit: 3,
+    groups.offset_fetch: 5,
+    groups.offset_delete: 2,
+}
+"""Members mostly do what consumers do, so that most rebalances are gone through to their end."""

@@ -15,7 +15,7 @@ from kafkapy.protocol.messages.offset_commit import OffsetCommitRequest
 from kafkapy.protocol.messages.offset_delete import OffsetDeleteRequest
 from kafkapy.protocol.messages.offset_fetch import OffsetFetchRequest
 from kafkapy.protocol.messages.sync_group import SyncGroupRequest
-from system_tests.beside_apache.draw import SLOTS, Draw, Member
+from system_tests.beside_apache.draw import SLOTS, Draw, Member, Phase
 from system_tests.beside_apache.question import Question
 from system_tests.beside_apache.side import Side
 
@@ -33,12 +33,27 @@ _PROTOCOLS: tuple[_Protocols, ...] = (
 _RARE_PROTOCOLS: tuple[_Protocols, ...] = ([("roundrobin", b"z")], [("sticky", b"r")], [])
 
 
+def next_step(draw: Draw) -> Question:
+    """What a consumer in the place of some member would do next: join, sync, and then live and commit for a while."""
+    member = draw.new_member()
+    phase = draw.phases.get(member, Phase.OUTSIDE)
+    if phase is Phase.OUTSIDE:
+        return _join(draw, member, "itself")
+    if phase is Phase.JOINED:
+        return _sync(draw, member, 0)
+    living = draw.one_of(*[_heartbeat] * 3, *[_commit] * 3, _leave, None)
+    return _join(draw, member, "itself") if living is None else living(draw, member, 0)
+
+
 def join_group(draw: Draw) -> Question:
     """With the member's own id, with none, with one that was never given, or with somebody else's."""
-    version = draw.version(ApiKey.JOIN_GROUP)
-    member = draw.new_member()
-    other = Member(draw.choice(SLOTS), member.group)
     as_whom = draw.one_of(*["itself"] * 12, "new", "bogus", "other")
+    return _join(draw, draw.new_member(), as_whom)
+
+
+def _join(draw: Draw, member: Member, as_whom: str) -> Question:
+    version = draw.version(ApiKey.JOIN_GROUP)
+    other = Member(draw.choice(SLOTS), member.group)
     static = version >= 5 and draw.chance(0.2)
     instance = f"i{draw.randrange(3)}" if static else None
     protocol_type = draw.one_of(*["consumer"] * 12, "connect", "")
@@ -68,9 +83,12 @@ def join_group(draw: Draw) -> Question:
 
 
 def sync_group(draw: Draw) -> Question:
-    """The leader gives everybody something, mostly."""
-    member = draw.member()
-    lag, bogus = draw.one_of(*[0] * 9, 1, -1), draw.chance(0.05)
+    return _sync(draw, draw.member(), draw.one_of(*[0] * 9, 1, -1))
+
+
+def _sync(draw: Draw, member: Member, lag: int) -> Question:
+    """The leader gives everybody something, mostly. `lag`: how far the generation is off."""
+    bogus = draw.chance(0.05)
     instance = draw.one_of(*[None] * 6, "i0", "i1")
     protocol_type = draw.one_of(*["consumer"] * 6, None, "connect")
     protocol_name = draw.one_of(*["range"] * 6, None, "roundrobin")
@@ -96,8 +114,11 @@ def sync_group(draw: Draw) -> Question:
 
 
 def heartbeat(draw: Draw) -> Question:
-    member = draw.member()
-    lag, bogus = draw.one_of(*[0] * 8, 1, -1), draw.chance(0.05)
+    return _heartbeat(draw, draw.member(), draw.one_of(*[0] * 8, 1, -1))
+
+
+def _heartbeat(draw: Draw, member: Member, lag: int) -> Question:
+    bogus = draw.chance(0.05)
     instance = draw.one_of(*[None] * 6, "i0", "i1")
 
     def request(side: Side) -> Message:
@@ -109,16 +130,24 @@ def heartbeat(draw: Draw) -> Question:
             group_instance_id=instance,
         )
 
-    return Question(ApiKey.HEARTBEAT, draw.version(ApiKey.HEARTBEAT), request)
+    return Question(ApiKey.HEARTBEAT, draw.version(ApiKey.HEARTBEAT), request, about=member)
 
 
 def leave_group(draw: Draw) -> Question:
     """Since version 3 several at once, who may be of other groups."""
-    member = draw.member()
     leaving = [
         (draw.member(), draw.chance(0.15), draw.one_of(None, None, None, "i0", "i1", "i9"))
         for _ in range(draw.one_of(1, 1, 2, 0))
     ]
+    return _leaves(draw, draw.member(), leaving)
+
+
+def _leave(draw: Draw, member: Member, _lag: int) -> Question:
+    return _leaves(draw, member, [(member, False, None)])
+
+
+def _leaves(draw: Draw, member: Member, leaving: list[tuple[Member, bool, str | None]]) -> Question:
+    """`member` says, or is, who leaves; for the others whether they are named by their instance alone, and that."""
 
     def request(side: Side) -> Message:
         members = [
@@ -176,8 +205,12 @@ def find_coordinator(draw: Draw) -> Question:
 
 def offset_commit(draw: Draw) -> Question:
     """By a member of the group, or by somebody who has no part in it ("simple" consumers)."""
-    member = draw.member()
-    simple, lag, instance = draw.chance(0.3), draw.one_of(0, 0, 0, 0, 1), draw.one_of(*[None] * 7, "i0")
+    simple, lag = draw.chance(0.3), draw.one_of(0, 0, 0, 0, 1)
+    return _commit(draw, draw.member(), lag, simple)
+
+
+def _commit(draw: Draw, member: Member, lag: int, simple: bool = False) -> Question:
+    instance = draw.one_of(*[None] * 7, "i0")
     retention_time_ms = draw.one_of(-1, -1, 100_000)
     topics = []
     for name in draw.topics():

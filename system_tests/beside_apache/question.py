@@ -17,6 +17,7 @@ class Question:
     """`ask` is the request, or makes it from what a side calls things; nothing is drawn any more when it does.
 
     - `member`: who asks, on a connection of its own; None: anybody, on the connection of that name.
+    - `about`: on whose standing in the group the answer tells something; `member`, if that is given.
     - `may_wait`: the answer may stay away until others ask something (JoinGroup, SyncGroup).
     - `one_way`: there is no answer, at most a hang-up (Produce with acks=0).
     - `repeats`: it changes nothing, and is asked again for a while if the answers differ: what was changed before may
@@ -29,6 +30,7 @@ class Question:
     ask: Message | Callable[[Side], Message]
     connection: str = "anybody"
     member: Member | None = None
+    about: Member | None = None
     may_wait: bool = False
     one_way: bool = False
     repeats: bool = False
