@@ -177,6 +177,26 @@ def list_offsets(calls: int) -> Callable[[Case, Server, int], float]:
     return measure
 
 
+@dataclass
+class Starts:
+    """What brokers took that had just been started, by server."""
+
+    seconds: dict[str, list[float]] = field(default_factory=dict)
+    """Until they listened."""
+    cpu: dict[str, list[float]] = field(default_factory=dict)
+    """CPU seconds, the start itself included, until they had taken 1.3 GB and given 1 GB."""
+
+    def measure(self, server: Server, round_: int, scale: float) -> None:
+        self.seconds.setdefault(server.name, []).append(server.start())
+        wait_until_it_serves(server)
+        name, records = f"first-{round_}", int(1_000_000 * scale)
+        job = Case(name, "MB/s", HIGHER, consume(name, records, 1000, 1))
+        job.measure(job, server, 0)
+        self.cpu.setdefault(server.name, []).append(server.cpu_seconds())
+        delete_topic(server, name)
+        server.stop()
+
+
 def cases(scale: float) -> list[Case]:
     """Each of them runs for some 5 to 20 seconds. In the first two or three a Java client compiles itself on a core of its own:
     shorter runs measure that, and brokers hardly differ. What is consumed, 8 GB for each broker, has to fit the page cache."""
@@ -206,7 +226,7 @@ def cases(scale: float) -> list[Case]:
     return found
 
 
-def report(measured: list[Case], servers: list[Server], startup: dict[str, list[float]], kernel: list[float]) -> str:
+def report(measured: list[Case], servers: list[Server], starts: Starts, kernel: list[float]) -> str:
     """The table; CPU is what a broker takes for all of a case's work."""
     lines = ["| case | unit | Apache 3.9.1 | kafkapy | ratio | CPU s, Apache | CPU s, kafkapy | ratio |"]
     lines.append("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |")
@@ -235,10 +255,14 @@ def report(measured: list[Case], servers: list[Server], startup: dict[str, list[
         lines.append(
             f"| CPU of a bare loop of `sendfile`, for comparison | s/GB | | {statistics.median(kernel):.3g} | |"
         )
+    a, k = (statistics.median(starts.cpu[name]) for name in ("apache", "kafkapy"))
+    lines.append(
+        f"| broker CPU from its start until 1.3 GB have come in, 1 GB gone out | s | {a:.3g} | {k:.3g} | {a / k:.2f} |"
+    )
     memory = {server.name: server.resident_mb() for server in servers}
     a, k = memory["apache"], memory["kafkapy"]
     lines.append(f"| memory after all of it | MB | {a:.0f} | {k:.0f} | {a / k:.2f} |")
-    a, k = (statistics.median(startup[name]) for name in ("apache", "kafkapy"))
+    a, k = (statistics.median(starts.seconds[name]) for name in ("apache", "kafkapy"))
     lines.append(f"| start-up until listening | s | {a:.2f} | {k:.2f} | {a / k:.2f} |")
     return "\n".join(lines)
 
@@ -266,12 +290,10 @@ def main() -> int:
     try:
         servers += [ApacheServer("apache", directory / "apache", properties=SETTINGS)]
         servers += [KafkapyServer("kafkapy", directory / "kafkapy", properties=SETTINGS)]
-        startup: dict[str, list[float]] = {server.name: [] for server in servers}
-        for _ in range(args.rounds):
+        starts = Starts()
+        for round_ in range(args.rounds):
             for server in servers:
-                startup[server.name].append(server.start())
-                wait_until_it_serves(server)
-                server.stop()
+                starts.measure(server, round_, args.scale)
         for server in servers:
             server.start()
         print(f"kafkapy's hot paths: {'machine code' if compiled.is_used() else 'plain Python'}", file=sys.stderr)
@@ -289,7 +311,7 @@ def main() -> int:
             print(f"{case.name:45} {shown} {case.unit}  ratio {case.ratio():.2f}", file=sys.stderr, flush=True)
         consumed = any(case.reads for case in chosen)
         kernel = [sendfile_seconds_per_gb() for _ in range(args.rounds)] if consumed else []
-        table = report(chosen, servers, startup, kernel)
+        table = report(chosen, servers, starts, kernel)
         print(table)
         if args.markdown:
             args.markdown.write_text(table + "\n")
