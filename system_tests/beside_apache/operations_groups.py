@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.messages.delete_groups import DeleteGroupsRequest
@@ -143,7 +145,7 @@ def leave_group(draw: Draw) -> Question:
 
 
 def _leave(draw: Draw, member: Member, _lag: int) -> Question:
-    return _leaves(draw, member, [(member, False, None)])
+    return replace(_leaves(draw, member, [(member, False, None)]), about=member)
 
 
 def _leaves(draw: Draw, member: Member, leaving: list[tuple[Member, bool, str | None]]) -> Question:
