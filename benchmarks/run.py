@@ -181,15 +181,16 @@ def list_offsets(calls: int) -> Callable[[Case, Server, int], float]:
 class Starts:
     """What brokers took that had just been started, by server."""
 
+    gb: float
     seconds: dict[str, list[float]] = field(default_factory=dict)
     """Until they listened."""
     cpu: dict[str, list[float]] = field(default_factory=dict)
-    """CPU seconds, the start itself included, until they had taken 1.3 GB and given 1 GB."""
+    """CPU seconds, the start itself included, until they had given `gb`, and taken 1.3 times as much."""
 
-    def measure(self, server: Server, round_: int, scale: float) -> None:
+    def measure(self, server: Server, round_: int) -> None:
         self.seconds.setdefault(server.name, []).append(server.start())
         wait_until_it_serves(server)
-        name, records = f"first-{round_}", int(1_000_000 * scale)
+        name, records = f"first-{round_}", int(1_000_000 * self.gb)
         job = Case(name, "MB/s", HIGHER, consume(name, records, 1000, 1))
         job.measure(job, server, 0)
         self.cpu.setdefault(server.name, []).append(server.cpu_seconds())
@@ -257,7 +258,8 @@ def report(measured: list[Case], servers: list[Server], starts: Starts, kernel: 
         )
     a, k = (statistics.median(starts.cpu[name]) for name in ("apache", "kafkapy"))
     lines.append(
-        f"| broker CPU from its start until 1.3 GB have come in, 1 GB gone out | s | {a:.3g} | {k:.3g} | {a / k:.2f} |"
+        f"| broker CPU from its start until {1.3 * starts.gb:.3g} GB have come in, {starts.gb:.3g} GB gone out | s "
+        f"| {a:.3g} | {k:.3g} | {a / k:.2f} |"
     )
     memory = {server.name: server.resident_mb() for server in servers}
     a, k = memory["apache"], memory["kafkapy"]
@@ -290,10 +292,10 @@ def main() -> int:
     try:
         servers += [ApacheServer("apache", directory / "apache", properties=SETTINGS)]
         servers += [KafkapyServer("kafkapy", directory / "kafkapy", properties=SETTINGS)]
-        starts = Starts()
+        starts = Starts(gb=args.scale)
         for round_ in range(args.rounds):
             for server in servers:
-                starts.measure(server, round_, args.scale)
+                starts.measure(server, round_)
         for server in servers:
             server.start()
         print(f"kafkapy's hot paths: {'machine code' if compiled.is_used() else 'plain Python'}", file=sys.stderr)

@@ -25,7 +25,6 @@ class BrokerReactor(EPollReactor):
 
     _selectables: dict[int, Any]
     _newTimedCalls: list[Any]
-    _pendingTimedCalls: list[Any]
     idle_seconds = 0.0
     """How long it has waited for something to do."""
 
@@ -65,11 +64,9 @@ class BrokerReactor(EPollReactor):
         """Serve events until something else is to be done."""
         self.doPoll(timeout)
         while self.running and not (self.threadCallQueue or self._newTimedCalls or self._justStopped):
-            timeout = None
-            if self._pendingTimedCalls:
-                timeout = self._pendingTimedCalls[0].time - self.seconds()
-                if timeout <= 0:
-                    return
+            timeout = self.timeout()
+            if timeout == 0:
+                return  # a timer is due
             self.doPoll(timeout)
 
 

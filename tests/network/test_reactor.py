@@ -97,6 +97,14 @@ def test_a_timer_without_events(reactor: CountingReactor) -> None:
     run(reactor)
 
 
+def test_a_timer_that_is_farther_away_than_epoll_can_wait(reactor: CountingReactor, restless: Restless) -> None:
+    reactor.callLater(10**8, int)
+    restless.at[50] = reactor.stop
+    reactor.run(installSignalHandlers=False)
+    assert restless.reads == 50
+    assert reactor.turns < 10
+
+
 def test_a_timer_that_an_event_has_set(reactor: CountingReactor, restless: Restless) -> None:
     restless.at[50] = lambda: reactor.callLater(0, reactor.stop)
     run(reactor)
