@@ -19,11 +19,14 @@ class ListenerLimits:
     max_creation_rate: int = UNLIMITED
 
 
+_NO_LIMITS = ListenerLimits()
+
+
 @dataclass(frozen=True)
 class ConnectionLimits:
     """All the limits, as the configs have them."""
 
-    broker: ListenerLimits = ListenerLimits()
+    broker: ListenerLimits = _NO_LIMITS
     listeners: Mapping[str, ListenerLimits] = field(default_factory=dict)
     """by name; a listener that is not here has none of its own"""
     max_connections_per_ip: int = UNLIMITED
@@ -33,7 +36,7 @@ class ConnectionLimits:
     """`connections.max.idle.ms`; negative: for ever"""
 
     def of_listener(self, listener: str) -> ListenerLimits:
-        return self.listeners.get(listener, ListenerLimits())
+        return self.listeners.get(listener, _NO_LIMITS)
 
     def allowed_from(self, ip: str) -> int:
         return self.max_connections_per_ip_overrides.get(ip, self.max_connections_per_ip)
@@ -79,10 +82,16 @@ class ConnectionQuotas:
 
     # ------------------------------------------------------------------------------------------------ before accepting
 
-    def has_slot(self, listener: str) -> bool:
-        if self._by_listener[listener] >= self.limits.of_listener(listener).max_connections:
-            return False
-        return self.is_protected(listener) or self.total < self.limits.broker.max_connections
+    def slots(self, listener: str) -> int:
+        """How many more connections the listener may have; negative if it has too many."""
+        free = self.limits.of_listener(listener).max_connections - self._by_listener[listener]
+        return free if self.is_protected(listener) else min(free, self.limits.broker.max_connections - self.total)
+
+    def is_rated(self, listener: str) -> bool:
+        """Must the rate be looked at after each connection?"""
+        if self.limits.of_listener(listener).max_creation_rate < UNLIMITED:
+            return True
+        return self.limits.broker.max_creation_rate < UNLIMITED and not self.is_protected(listener)
 
     def accepted(self, listener: str) -> None:
         """One more came, whatever becomes of it."""

@@ -28,6 +28,9 @@ log = logging.getLogger("kafkapy.network.SocketServer")
 
 IDLE_SCAN_SECONDS = 1.0
 
+ACCEPTS_PER_TURN = 50
+"""Connections of a listener that are accepted before the reactor looks at the others."""
+
 _IPV4_MAPPED = "::ffff:"
 """How an IPv4 client's address begins on a socket that serves both families."""
 
@@ -178,6 +181,10 @@ class SocketServer:
 
     # ------------------------------------------------------------------------------------------------ connections
 
+    def room(self, listener: str) -> int:
+        """How many connections may be accepted before the quotas have to be asked again."""
+        return 1 if self.quotas.is_rated(listener) else min(self.quotas.slots(listener), ACCEPTS_PER_TURN)
+
     def accept(self, endpoint: EndPoint, address: IPv4Address | IPv6Address) -> KafkaChannel | None:
         """A channel for a new connection, or None if its address has too many."""
         ip = address.host.removeprefix(_IPV4_MAPPED)
@@ -224,7 +231,7 @@ class SocketServer:
         if self.quotas.excess:
             self._close_excess()
         for name, port in self._ports.items():
-            wanted = self._handler is not None and name not in self._delayed and self.quotas.has_slot(name)
+            wanted = self._handler is not None and name not in self._delayed and self.quotas.slots(name) > 0
             if wanted and name not in self._accepting:
                 self._accepting.add(name)
                 port.startReading()
@@ -266,6 +273,9 @@ class _ChannelFactory(protocol.ServerFactory):
     def __init__(self, server: SocketServer, endpoint: EndPoint) -> None:
         self._server = server
         self._endpoint = endpoint
+
+    def room(self) -> int:
+        return self._server.room(self._endpoint.listener_name)
 
     def buildProtocol(self, addr: Any) -> Any:
         return self._server.accept(self._endpoint, addr)

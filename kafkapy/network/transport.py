@@ -37,6 +37,14 @@ class BufferedReceiver(Protocol):
         ...
 
 
+class RoomKeeper(Protocol):
+    """What the port needs of its factory beside Twisted's own."""
+
+    def room(self) -> int:
+        """How many connections may come in now; at least one, as long as the port reads."""
+        ...
+
+
 class PlaintextTransport(tcp.Server):
     """One accepted connection.
 
@@ -149,6 +157,7 @@ class PlaintextPort(tcp.Port):
     """A listening port whose connections are `PlaintextTransport`s."""
 
     transport = PlaintextTransport  # type: ignore[assignment]
+    factory: RoomKeeper  # type: ignore[assignment]
 
     def createInternetSocket(self) -> socket.socket:
         """A socket bound to `::` serves IPv4 too, whatever the system's default is."""
@@ -158,6 +167,6 @@ class PlaintextPort(tcp.Port):
         return made
 
     def doRead(self) -> None:
-        """Take one connection, where Twisted takes as many as there are: the next one may be too many."""
-        self.numberAccepts = 1
+        """Take those that wait, up to as many as there is room for, where Twisted goes by how many there were before."""
+        self.numberAccepts = self.factory.room()
         super().doRead()

@@ -23,25 +23,26 @@ def test_all_listeners_share_the_brokers_slots_but_for_the_protected_one() -> No
     quotas = Quotas(ConnectionLimits(ListenerLimits(max_connections=3)))
     quotas.open("BROKERS", 1)
     quotas.open("CLIENTS", 2)
-    assert (quotas.has_slot("CLIENTS"), quotas.has_slot("BROKERS")) == (False, True)
+    assert quotas.slots("CLIENTS") == 0
+    assert quotas.slots("BROKERS") > 1
     quotas.open("BROKERS", 2)
     assert quotas.excess == 2
     quotas.closed("CLIENTS", "10.0.0.1")
-    assert (quotas.excess, quotas.total) == (1, 4)
+    assert (quotas.excess, quotas.total, quotas.slots("CLIENTS")) == (1, 4, -1)
 
 
 def test_the_only_listener_is_not_protected() -> None:
     quotas = Quotas(ConnectionLimits(ListenerLimits(max_connections=1)))
     quotas.remove_listener("CLIENTS")
     quotas.open("BROKERS", 1)
-    assert not quotas.has_slot("BROKERS")
+    assert quotas.slots("BROKERS") == 0
 
 
 def test_a_listener_may_have_fewer_slots() -> None:
     limits = {"BROKERS": ListenerLimits(max_connections=1)}
     quotas = Quotas(ConnectionLimits(ListenerLimits(max_connections=9), limits))
     quotas.open("BROKERS", 1)
-    assert (quotas.has_slot("BROKERS"), quotas.has_slot("CLIENTS")) == (False, True)
+    assert (quotas.slots("BROKERS"), quotas.slots("CLIENTS")) == (0, 8)
 
 
 def test_addresses() -> None:
@@ -53,6 +54,14 @@ def test_addresses() -> None:
     assert [quotas.is_full_for(f"10.0.0.{i}") for i in range(1, 5)] == [True, False, True, False]
     quotas.closed("CLIENTS", "10.0.0.1")
     assert not quotas.is_full_for("10.0.0.1")
+
+
+def test_whom_the_rates_concern() -> None:
+    limits = ConnectionLimits(ListenerLimits(max_creation_rate=5), {"BROKERS": ListenerLimits(max_connections=5)})
+    quotas = Quotas(limits)
+    assert (quotas.is_rated("CLIENTS"), quotas.is_rated("BROKERS")) == (True, False), "the latter is protected"
+    quotas.limits = ConnectionLimits(listeners={"BROKERS": ListenerLimits(max_creation_rate=5)})
+    assert (quotas.is_rated("CLIENTS"), quotas.is_rated("BROKERS")) == (False, True)
 
 
 def test_the_rate_of_new_connections() -> None:

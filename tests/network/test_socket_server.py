@@ -111,6 +111,27 @@ def test_max_connections_lets_the_next_wait_until_one_goes(make_loopback: MakeLo
     assert loop.server.connection_count == 2
 
 
+def test_those_that_wait_come_in_together(make_loopback: MakeLoopback) -> None:
+    """A turn for each would let the queue of the listener overflow while a thousand clients connect."""
+    loop = make_loopback()
+    port = loop.listen()
+    for _ in range(30):
+        loop.connect(port)
+    loop.turns(1)
+    assert loop.server.connection_count == 30
+
+
+def test_of_those_that_wait_as_many_come_in_as_there_is_room_for(make_loopback: MakeLoopback) -> None:
+    limits = ConnectionLimits(ListenerLimits(max_connections=20), {"SMALL": ListenerLimits(max_connections=10)})
+    loop = make_loopback(limits)
+    for name, expected in (("SMALL", 10), ("LARGE", 20)):
+        port = loop.listen(name)
+        for _ in range(15):
+            loop.connect(port)
+        loop.turns()
+        assert loop.server.connection_count == expected
+
+
 def test_an_inter_broker_listener_of_its_own_is_exempt(make_loopback: MakeLoopback) -> None:
     """Another broker comes in, and whoever of the clients was silent for longest has to go."""
     loop = make_loopback(ConnectionLimits(ListenerLimits(max_connections=2)), inter_broker="INTERNAL")
