@@ -155,6 +155,7 @@ def _run(config: Any, dog: watchdog.Watchdog | None, metrics: Any) -> int:
     from twisted.internet.defer import Deferred
     from twisted.python.log import PythonLoggingObserver
 
+    from kafkapy.network.accept_errors import AcceptErrors
     from kafkapy.network.socket_server import ListenError
     from kafkapy.server.broker_identity import InconsistentBrokerError
     from kafkapy.server.kafka_server import KafkaServer
@@ -164,6 +165,7 @@ def _run(config: Any, dog: watchdog.Watchdog | None, metrics: Any) -> int:
     reactor: Any = _reactor
     logging.getLogger("kafkapy.twisted").setLevel(logging.WARNING)
     PythonLoggingObserver("kafkapy.twisted").start()
+    AcceptErrors().start()
     server = KafkaServer(config, reactor, dog.tell if dog else None, metrics)
     status = 0
 

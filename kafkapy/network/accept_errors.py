@@ -1,0 +1,50 @@
+"""Why connections can't be accepted, in the broker's log."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+from twisted.logger import globalLogPublisher
+
+from kafkapy.network.transport import PlaintextPort
+
+log = logging.getLogger("kafkapy.network.SocketServer")
+
+QUIET_SECONDS: Final = 10.0
+"""After a line about an error: it may hit every client that tries to connect."""
+
+_NO_DESCRIPTOR: Final = (
+    ". They are closed until others have gone; allow the broker more open files (ulimit -n), or limit connections "
+    "(max.connections)"
+)
+_NAMESPACE: Final = f"{PlaintextPort.__module__}.{PlaintextPort.__qualname__}"
+
+
+class AcceptErrors:
+    """An observer of Twisted's log, where such errors have the level of what is of no interest. Without a free descriptor
+    Twisted accepts with one that it keeps for this, and closes: a client is told at once, and the listener doesn't spin.
+    """
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        """`now`: seconds of a monotonic clock."""
+        self._now = now
+        self._quiet_until = 0.0
+
+    def start(self) -> None:
+        globalLogPublisher.addObserver(self)  # type: ignore[arg-type]
+
+    def stop(self) -> None:
+        globalLogPublisher.removeObserver(self)  # type: ignore[arg-type]
+
+    def __call__(self, event: dict[str, Any]) -> None:
+        if event.get("log_namespace") != _NAMESPACE or self._now() < self._quiet_until:
+            return
+        self._quiet_until = self._now() + QUIET_SECONDS
+        name = event.get("acceptError", "EMFILE")
+        advice = _NO_DESCRIPTOR if name == "EMFILE" else ""
+        log.error("Error accepting connections: %s%s", os.strerror(getattr(errno, name)), advice)
