@@ -40,12 +40,17 @@ class BrokerProcess:
         (directory / "server.properties").write_text("".join(lines))
 
     def start(self) -> None:
+        said_before = self.output.stat().st_size if self.output.exists() else 0
+        self.launch()
+        self._wait_until_started(said_before)
+
+    def launch(self) -> subprocess.Popen[bytes]:
+        """Start it without waiting for anything."""
         command = [sys.executable, "-m", "kafkapy.tools.kafka_server_start", str(self.directory / "server.properties")]
         environment = {**os.environ, "LOG_DIR": str(self.directory)}
         with open(self.output, "ab") as output:
-            said_before = output.tell()
             self.process = subprocess.Popen(command, stdout=output, stderr=output, cwd=ROOT, env=environment)
-        self._wait_until_started(said_before)
+        return self.process
 
     def _wait_until_started(self, said_before: int) -> None:
         """It listens a little before it is ready for the signal to stop."""

@@ -106,17 +106,22 @@ class KafkaServer:
         self._broker_epoch = -1
         self._stopping = False
         self.services: BrokerServices | None = None
+        self.starting = False
+        """True while `startup` is at work. Its threads may then wait for ZooKeeper or recover logs, even after `shutdown`."""
 
     # ------------------------------------------------------------------------------------------------ start
 
     async def startup(self) -> None:
         """Start all parts; when it returns the broker serves. Whatever fails is raised, after what had started was stopped."""
+        self.starting = True
         try:
             await self._startup()
         except BaseException:
             self._stopping = True
             await self._run_undo()
             raise
+        finally:
+            self.starting = False
 
     async def _startup(self) -> None:
         config = self.config

@@ -159,6 +159,7 @@ def _run(config: Any, dog: watchdog.Watchdog | None, metrics: Any) -> int:
     from kafkapy.network.socket_server import ListenError
     from kafkapy.server.broker_identity import InconsistentBrokerError
     from kafkapy.server.kafka_server import KafkaServer
+    from kafkapy.tools.stop_signals import StopSignals
 
     _show_stacks_on_demand()
     _raise_open_files_limit()
@@ -184,8 +185,17 @@ def _run(config: Any, dog: watchdog.Watchdog | None, metrics: Any) -> int:
             reactor.stop()
         _settle_interpreter()
 
+    async def stop() -> None:
+        await server.shutdown()
+        if server.starting:
+            # Its threads may recover logs for minutes yet. To be cut off harms them no more than a crash.
+            log.info("Halting Kafka, which was still starting up")
+            logging.shutdown()
+            os._exit(1)
+
+    reactor.callWhenRunning(StopSignals(reactor).install)
     reactor.callWhenRunning(lambda: Deferred.fromCoroutine(start()))
-    reactor.addSystemEventTrigger("before", "shutdown", lambda: Deferred.fromCoroutine(server.shutdown()))
+    reactor.addSystemEventTrigger("before", "shutdown", lambda: Deferred.fromCoroutine(stop()))
     reactor.run()
     logging.shutdown()
     return status

@@ -1,0 +1,69 @@
+"""How a broker's process ends that is asked to."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from broker_process import BrokerProcess
+
+pytestmark = pytest.mark.integration
+
+
+HALT_SECONDS = 10
+"""Well below `zookeeper.connection.timeout.ms`."""
+
+
+def ends_in_good_order(broker: BrokerProcess, *numbers: signal.Signals) -> bool:
+    process = broker.process
+    assert process is not None
+    for number in numbers:
+        process.send_signal(number)
+    status = process.wait(30)
+    assert "ERROR" not in broker.log()
+    return status == 0 and (broker.data / ".kafka_cleanshutdown").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_each_signal_shuts_the_broker_down(zk_connect: str, tmp_path: Path, number: signal.Signals) -> None:
+    broker = BrokerProcess(tmp_path, zk_connect)
+    broker.start()
+    assert ends_in_good_order(broker, number)
+    assert f"Terminating process due to signal {number.name} " in broker.log()
+
+
+def test_impatience_does_not_harm(zk_connect: str, tmp_path: Path) -> None:
+    broker = BrokerProcess(tmp_path, zk_connect)
+    broker.start()
+    assert ends_in_good_order(broker, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGTERM)
+
+
+def test_nohup_holds(zk_connect: str, tmp_path: Path) -> None:
+    broker = BrokerProcess(tmp_path, zk_connect)
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # a process inherits it
+    try:
+        broker.start()
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    process = broker.process
+    assert process is not None
+    process.send_signal(signal.SIGHUP)
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(1)
+    assert ends_in_good_order(broker, signal.SIGTERM)
+    assert "SIGHUP" not in broker.log()
+
+
+def test_a_broker_that_waits_for_zookeeper_does_not_hold_up_its_end(tmp_path: Path) -> None:
+    broker = BrokerProcess(tmp_path, "127.0.0.1:1")
+    process = broker.launch()
+    deadline = time.monotonic() + 30
+    while "Connecting to zookeeper" not in broker.log():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    process.terminate()
+    assert process.wait(HALT_SECONDS) == 1
+    assert "still starting up" in broker.log()
