@@ -50,14 +50,14 @@ class MetadataCache:
         self._waiting: list[tuple[Callable[[], bool], Deferred[bool], Any]] = []
         self.controller_id: int | None = None
         self.controller_epoch = 0
-        self.generation = 0
-        """Grows with each update; answers that were computed from the cache may be kept as long as it stays."""
+        self.answers: dict[Any, Any] = {}
+        """What was computed from the cache and holds until the next update, by keys of whoever asks; not to be changed."""
 
     # ------------------------------------------------------------------------------------------------ update
 
     def update(self, request: UpdateMetadataRequest) -> list[TopicPartition]:
         """Take over what the controller says; the partitions that were deleted."""
-        self.generation += 1
+        self.answers.clear()
         self.controller_id = request.controller_id if request.controller_id >= 0 else None
         self.controller_epoch = request.controller_epoch
         self._brokers = {broker.id: _live_broker(broker) for broker in request.live_brokers}

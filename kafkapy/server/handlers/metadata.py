@@ -11,7 +11,7 @@ from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from kafkapy.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from kafkapy.server.authorizer import CLUSTER_NAME
-from kafkapy.server.metadata_cache import PartitionState
+from kafkapy.server.metadata_cache import MetadataCache, PartitionState
 
 if TYPE_CHECKING:
     from kafkapy.server.services import BrokerServices
@@ -20,6 +20,7 @@ TopicMetadata = MetadataResponse.MetadataResponseTopic
 PartitionMetadata = MetadataResponse.MetadataResponsePartition
 
 _BROKERS, _CONTROLLERS = 1, 2
+_FIRST_WITH_LISTENER_NOT_FOUND = 6
 
 # Bit fields of AclOperation codes (KIP-430): what anybody may do when there is no authorizer.
 TOPIC_OPERATIONS = sum(1 << code for code in (3, 4, 5, 6, 7, 8, 10, 11))
@@ -42,10 +43,7 @@ async def handle_metadata(broker: BrokerServices, request: Request) -> MetadataR
     if missing:
         topics += await _missing_topics(broker, body, missing)
     if version >= 8 and body.include_topic_authorized_operations:
-        for topic in topics:
-            topic.topic_authorized_operations = _operations(
-                broker, request, "TOPIC", topic.name or "", TOPIC_OPERATIONS
-            )
+        topics = [_with_operations(broker, request, topic) for topic in topics]
     response = MetadataResponse(
         brokers=[
             MetadataResponse.MetadataResponseBroker(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
@@ -126,42 +124,66 @@ async def _missing_topics(
 
 
 def _topic_metadata(broker: BrokerServices, request: Request, name: str) -> MetadataResponse.MetadataResponseTopic:
-    version = request.api_version
+    """Kept until the cache changes: clients ask for the same topics again and again, some of them for all there are."""
+    cache = broker.metadata_cache
     listener = request.context.listener_name
-    cache = broker.metadata_cache
+    key = ("Metadata", name, listener, min(request.api_version, _FIRST_WITH_LISTENER_NOT_FOUND))
+    kept: MetadataResponse.MetadataResponseTopic | None = cache.answers.get(key)
+    if kept is None:
+        view = _View(cache, listener, request.api_version)
+        kept = cache.answers[key] = TopicMetadata(
+            name=name,
+            topic_id=cache.topic_id(name),
+            is_internal=name in INTERNAL_TOPICS,
+            partitions=[view.of(state) for state in cache.partitions(name)],
+        )
+    return kept
+
+
+class _View:
+    """Partitions as they look from one listener, to clients that know so many errors."""
+
+    def __init__(self, cache: MetadataCache, listener: str, version: int) -> None:
+        self._version = version
+        self._alive = cache.has_alive_broker
+        self._reachable = {node.id for node in cache.alive_nodes(listener)}
+
+    def of(self, state: PartitionState) -> MetadataResponse.MetadataResponsePartition:
+        replicas = state.replicas
+        isr = state.isr
+        if self._version == 0:
+            replicas = [r for r in replicas if r in self._reachable]
+            isr = [r for r in isr if r in self._reachable]
+        error = Errors.NONE
+        leader = state.leader
+        if leader not in self._reachable:
+            known = self._version >= _FIRST_WITH_LISTENER_NOT_FOUND
+            error = Errors.LISTENER_NOT_FOUND if known and self._alive(leader) else Errors.LEADER_NOT_AVAILABLE
+            leader = -1
+        elif len(replicas) < len(state.replicas) or len(isr) < len(state.isr):
+            error = Errors.REPLICA_NOT_AVAILABLE
+        return PartitionMetadata(
+            error_code=error.code,
+            partition_index=state.partition_index,
+            leader_id=leader,
+            leader_epoch=state.leader_epoch,
+            replica_nodes=replicas,
+            isr_nodes=isr,
+            offline_replicas=state.offline_replicas,
+        )
+
+
+def _with_operations(
+    broker: BrokerServices, request: Request, topic: MetadataResponse.MetadataResponseTopic
+) -> MetadataResponse.MetadataResponseTopic:
+    """A copy that says what the client may do with the topic."""
     return TopicMetadata(
-        name=name,
-        topic_id=cache.topic_id(name),
-        is_internal=name in INTERNAL_TOPICS,
-        partitions=[_partition_metadata(broker, state, listener, version) for state in cache.partitions(name)],
-    )
-
-
-def _partition_metadata(
-    broker: BrokerServices, state: PartitionState, listener: str, version: int
-) -> MetadataResponse.MetadataResponsePartition:
-    cache = broker.metadata_cache
-    alive = cache.has_alive_broker
-    replicas = state.replicas
-    isr = state.isr
-    if version == 0:
-        replicas = [r for r in replicas if cache.alive_broker(r, listener)]
-        isr = [r for r in isr if cache.alive_broker(r, listener)]
-    error = Errors.NONE
-    leader = state.leader
-    if cache.alive_broker(leader, listener) is None:
-        error = Errors.LISTENER_NOT_FOUND if alive(leader) and version >= 6 else Errors.LEADER_NOT_AVAILABLE
-        leader = -1
-    elif len(replicas) < len(state.replicas) or len(isr) < len(state.isr):
-        error = Errors.REPLICA_NOT_AVAILABLE
-    return PartitionMetadata(
-        error_code=error.code,
-        partition_index=state.partition_index,
-        leader_id=leader,
-        leader_epoch=state.leader_epoch,
-        replica_nodes=replicas,
-        isr_nodes=isr,
-        offline_replicas=state.offline_replicas,
+        error_code=topic.error_code,
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=topic.is_internal,
+        partitions=topic.partitions,
+        topic_authorized_operations=_operations(broker, request, "TOPIC", topic.name or "", TOPIC_OPERATIONS),
     )
 
 

@@ -171,6 +171,22 @@ def test_a_leader_without_the_listener_of_the_asker(core: BrokerCore) -> None:
         assert (Errors.for_code(partition.error_code), partition.leader_id) == (expected, -1)
 
 
+def test_what_was_answered_holds_until_the_next_update(make_core: MakeCore) -> None:
+    core = make_core(others=(1,))
+    client, outside = core.connect(), core.connect(listener="OUTSIDE")
+
+    def seen_by(asker: Client) -> list[tuple[int, int, list[int]]]:
+        topics = asker.call(metadata(everything=True), NEWEST).topics
+        return [(p.leader_id, p.leader_epoch, p.isr_nodes) for topic in topics for p in topic.partitions]
+
+    for epoch, leader in ((7, 1), (8, 0), (8, 0), (9, 1)):
+        core.update_metadata(TOPIC, [0], topic_id_of(TOPIC), leader, epoch, [leader], [0, 1])
+        assert seen_by(client) == seen_by(client) == [(leader, epoch, [leader])]
+        assert seen_by(outside) == [(-1, epoch, [leader])]
+    core.cache.update(UpdateMetadataRequest(live_brokers=[live_broker(0)]))
+    assert seen_by(client) == [(-1, 9, [1])], "the leader has died"
+
+
 def test_what_everybody_may_do(client: Client) -> None:
     asked = {"include_topic_authorized_operations": True, "include_cluster_authorized_operations": True}
     for version in (8, 10):
