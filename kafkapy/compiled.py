@@ -62,6 +62,7 @@ HOT_MODULES = (
     "kafkapy.server.replica_manager",
     "kafkapy.server.timer",
     "kafkapy.server.handlers.fetch",
+    "kafkapy.server.handlers.list_offsets",
     "kafkapy.server.handlers.produce",
 )
 """What produce and fetch run through, from the handlers down. What is derived from one of their

@@ -36,13 +36,14 @@ def handle_list_offsets(broker: BrokerServices, request: Request) -> ListOffsets
     body: ListOffsetsRequest = request.body
     version = request.api_version
     duplicates = _duplicates(body) if version >= 1 else set()
+    name_of = broker.replica_manager.name_of
     topics = []
     for topic in body.topics:
         name = topic.name
         allowed = broker.authorizer.authorize(request.context, "DESCRIBE", "TOPIC", name)
         answers = []
         for wanted in topic.partitions:
-            partition = TopicPartition(name, wanted.partition_index)
+            partition = name_of(name, wanted.partition_index)
             try:
                 if not allowed:
                     raise KafkaError(Errors.TOPIC_AUTHORIZATION_FAILED)
@@ -60,9 +61,11 @@ def handle_list_offsets(broker: BrokerServices, request: Request) -> ListOffsets
     return ListOffsetsResponse(topics=topics)
 
 
-def _duplicates(body: ListOffsetsRequest) -> set[TopicPartition]:
-    counts = Counter(TopicPartition(t.name, p.partition_index) for t in body.topics for p in t.partitions)
-    return {partition for partition, count in counts.items() if count > 1}
+def _duplicates(body: ListOffsetsRequest) -> set[tuple[str, int]]:
+    wanted = [(topic.name, partition.partition_index) for topic in body.topics for partition in topic.partitions]
+    if len(set(wanted)) == len(wanted):
+        return set()
+    return {partition for partition, count in Counter(wanted).items() if count > 1}
 
 
 def _error(index: int, error: Errors) -> ListOffsetsResponse.ListOffsetsPartitionResponse:
@@ -131,11 +134,12 @@ def handle_offset_for_leader_epoch(broker: BrokerServices, request: Request) -> 
     body: OffsetForLeaderEpochRequest = request.body
     authorizer = broker.authorizer
     as_broker = authorizer.enabled and authorizer.authorize(request.context, "CLUSTER_ACTION", "CLUSTER", CLUSTER_NAME)
+    name_of = broker.replica_manager.name_of
     topics = []
     for topic in body.topics:
         allowed = as_broker or authorizer.authorize(request.context, "DESCRIBE", "TOPIC", topic.topic)
         answers = [
-            _end_of_epoch(broker, TopicPartition(topic.topic, wanted.partition), wanted, allowed)
+            _end_of_epoch(broker, name_of(topic.topic, wanted.partition), wanted, allowed)
             for wanted in topic.partitions
         ]
         topics.append(OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult(topic=topic.topic, partitions=answers))
