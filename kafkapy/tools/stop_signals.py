@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import signal
 from typing import Any, Final
+
+from twisted.internet.error import ReactorNotRunning
 
 log = logging.getLogger("kafkapy.common.utils.LoggingSignalHandler")
 
@@ -31,4 +34,5 @@ class StopSignals:
         log.info("Terminating process due to signal %s", signal.Signals(number).name)
         if not self._stopping:
             self._stopping = True
-            self._reactor.stop()
+            with contextlib.suppress(ReactorNotRunning):  # it was about to stop anyhow
+                self._reactor.stop()

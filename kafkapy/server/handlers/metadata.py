@@ -39,7 +39,8 @@ async def handle_metadata(broker: BrokerServices, request: Request) -> MetadataR
     names = sorted(cache.all_topics()) if everything else _names(broker, body, refused)
     names = _authorized(broker, request, names, everything, refused)
     missing = [name for name in names if not cache.contains_topic(name)]
-    topics = [_topic_metadata(broker, request, name) for name in names if cache.contains_topic(name)]
+    view = _View.of(broker, request)
+    topics = [view.topic(name) for name in names if cache.contains_topic(name)]
     if missing:
         topics += await _missing_topics(broker, body, missing)
     if version >= 8 and body.include_topic_authorized_operations:
@@ -123,32 +124,43 @@ async def _missing_topics(
     ]
 
 
-def _topic_metadata(broker: BrokerServices, request: Request, name: str) -> MetadataResponse.MetadataResponseTopic:
-    """Kept until the cache changes: clients ask for the same topics again and again, some of them for all there are."""
-    cache = broker.metadata_cache
-    listener = request.context.listener_name
-    key = ("Metadata", name, listener, min(request.api_version, _FIRST_WITH_LISTENER_NOT_FOUND))
-    kept: MetadataResponse.MetadataResponseTopic | None = cache.answers.get(key)
-    if kept is None:
-        view = _View(cache, listener, request.api_version)
-        kept = cache.answers[key] = TopicMetadata(
-            name=name,
-            topic_id=cache.topic_id(name),
-            is_internal=name in INTERNAL_TOPICS,
-            partitions=[view.of(state) for state in cache.partitions(name)],
-        )
-    return kept
-
-
 class _View:
-    """Partitions as they look from one listener, to clients that know so many errors."""
+    """Topics as they look from one listener, to clients that know so many errors.
+
+    What it has said of a topic it keeps: clients ask for the same topics again and again, some of them for all there are.
+    Invariant: it goes with the next update of the cache.
+    """
 
     def __init__(self, cache: MetadataCache, listener: str, version: int) -> None:
+        self._cache = cache
         self._version = version
-        self._alive = cache.has_alive_broker
         self._reachable = {node.id for node in cache.alive_nodes(listener)}
+        self._topics: dict[str, MetadataResponse.MetadataResponseTopic] = {}
 
-    def of(self, state: PartitionState) -> MetadataResponse.MetadataResponsePartition:
+    @staticmethod
+    def of(broker: BrokerServices, request: Request) -> _View:
+        cache = broker.metadata_cache
+        listener = request.context.listener_name
+        version = min(request.api_version, _FIRST_WITH_LISTENER_NOT_FOUND)
+        key = ("Metadata", listener, version)
+        view: _View | None = cache.answers.get(key)
+        if view is None:
+            view = cache.answers[key] = _View(cache, listener, version)
+        return view
+
+    def topic(self, name: str) -> MetadataResponse.MetadataResponseTopic:
+        """Shared with other answers, so not to be changed."""
+        topic = self._topics.get(name)
+        if topic is None:
+            topic = self._topics[name] = TopicMetadata(
+                name=name,
+                topic_id=self._cache.topic_id(name),
+                is_internal=name in INTERNAL_TOPICS,
+                partitions=[self._partition(state) for state in self._cache.partitions(name)],
+            )
+        return topic
+
+    def _partition(self, state: PartitionState) -> MetadataResponse.MetadataResponsePartition:
         replicas = state.replicas
         isr = state.isr
         if self._version == 0:
@@ -157,8 +169,9 @@ class _View:
         error = Errors.NONE
         leader = state.leader
         if leader not in self._reachable:
+            alive = self._cache.has_alive_broker(leader)
             known = self._version >= _FIRST_WITH_LISTENER_NOT_FOUND
-            error = Errors.LISTENER_NOT_FOUND if known and self._alive(leader) else Errors.LEADER_NOT_AVAILABLE
+            error = Errors.LISTENER_NOT_FOUND if alive and known else Errors.LEADER_NOT_AVAILABLE
             leader = -1
         elif len(replicas) < len(state.replicas) or len(isr) < len(state.isr):
             error = Errors.REPLICA_NOT_AVAILABLE
