@@ -13,7 +13,7 @@ from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.produce import ProduceRequest, ProduceResponse
 from kafkapy.protocol.produce_codec import partition_response, produce_response, topic_response
-from kafkapy.record.record_batch import LOG_OVERHEAD, RECORD_BATCH_OVERHEAD, TRANSACTIONAL_MASK, batches
+from kafkapy.record.record_batch import LOG_OVERHEAD, MIN_RECORD_SIZE, TRANSACTIONAL_MASK, batches
 from kafkapy.record.varint import MAX_INT
 from kafkapy.server.current_leader import current_leader
 from kafkapy.server.delayed_produce import PendingAppend
@@ -31,7 +31,7 @@ _FIRST_WITH_CURRENT_LEADER: Final = 10
 # length, magic, attributes; between them the base offset, the leader epoch and the CRC are left out.
 _START_OF_BATCH: Final = Struct(">8xi4xb4xh").unpack_from
 _START_OF_BATCH_SIZE: Final = 23
-_LEAST_LENGTH: Final = RECORD_BATCH_OVERHEAD - LOG_OVERHEAD
+_LEAST_LENGTH: Final = MIN_RECORD_SIZE
 _MOST_LENGTH: Final = MAX_INT - LOG_OVERHEAD
 _ERRORS_OF_THE_PARTITION: Final = frozenset(
     (
