@@ -184,7 +184,7 @@ class AbstractIndex:
                 while high - low > _SEARCH_BLOCK_ENTRIES:
                     middle = (low + high) >> 1
                     if self.ENTRY.unpack(os.pread(fd, size, middle * size))[field] <= target:
-                        low = middle + 1
+                        low = middle  # stays in the block: it may be the one
                     else:
                         high = middle
                 block = os.pread(fd, (high - low) * size, low * size)

@@ -166,6 +166,15 @@ def test_a_cold_index_finds_from_wherever_it_found_last(offsets: list[int], asce
             assert index.lookup(offset) == ((11 + 2 * n, 100 * n) if n >= 0 else (10, 0))
 
 
+def test_every_entry_of_a_cold_index_is_found(tmp_path: Path) -> None:
+    index = _offset_index(tmp_path, base=0, max_size=8 * 2500)
+    for n in range(2500):
+        index.append(n + 1, 100 * n)
+    index.trim_to_valid_size()
+    for offset in range(2500, 0, -1):  # backwards: each search begins anew
+        assert index.lookup(offset) == (offset, 100 * (offset - 1))
+
+
 def test_one_who_reads_on_in_a_cold_index_costs_one_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     index = _offset_index(tmp_path, base=0, max_size=8 * 5000)
     for n in range(5000):
