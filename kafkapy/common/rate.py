@@ -55,3 +55,13 @@ class Rate:
     def _expire(self, now: int) -> None:
         while self._samples and now - self._samples[0][0] >= self._num_windows * self._window_ms:
             self._total -= self._samples.popleft()[1]
+
+
+class SimpleRate(Rate):
+    """A rate over the time since the oldest sample, but for one window at least (Kafka's `SimpleRate`, of replication quotas).
+
+    A burst after silence is a high rate after the first window: a throttle holds from the beginning.
+    """
+
+    def _elapsed(self, now: int) -> int:
+        return max(now - self._samples[0][0], self._window_ms)

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Sequence
 
 from kafkapy.common import uuid
+from kafkapy.common.broker import Broker
 from kafkapy.log.checkpoints import BrokerMetadata, BrokerMetadataCheckpoint, MalformedFileError
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
 
@@ -53,6 +54,18 @@ def broker_id(
     if not generation_enabled:
         raise InconsistentBrokerError("broker.id is not set and broker.id.generation.enable is false: set broker.id")
     return generate()
+
+
+def check_end_points(zk_client: KafkaZkClient, broker: Broker) -> None:
+    """`InconsistentBrokerError` if a live broker already advertises an address of this one (`KafkaServer.createBrokerInfo`)."""
+    own = {f"{e.host}:{e.port}" for e in broker.end_points}
+    for other in zk_client.get_all_brokers_in_cluster():
+        taken = [f"{e.host}:{e.port}" for e in other.end_points if f"{e.host}:{e.port}" in own]
+        if taken and other.id != broker.id:
+            raise InconsistentBrokerError(
+                f"Configured end points {','.join(taken)} in advertised listeners are already registered by broker {other.id}: "
+                f"give each broker advertised.listeners of its own."
+            )
 
 
 def write_meta_properties(directories: Sequence[str], broker: int, cluster: str) -> None:

@@ -182,6 +182,7 @@ class KafkaServer:
         for endpoint in config.listeners:
             sockets.listen(endpoint, config.socket_listen_backlog_size)
         broker_info = self._broker_info(sockets)
+        await self._in_thread(broker_identity.check_end_points, zk_client, broker_info.broker)
         self._broker_epoch = await self._in_thread(zk_client.register_broker, broker_info)
         log.info(
             "Registered broker %d at %s",

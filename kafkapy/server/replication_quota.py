@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kafkapy.common.rate import Rate
+from kafkapy.common.rate import SimpleRate
 from kafkapy.common.time import Time
 from kafkapy.common.topic_partition import TopicPartition
 
@@ -19,7 +19,7 @@ class ReplicationQuota:
         self.limit = UNLIMITED
         """Bytes a second."""
         self._time = time
-        self._rate = Rate(num_windows, window_seconds * 1000)
+        self._rate = SimpleRate(num_windows, window_seconds * 1000)
         self._throttled: dict[str, frozenset[int] | None] = {}
 
     @property

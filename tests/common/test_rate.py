@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkapy.common.rate import Rate
+from kafkapy.common.rate import Rate, SimpleRate
 
 
 def test_over_ten_seconds_at_least() -> None:
@@ -15,6 +15,17 @@ def test_over_ten_seconds_at_least() -> None:
     assert rate.per_second(5000) == 100
     assert rate.per_second(15_000) == 100, "ten windows have passed"
     assert rate.per_second(16_000) == 0, "all have"
+
+
+def test_a_simple_rate_is_high_after_one_window() -> None:
+    rate = SimpleRate()
+    assert rate.per_second(5000) == 0
+    rate.record(1000, 5000)
+    assert rate.per_second(5000) == rate.per_second(6000) == 1000
+    assert rate.per_second(7000) == 500
+    rate.record(3000, 7000)
+    assert rate.per_second(9000) == 1000
+    assert rate.per_second(16_000) == 3000 / 9, "the first window is over"
 
 
 def test_how_long_to_wait() -> None:

@@ -7,15 +7,26 @@ from typing import Any
 
 import pytest
 
+from kafkapy.common.broker import Broker, EndPoint
 from kafkapy.log.checkpoints import BrokerMetadata, BrokerMetadataCheckpoint
-from kafkapy.server.broker_identity import InconsistentBrokerError, broker_id, cluster_id, write_meta_properties
+from kafkapy.server.broker_identity import (
+    InconsistentBrokerError,
+    broker_id,
+    check_end_points,
+    cluster_id,
+    write_meta_properties,
+)
 
 
 class FakeZooKeeper:
     """A cluster with this id, or none yet."""
 
-    def __init__(self, known: str | None = None) -> None:
+    def __init__(self, known: str | None = None, *brokers: Broker) -> None:
         self.known = known
+        self.brokers = brokers
+
+    def get_all_brokers_in_cluster(self) -> list[Broker]:
+        return [*self.brokers]
 
     def get_or_create_cluster_id(self, proposed: str) -> str:
         self.known = self.known or proposed
@@ -89,3 +100,17 @@ def test_meta_properties_are_written_where_they_are_missing(tmp_path: Path) -> N
     write_meta_properties([new, old], 5, "c")
     assert BrokerMetadataCheckpoint(new).read() == BrokerMetadata(5, "c")
     assert (tmp_path / "old" / "meta.properties").stat().st_mtime_ns == before
+
+
+def advertising(broker: int, *ports: int) -> Broker:
+    return Broker(broker, tuple(EndPoint("myhost", port, f"L{port}", "PLAINTEXT") for port in ports))
+
+
+def test_an_address_that_another_broker_advertises() -> None:
+    zookeeper: Any = FakeZooKeeper("c", advertising(1, 9092, 9093), advertising(2, 9094))
+    check_end_points(zookeeper, advertising(3, 9095))
+    check_end_points(zookeeper, advertising(2, 9094))  # its own registration, of before
+    with pytest.raises(
+        InconsistentBrokerError, match="myhost:9093 in advertised listeners are already registered by broker 1"
+    ):
+        check_end_points(zookeeper, advertising(2, 9093, 9096))
