@@ -30,13 +30,12 @@ def java() -> str:
     return f"{home}/bin/java" if home else "java"
 
 
-def jars() -> str:
-    """The classpath of the whole of Apache Kafka; fetched on first use."""
-    pom = HERE / "pom.xml"
+def jars(pom: Path = HERE / "pom.xml") -> str:
+    """The classpath of what `pom` names, without more the whole of Apache Kafka; fetched on first use."""
     target = CACHE / f"kafka-{hashlib.sha256(pom.read_bytes()).hexdigest()[:12]}"
     if not (target / ".complete").exists():
         if shutil.which("mvn") is None:
-            raise SystemExit("The benchmark fetches Apache Kafka with Maven: install maven and run it again.")
+            raise SystemExit("Apache Kafka is fetched with Maven: install maven and run it again.")
         shutil.rmtree(target, ignore_errors=True)
         plugin = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
         subprocess.run(["mvn", "-q", "-B", "-f", str(pom), f"-DoutputDirectory={target}", plugin], check=True)

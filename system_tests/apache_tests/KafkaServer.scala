@@ -1,0 +1,315 @@
+package kafka.server
+
+import java.io.{File, FileOutputStream, IOException}
+import java.nio.file.Files
+import java.time.Duration
+import java.util.Properties
+import java.util.concurrent.TimeUnit
+
+import kafka.cluster.Partition
+import kafka.controller.{ControllerContext, KafkaController}
+import kafka.log.{LogManager, UnifiedLog}
+import kafka.log.remote.RemoteLogManager
+import kafka.network.SocketServer
+import kafka.server.metadata.ZkMetadataCache
+import kafka.zk.KafkaZkClient
+import org.apache.kafka.common.{KafkaException, TopicPartition}
+import org.apache.kafka.common.config.types.Password
+import org.apache.kafka.common.metrics.Metrics
+import org.apache.kafka.common.network.ListenerName
+import org.apache.kafka.common.record.MemoryRecords
+import org.apache.kafka.common.security.token.delegation.internals.DelegationTokenCache
+import org.apache.kafka.common.utils.{Time, Utils}
+import org.apache.kafka.coordinator.group.GroupCoordinator
+import org.apache.kafka.metadata.BrokerState
+import org.apache.kafka.security.CredentialProvider
+import org.apache.kafka.server.NodeToControllerChannelManager
+import org.apache.kafka.server.authorizer.Authorizer
+import org.apache.kafka.server.metrics.KafkaYammerMetrics
+import org.apache.kafka.server.util.{KafkaScheduler, MockTime}
+import org.apache.kafka.storage.internals.checkpoint.LeaderEpochCheckpointFile
+import org.apache.kafka.storage.internals.epoch.LeaderEpochFileCache
+import org.apache.kafka.storage.internals.log.LogDirFailureChannel
+import org.apache.zookeeper.client.ZKClientConfig
+import org.mockito.Mockito
+import org.mockito.invocation.InvocationOnMock
+import org.mockito.stubbing.Answer
+
+import scala.collection.{Map, Seq}
+import scala.jdk.CollectionConverters._
+import scala.runtime.BoxedUnit
+
+object KafkaServer {
+  val MIN_INCREMENTAL_FETCH_SESSION_EVICTION_MS: Long = 120000
+  private val StartMs = 60000
+
+  def zkClientConfigFromKafkaConfig(config: KafkaConfig, forceZkSslClientEnable: Boolean = false): ZKClientConfig = {
+    val clientConfig = new ZKClientConfig
+    clientConfig.setProperty("zookeeper.sasl.client", "false")
+    clientConfig
+  }
+}
+
+/**
+ * A kafkapy broker in the place of Apache's class of this name, for Apache's own integration tests: it comes first on the
+ * classpath. `broker.home` is where kafkapy is, `broker.logs` where its brokers' output goes.
+ *
+ * Tests talk to it over the wire. Where they look into the broker's objects instead, they get stand-ins that ask the running
+ * broker (`BrokerView`); what no broker tells from outside throws `UnsupportedOperationException`.
+ */
+class KafkaServer(
+  val config: KafkaConfig,
+  time: Time = Time.SYSTEM,
+  threadNamePrefix: Option[String] = None,
+  enableForwarding: Boolean = false
+) extends KafkaBroker with Server {
+  private val output = File.createTempFile(s"broker-${config.brokerId}-", ".log", new File(System.getProperty("broker.logs")))
+  private var id = config.brokerId
+  @volatile private var process: Process = _
+  @volatile private var view: BrokerView = _
+  @volatile private var listeners: Predef.Map[String, (String, Int)] = Predef.Map.empty
+  @volatile private var lastMetadataCache: ZkMetadataCache = _
+  private var _zkClient: KafkaZkClient = _
+
+  // ---- its life
+
+  private def alive: Boolean = process != null && process.isAlive
+
+  override def startup(): Unit = if (!alive) synchronized {
+    if (_zkClient == null) _zkClient = KafkaZkClient.createZkClient("kafkapy", Time.SYSTEM, config, zkClientConfig)
+    val before = registrations
+    val command = new ProcessBuilder(System.getProperty("broker.home") + "/bin/kafka-server-start.sh", propertiesFile.getPath)
+    command.environment.put("LOG_DIR", output.getPath + ".d")
+    process = command.redirectErrorStream(true).redirectOutput(ProcessBuilder.Redirect.appendTo(output)).start()
+    Runtime.getRuntime.addShutdownHook(new Thread(() => process.destroyForcibly()))
+    val deadline = System.currentTimeMillis + KafkaServer.StartMs
+    while (!isServing(before)) {
+      if (!process.isAlive)
+        failed(s"The broker ended with ${process.exitValue}: ${Files.readString(output.toPath).takeRight(1500)}")
+      if (System.currentTimeMillis > deadline)
+        failed(s"The broker does not serve after ${KafkaServer.StartMs} ms: $output")
+      Thread.sleep(20)
+    }
+  }
+
+  private def failed(reason: String): Unit = {
+    process.destroyForcibly()
+    shutdown(Duration.ZERO)
+    throw new KafkaException(reason)
+  }
+
+  private def propertiesFile: File = {
+    val properties = new Properties
+    config.originals.asScala.foreach { case (name, value) =>
+      properties.put(name, value match {
+        case list: java.util.List[_] => list.asScala.mkString(",")
+        case password: Password => password.value
+        case cls: Class[_] => cls.getName
+        case null => ""
+        case other => other.toString
+      })
+    }
+    val file = File.createTempFile("broker", ".properties")
+    file.deleteOnExit()
+    val out = new FileOutputStream(file)
+    try properties.store(out, null) finally out.close()
+    file
+  }
+
+  private def registrations: Set[(Int, Long)] = _zkClient.getAllBrokerAndEpochsInCluster.map { case (broker, epoch) => (broker.id, epoch) }.toSet
+
+  private def isServing(before: Set[(Int, Long)]): Boolean =
+    _zkClient.getAllBrokerAndEpochsInCluster.find { case (b, epoch) => !before((b.id, epoch)) && (id < 0 || b.id == id) }.exists { case (b, _) =>
+      try {
+        val advertised = b.endPoints.map(e => e.listenerName.value -> (e.host -> e.port)).toMap
+        listeners = if (advertised.size == 1) Predef.Map(advertised.head._1 -> ("localhost" -> listeningPort)) else advertised
+        id = b.id
+        config._brokerId = id
+        config._nodeId = id
+        view = new BrokerView(config, _zkClient, listeners)
+        view.metadata()
+        true
+      } catch {
+        case _: IOException => false
+      }
+    }
+
+  /** The one that it is bound to, which may not be the one that it advertises. */
+  private def listeningPort: Int = {
+    val sockets = new File(s"/proc/${process.pid}/fd").listFiles.flatMap { fd =>
+      try Some(Files.readSymbolicLink(fd.toPath).toString) catch { case _: IOException => None }
+    }.toSet
+    Seq("/proc/net/tcp", "/proc/net/tcp6").flatMap(table => Files.readAllLines(new File(table).toPath).asScala.drop(1))
+      .map(_.trim.split("\\s+")).find(row => row(3) == "0A" && sockets(s"socket:[${row(9)}]"))
+      .map(row => Integer.parseInt(row(1).split(':')(1), 16)).getOrElse(throw new IOException("no port yet"))
+  }
+
+  override def shutdown(timeout: Duration): Unit = synchronized {
+    if (alive) {
+      process.destroy()
+      if (!process.waitFor(60, TimeUnit.SECONDS)) {
+        process.destroyForcibly().waitFor()
+        throw new KafkaException("The broker did not stop")
+      }
+    }
+    if (_zkClient != null) _zkClient.close()
+    _zkClient = null
+  }
+
+  override def isShutdown(): Boolean = !alive
+
+  override def awaitShutdown(): Unit = if (process != null) process.waitFor()
+
+  override def boundPort(listenerName: ListenerName): Int =
+    listeners.getOrElse(listenerName.value, throw new KafkaException(s"There is no listener $listenerName"))._2
+
+  // ---- what it says of itself
+
+  val zkClientConfig: ZKClientConfig = KafkaServer.zkClientConfigFromKafkaConfig(config)
+  private[kafka] def zkClient: KafkaZkClient = _zkClient
+  def clusterId: String = _zkClient.getClusterId.get
+  def brokerState: BrokerState = if (alive) BrokerState.RUNNING else BrokerState.NOT_RUNNING
+  def advertisedListeners: Seq[kafka.cluster.EndPoint] = config.effectiveAdvertisedBrokerListeners
+
+  def metadataCache: ZkMetadataCache = {
+    if (alive) lastMetadataCache = view.metadataCache(id)
+    lastMetadataCache
+  }
+
+  def replicaManager: ReplicaManager = standIn(classOf[ReplicaManager]) {
+    case ("onlinePartition" | "getPartitionOrError", call) => partition(call.getArgument(0))
+    case ("getPartition", call) =>
+      val tp = call.getArgument[TopicPartition](0)
+      if (view.directory(tp).isEmpty) HostedPartition.None else HostedPartition.Online(partition(tp).get)
+    case ("localLog" | "getLog", call) => log(call.getArgument(0))
+    case ("localLogOrException", call) => log(call.getArgument(0)).get
+    case ("metadataCache", _) => metadataCache
+    case ("logManager", _) => logManager
+    case ("checkpointHighWatermarks", _) => () // the broker does, every five seconds
+  }
+
+  def logManager: LogManager = standIn(classOf[LogManager]) {
+    case ("getLog", call) => log(call.getArgument(0))
+    case ("getOrCreateLog", call) => log(call.getArgument(0)).get
+    case ("liveLogDirs", _) => config.logDirs.map(new File(_).getAbsoluteFile)
+    case ("isLogDirOnline", call) => view.isOnline(call.getArgument(0))
+    case ("allLogs", _) =>
+      config.logDirs.flatMap(dir => Option(new File(dir).listFiles()).toSeq.flatten)
+        .filter(dir => dir.isDirectory && !dir.getName.endsWith("-delete")).flatMap(dir => log(UnifiedLog.parseTopicPartitionName(dir)))
+    case ("shutdown", _) => ()
+  }
+
+  private def partition(tp: TopicPartition): Option[Partition] =
+    if (!alive) None else metadataCache.getPartitionInfo(tp.topic, tp.partition).filter(_.replicas.contains(Integer.valueOf(id))).map { state =>
+      standIn(classOf[Partition]) {
+        case ("leaderLogIfLocal", _) => if (view.isLeader(tp)) log(tp) else None
+        case ("isLeader", _) => state.leader == id
+        case ("getLeaderEpoch", _) => state.leaderEpoch
+        case ("leaderReplicaIdOpt", _) => Some(state.leader).filter(_ >= 0)
+        case ("localLogOrException", _) => log(tp).get
+        case ("log", _) => log(tp)
+        case ("topicPartition", _) => tp
+        case ("inSyncReplicaIds", _) => state.isr.asScala.map(_.intValue).toSet
+      }
+    }
+
+  private def log(tp: TopicPartition): Option[UnifiedLog] = view.directory(tp).map { _ =>
+    standIn(classOf[UnifiedLog]) {
+      case ("logEndOffset", _) => view.logEndOffset(tp)
+      case ("logStartOffset" | "localLogStartOffset", _) => view.logStartOffset(tp)
+      case ("highWatermark", _) => view.highWatermark(tp)
+      case ("legacyFetchOffsetsBefore", call) => view.offsetsBefore(tp, call.getArgument(0), call.getArgument(1))
+      case ("fetchOffsetByTimestamp", call) => view.offsetByTimestamp(tp, call.getArgument(0))
+      case ("appendAsLeader", call) => view.append(tp, call.getArgument[MemoryRecords](0))
+      case ("maybeIncrementLogStartOffset", call) => view.deleteRecords(tp, call.getArgument(0)); true
+      case ("flush" | "deleteOldSegments", _) => ()
+      case ("updateHighWatermark", _) => view.highWatermark(tp)
+      case ("dir", _) => view.directory(tp).get
+      case ("parentDir", _) => view.directory(tp).get.getParent
+      case ("topicPartition", _) => tp
+      case ("topicId", _) => view.topicId(tp)
+      case ("config", _) => view.logConfig(tp)
+      case ("size", _) => view.size(tp)
+      case ("logSegments", _) => view.segments(tp).asJava
+      case ("activeSegment", _) => view.segments(tp).last
+      case ("numberOfSegments", _) => view.segments(tp).size
+      case ("leaderEpochCache", _) =>
+        val file = new LeaderEpochCheckpointFile(new File(view.directory(tp).get, "leader-epoch-checkpoint"), null)
+        Some(new LeaderEpochFileCache(tp, file, new MockTime().scheduler))
+    }
+  }
+
+  def kafkaController: KafkaController = standIn(classOf[KafkaController]) {
+    case ("isActive", _) => _zkClient.getControllerId.contains(id)
+    case ("epoch", _) => _zkClient.getControllerEpoch.map(_._1).getOrElse(0)
+    case ("brokerEpoch", _) => registrations.toMap.getOrElse(id, -1L)
+    case ("controllerContext", _) =>
+      val context = new ControllerContext
+      context.setLiveBrokers(_zkClient.getAllBrokerAndEpochsInCluster)
+      context.setAllTopics(_zkClient.getAllTopicsInCluster())
+      _zkClient.getTopicIdsForTopics(context.allTopics.toSet).foreach { case (topic, topicId) => context.addTopicId(topic, topicId) }
+      context
+  }
+
+  @volatile var groupCoordinator: GroupCoordinator = standIn(classOf[GroupCoordinator]) {
+    case ("groupMetadataTopicConfigs", _) =>
+      val configs = new Properties
+      configs.put("cleanup.policy", "compact")
+      configs.put("compression.type", "producer")
+      configs.put("segment.bytes", config.groupCoordinatorConfig.offsetsTopicSegmentBytes.toString)
+      configs
+    case ("partitionFor", call) =>
+      Utils.abs(call.getArgument[String](0).hashCode) % config.groupCoordinatorConfig.offsetsTopicPartitions
+  }
+
+  def socketServer: SocketServer = standIn(classOf[SocketServer]) {
+    case ("boundPort", call) => boundPort(call.getArgument(0))
+    case ("config", _) => config
+  }
+
+  def dataPlaneRequestProcessor: KafkaApis = standIn(classOf[KafkaApis]) {
+    case ("metadataCache", _) => metadataCache
+    case ("replicaManager", _) => replicaManager
+    case ("brokerId", _) => id
+    case ("config", _) => config
+  }
+
+  /** Anything that `answers` does not name throws; parameters that a caller leaves out are false, 0 or None. */
+  private def standIn[T](cls: Class[T])(answers: PartialFunction[(String, InvocationOnMock), Any]): T = {
+    val answer: Answer[Any] = call => {
+      val name = call.getMethod.getName
+      if (answers.isDefinedAt((name, call))) answers((name, call)) match {
+        case _: BoxedUnit if call.getMethod.getReturnType == Integer.TYPE => 0
+        case _: BoxedUnit => null
+        case other => other
+      } else if (name.contains("$default$")) call.getMethod.getReturnType match {
+        case t if t == classOf[Option[_]] => None
+        case java.lang.Boolean.TYPE => false
+        case java.lang.Integer.TYPE => 0
+        case java.lang.Long.TYPE => -1L
+        case _ => call.callRealMethod()
+      } else if (name == "toString") cls.getSimpleName
+      else throw new UnsupportedOperationException(s"${cls.getSimpleName}.$name")
+    }
+    Mockito.mock(cls, answer)
+  }
+
+  // ---- what it has none of
+
+  var metrics: Metrics = new Metrics()
+  var kafkaYammerMetrics: KafkaYammerMetrics = KafkaYammerMetrics.INSTANCE
+  var authorizer: Option[Authorizer] = None
+  var remoteLogManagerOpt: Option[RemoteLogManager] = None
+  var credentialProvider: CredentialProvider = _
+  var tokenCache: DelegationTokenCache = _
+  var clientToControllerChannelManager: NodeToControllerChannelManager = _
+  var dataPlaneRequestHandlerPool: KafkaRequestHandlerPool = _
+  var kafkaScheduler: KafkaScheduler = _
+  var quotaManagers: QuotaFactory.QuotaManagers = _
+  var dynamicConfigHandlers: Map[String, ConfigHandler] = _
+  var adminManager: ZkAdminManager = _
+  var logDirFailureChannel: LogDirFailureChannel = _
+  val brokerFeatures: BrokerFeatures = BrokerFeatures.createEmpty()
+  def brokerTopicStats: BrokerTopicStats = throw new UnsupportedOperationException("KafkaServer.brokerTopicStats")
+  def createBrokerInfo: kafka.zk.BrokerInfo = throw new UnsupportedOperationException("KafkaServer.createBrokerInfo")
+}

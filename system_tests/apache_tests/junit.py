@@ -1,0 +1,79 @@
+"""Apache Kafka's own integration tests against kafkapy's brokers.
+
+Apache publishes its tests. They start brokers as objects of the class `kafka.server.KafkaServer`; another class of that name,
+first on the classpath, starts kafkapy instead (`KafkaServer.scala`). ZooKeeper runs within the tests, as always.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import xml.etree.ElementTree as ElementTree
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.apache import CACHE, jars, java
+
+HERE = Path(__file__).parent
+HOME = HERE.parent.parent
+_SERVICE = "META-INF/services/org.junit.jupiter.api.extension.Extension"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One run of one test; `failure` is what it failed with, None if it passed."""
+
+    test: str
+    failure: str | None
+
+
+def run(test_class: str, directory: Path, apache: bool = False, timeout: float = 1800) -> list[Outcome]:
+    """Run a class in ZooKeeper mode, with kafkapy or (`apache`) with Apache's brokers; its outcomes in order.
+
+    What the tests print is left in `directory`, what the brokers print in `directory/brokers`. Raises
+    `subprocess.TimeoutExpired` after so many seconds.
+    """
+    brokers = directory / "brokers"
+    brokers.mkdir(parents=True)
+    tests = jars(HERE / "pom.xml")
+    command = [java(), "-Xmx1200m", "-XX:+UseSerialGC", f"-Dlog4j.configuration=file:{HERE}/log4j.properties"]
+    command += [f"-Dbroker.home={HOME}", f"-Dbroker.logs={brokers}", f"-Djava.io.tmpdir={directory}"]
+    command += ["-cp", f"{_compiled(tests, apache)}:{tests}", "org.junit.platform.console.ConsoleLauncher", "execute"]
+    command += ["-c", test_class, "--disable-banner", "--disable-ansi-colors", "--reports-dir", str(directory)]
+    command += ["--config", "junit.jupiter.extensions.autodetection.enabled=true"]
+    command += ["--config", "junit.jupiter.execution.timeout.default=180s"]
+    with (directory / "output").open("wb") as output:
+        subprocess.run(command, cwd=directory, stdout=output, stderr=output, timeout=timeout, check=False)
+    return _outcomes(directory / "TEST-junit-jupiter.xml")
+
+
+def _outcomes(report: Path) -> list[Outcome]:
+    outcomes = []
+    for case in ElementTree.parse(report).getroot().iter("testcase"):
+        if case.find("skipped") is None:
+            failed = next((e for e in (case.find("failure"), case.find("error")) if e is not None), None)
+            name = f"{case.get('classname', '').rpartition('.')[2]}.{case.get('name', '').partition('(')[0]}"
+            failure = None if failed is None else f"{failed.get('type')}: {failed.get('message') or ''}"
+            outcomes.append(Outcome(name, failure))
+    return outcomes
+
+
+def _compiled(tests: str, apache: bool) -> Path:
+    """The classes that go before Apache's; without the broker where that is to be Apache's."""
+    sources = sorted([*HERE.glob("*.java"), *([] if apache else HERE.glob("*.scala"))])
+    digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:12]
+    target = CACHE / f"apache-tests-{digest}"
+    if not target.exists():
+        building = target.with_suffix(".building")
+        shutil.rmtree(building, ignore_errors=True)
+        (building / _SERVICE).parent.mkdir(parents=True)
+        (building / _SERVICE).write_text("kafkapy.OnlyZooKeeper\n")
+        scala = [str(source) for source in sources if source.suffix == ".scala"]
+        if scala:
+            compiler = [java(), "-cp", tests, "scala.tools.nsc.Main", "-nowarn", "-usejavacp"]
+            subprocess.run([*compiler, "-d", str(building), *scala], check=True)
+        in_java = [str(source) for source in sources if source.suffix == ".java"]
+        subprocess.run([f"{java()}c", "-d", str(building), "-cp", tests, *in_java], check=True)
+        building.rename(target)
+    return target
