@@ -29,7 +29,7 @@ import org.apache.kafka.server.metrics.KafkaYammerMetrics
 import org.apache.kafka.server.util.{KafkaScheduler, MockTime}
 import org.apache.kafka.storage.internals.checkpoint.LeaderEpochCheckpointFile
 import org.apache.kafka.storage.internals.epoch.LeaderEpochFileCache
-import org.apache.kafka.storage.internals.log.LogDirFailureChannel
+import org.apache.kafka.storage.internals.log.{LogConfig, LogDirFailureChannel}
 import org.apache.zookeeper.client.ZKClientConfig
 import org.mockito.Mockito
 import org.mockito.invocation.InvocationOnMock
@@ -191,6 +191,8 @@ class KafkaServer(
   def logManager: LogManager = standIn(classOf[LogManager]) {
     case ("getLog", call) => log(call.getArgument(0))
     case ("getOrCreateLog", call) => log(call.getArgument(0)).get
+    case ("logsByTopic", call) => logManager.allLogs.filter(_.topicPartition.topic == call.getArgument[String](0)).toSeq
+    case ("initialDefaultConfig" | "currentDefaultConfig", _) => new LogConfig(config.extractLogConfigMap)
     case ("liveLogDirs", _) => config.logDirs.map(new File(_).getAbsoluteFile)
     case ("isLogDirOnline", call) => view.isOnline(call.getArgument(0))
     case ("allLogs", _) =>
@@ -243,12 +245,24 @@ class KafkaServer(
     case ("isActive", _) => _zkClient.getControllerId.contains(id)
     case ("epoch", _) => _zkClient.getControllerEpoch.map(_._1).getOrElse(0)
     case ("brokerEpoch", _) => registrations.toMap.getOrElse(id, -1L)
-    case ("controllerContext", _) =>
-      val context = new ControllerContext
-      context.setLiveBrokers(_zkClient.getAllBrokerAndEpochsInCluster)
-      context.setAllTopics(_zkClient.getAllTopicsInCluster())
-      _zkClient.getTopicIdsForTopics(context.allTopics.toSet).foreach { case (topic, topicId) => context.addTopicId(topic, topicId) }
-      context
+    case ("config", _) => config
+    case ("controllerContext", _) => controllerContext
+  }
+
+  /** As a controller would read it from ZooKeeper. */
+  private def controllerContext: ControllerContext = {
+    val context = new ControllerContext
+    _zkClient.getControllerEpoch.foreach { case (epoch, stat) =>
+      context.epoch = epoch
+      context.epochZkVersion = stat.getVersion
+    }
+    context.setLiveBrokers(_zkClient.getAllBrokerAndEpochsInCluster)
+    context.setAllTopics(_zkClient.getAllTopicsInCluster())
+    val topics = context.allTopics.toSet
+    _zkClient.getTopicIdsForTopics(topics).foreach { case (topic, topicId) => context.addTopicId(topic, topicId) }
+    _zkClient.getFullReplicaAssignmentForTopics(topics).foreach { case (tp, replicas) => context.updatePartitionFullReplicaAssignment(tp, replicas) }
+    _zkClient.getTopicPartitionStates(context.allPartitions.toSeq).foreach { case (tp, state) => context.putPartitionLeadershipInfo(tp, state) }
+    context
   }
 
   @volatile var groupCoordinator: GroupCoordinator = standIn(classOf[GroupCoordinator]) {
@@ -271,6 +285,7 @@ class KafkaServer(
     case ("metadataCache", _) => metadataCache
     case ("replicaManager", _) => replicaManager
     case ("brokerId", _) => id
+    case ("clusterId", _) => clusterId
     case ("config", _) => config
   }
 

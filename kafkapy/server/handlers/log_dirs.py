@@ -68,7 +68,7 @@ async def handle_describe_log_dirs(broker: BrokerServices, request: Request) -> 
                 )
             )
     return DescribeLogDirsResponse(
-        results=[_log_dir(broker, directory, by_dir[directory]) for directory in broker.config.log_dirs]
+        results=[_log_dir(broker, path, by_dir[path]) for path in map(os.path.abspath, broker.config.log_dirs)]
     )
 
 
@@ -83,10 +83,9 @@ def _lag(broker: BrokerServices, log: Log) -> int:
 
 
 def _log_dir(
-    broker: BrokerServices, directory: str, topics: dict[str, list[Any]]
+    broker: BrokerServices, path: str, topics: dict[str, list[Any]]
 ) -> DescribeLogDirsResponse.DescribeLogDirsResult:
-    path = os.path.abspath(directory)
-    if not broker.log_manager.is_log_dir_online(directory):
+    if not broker.log_manager.is_log_dir_online(path):
         return DescribeLogDirsResponse.DescribeLogDirsResult(error_code=Errors.KAFKA_STORAGE_ERROR.code, log_dir=path)
     usage = os.statvfs(path)
     return DescribeLogDirsResponse.DescribeLogDirsResult(

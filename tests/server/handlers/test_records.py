@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -120,6 +121,17 @@ def test_sizes_of_all_partitions_or_of_some(core: BrokerCore, client: Client, ve
     some = [DescribeLogDirsRequest.DescribableLogDirTopic(topic="u", partitions=[1, 7])]
     assert sizes(client.call(DescribeLogDirsRequest(topics=some), version)) == {("u", 1): (0, 0)}
     assert sizes(client.call(DescribeLogDirsRequest(topics=[]), version)) == {}
+
+
+@pytest.mark.parametrize("configured", ["logs", "{}/logs/", "{}/../{}/logs"])
+def test_directories_have_their_absolute_path(
+    configured: str, make_core: MakeCore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    core = make_core(log_dirs=configured.format(tmp_path, tmp_path.name))
+    core.create_topic()
+    (directory,) = core.connect().call(DescribeLogDirsRequest(topics=None), 4).results
+    assert (directory.log_dir, [topic.name for topic in directory.topics]) == (str(tmp_path / "logs"), [TOPIC])
 
 
 def test_the_lag_of_a_log_that_no_partition_uses_is_not_known(core: BrokerCore, client: Client) -> None:
