@@ -9,7 +9,8 @@ import kafka.server.checkpoints.OffsetCheckpointFile
 import kafka.server.metadata.ZkMetadataCache
 import kafka.zk.{AdminZkClient, KafkaZkClient}
 import org.apache.kafka.common.{TopicPartition, Uuid}
-import org.apache.kafka.common.message.{DeleteRecordsRequestData, DescribeLogDirsRequestData, ListOffsetsRequestData, ProduceRequestData}
+import org.apache.kafka.common.config.ConfigResource
+import org.apache.kafka.common.message.{DeleteRecordsRequestData, DescribeConfigsRequestData, DescribeLogDirsRequestData, ListOffsetsRequestData, ProduceRequestData}
 import org.apache.kafka.common.message.ListOffsetsRequestData.{ListOffsetsPartition, ListOffsetsTopic}
 import org.apache.kafka.common.message.ListOffsetsResponseData.ListOffsetsPartitionResponse
 import org.apache.kafka.common.message.UpdateMetadataRequestData.{UpdateMetadataBroker, UpdateMetadataEndpoint, UpdateMetadataPartitionState}
@@ -24,7 +25,7 @@ import org.apache.kafka.storage.internals.log.{LogConfig, LogSegment}
 import scala.jdk.CollectionConverters._
 
 /** What a running broker says of itself: over the wire, in ZooKeeper and in its directories. */
-class BrokerView(config: KafkaConfig, zk: KafkaZkClient, listeners: Map[String, (String, Int)]) {
+class BrokerView(kafkaConfig: KafkaConfig, zk: KafkaZkClient, listeners: Map[String, (String, Int)]) {
   private val Consumer = -1
   private val Debugger = -2 // may ask followers, too, and hears of what is above the high watermark
 
@@ -120,6 +121,14 @@ class BrokerView(config: KafkaConfig, zk: KafkaZkClient, listeners: Map[String, 
     Errors.forCode(answer.topics.iterator.next.partitions.iterator.next.errorCode).maybeThrow()
   }
 
+  /** The value that is in effect, dynamic ones included. */
+  def config(brokerId: Int, name: String): String = {
+    val resource = new DescribeConfigsRequestData.DescribeConfigsResource().setResourceType(ConfigResource.Type.BROKER.id)
+      .setResourceName(brokerId.toString).setConfigurationKeys(util.List.of(name))
+    val request = new DescribeConfigsRequest.Builder(new DescribeConfigsRequestData().setResources(util.List.of(resource))).build(4.toShort)
+    send[DescribeConfigsResponse](request).data.results.get(0).configs.get(0).value
+  }
+
   def isOnline(dir: String): Boolean = {
     val request = new DescribeLogDirsRequest.Builder(new DescribeLogDirsRequestData().setTopics(null)).build(4.toShort)
     val wanted = new File(dir).getAbsolutePath
@@ -127,10 +136,10 @@ class BrokerView(config: KafkaConfig, zk: KafkaZkClient, listeners: Map[String, 
   }
 
   def directory(tp: TopicPartition): Option[File] =
-    config.logDirs.map(dir => new File(new File(dir).getAbsoluteFile, tp.toString)).find(_.isDirectory)
+    kafkaConfig.logDirs.map(dir => new File(new File(dir).getAbsoluteFile, tp.toString)).find(_.isDirectory)
 
   def logConfig(tp: TopicPartition): LogConfig =
-    LogConfig.fromProps(config.extractLogConfigMap, new AdminZkClient(zk).fetchEntityConfig("topics", tp.topic))
+    LogConfig.fromProps(kafkaConfig.extractLogConfigMap, new AdminZkClient(zk).fetchEntityConfig("topics", tp.topic))
 
   def topicId(tp: TopicPartition): Option[Uuid] = zk.getTopicIdsForTopics(Set(tp.topic)).get(tp.topic)
 

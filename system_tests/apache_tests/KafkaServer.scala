@@ -12,7 +12,7 @@ import kafka.log.{LogManager, UnifiedLog}
 import kafka.log.remote.RemoteLogManager
 import kafka.network.SocketServer
 import kafka.server.metadata.ZkMetadataCache
-import kafka.zk.KafkaZkClient
+import kafka.zk.{AdminZkClient, KafkaZkClient}
 import org.apache.kafka.common.{KafkaException, TopicPartition}
 import org.apache.kafka.common.config.types.Password
 import org.apache.kafka.common.metrics.Metrics
@@ -29,7 +29,7 @@ import org.apache.kafka.server.metrics.KafkaYammerMetrics
 import org.apache.kafka.server.util.{KafkaScheduler, MockTime}
 import org.apache.kafka.storage.internals.checkpoint.LeaderEpochCheckpointFile
 import org.apache.kafka.storage.internals.epoch.LeaderEpochFileCache
-import org.apache.kafka.storage.internals.log.{LogConfig, LogDirFailureChannel}
+import org.apache.kafka.storage.internals.log.{LogConfig, LogDirFailureChannel, ProducerStateManagerConfig}
 import org.apache.zookeeper.client.ZKClientConfig
 import org.mockito.Mockito
 import org.mockito.invocation.InvocationOnMock
@@ -58,25 +58,26 @@ object KafkaServer {
  * broker (`BrokerView`); what no broker tells from outside throws `UnsupportedOperationException`.
  */
 class KafkaServer(
-  val config: KafkaConfig,
+  startConfig: KafkaConfig,
   time: Time = Time.SYSTEM,
   threadNamePrefix: Option[String] = None,
   enableForwarding: Boolean = false
 ) extends KafkaBroker with Server {
-  private val output = File.createTempFile(s"broker-${config.brokerId}-", ".log", new File(System.getProperty("broker.logs")))
-  private var id = config.brokerId
+  private val output = File.createTempFile(s"broker-${startConfig.brokerId}-", ".log", new File(System.getProperty("broker.logs")))
+  private var id = startConfig.brokerId
   @volatile private var process: Process = _
   @volatile private var view: BrokerView = _
   @volatile private var listeners: Predef.Map[String, (String, Int)] = Predef.Map.empty
   @volatile private var lastMetadataCache: ZkMetadataCache = _
   private var _zkClient: KafkaZkClient = _
+  startConfig.dynamicConfig.initialize(None, None)
 
   // ---- its life
 
   private def alive: Boolean = process != null && process.isAlive
 
   override def startup(): Unit = if (!alive) synchronized {
-    if (_zkClient == null) _zkClient = KafkaZkClient.createZkClient("kafkapy", Time.SYSTEM, config, zkClientConfig)
+    if (_zkClient == null) _zkClient = KafkaZkClient.createZkClient("kafkapy", Time.SYSTEM, startConfig, zkClientConfig)
     val before = registrations
     val command = new ProcessBuilder(System.getProperty("broker.home") + "/bin/kafka-server-start.sh", propertiesFile.getPath)
     command.environment.put("LOG_DIR", output.getPath + ".d")
@@ -100,7 +101,7 @@ class KafkaServer(
 
   private def propertiesFile: File = {
     val properties = new Properties
-    config.originals.asScala.foreach { case (name, value) =>
+    startConfig.originals.asScala.foreach { case (name, value) =>
       properties.put(name, value match {
         case list: java.util.List[_] => list.asScala.mkString(",")
         case password: Password => password.value
@@ -121,12 +122,11 @@ class KafkaServer(
   private def isServing(before: Set[(Int, Long)]): Boolean =
     _zkClient.getAllBrokerAndEpochsInCluster.find { case (b, epoch) => !before((b.id, epoch)) && (id < 0 || b.id == id) }.exists { case (b, _) =>
       try {
-        val advertised = b.endPoints.map(e => e.listenerName.value -> (e.host -> e.port)).toMap
-        listeners = if (advertised.size == 1) Predef.Map(advertised.head._1 -> ("localhost" -> listeningPort)) else advertised
         id = b.id
-        config._brokerId = id
-        config._nodeId = id
-        view = new BrokerView(config, _zkClient, listeners)
+        startConfig._brokerId = id
+        startConfig._nodeId = id
+        listeners = advertisedListenersOf(b)
+        view = new BrokerView(startConfig, _zkClient, listeners)
         view.metadata()
         true
       } catch {
@@ -134,14 +134,21 @@ class KafkaServer(
       }
     }
 
-  /** The one that it is bound to, which may not be the one that it advertises. */
-  private def listeningPort: Int = {
+  /** With the ports that it is bound to, which may not be those that it advertises. */
+  private def advertisedListenersOf(broker: kafka.cluster.Broker): Predef.Map[String, (String, Int)] = {
+    val advertised = broker.endPoints.map(e => e.listenerName.value -> (e.host -> e.port)).toMap
+    if (advertised.size > 1) advertised
+    else Predef.Map(advertised.head._1 -> ("localhost" -> ports("0A").headOption.getOrElse(throw new IOException("no port yet"))))
+  }
+
+  /** Local ports of the broker's TCP sockets in a state of /proc/net/tcp, one for each socket. */
+  private def ports(state: String): Seq[Int] = {
     val sockets = new File(s"/proc/${process.pid}/fd").listFiles.flatMap { fd =>
       try Some(Files.readSymbolicLink(fd.toPath).toString) catch { case _: IOException => None }
     }.toSet
     Seq("/proc/net/tcp", "/proc/net/tcp6").flatMap(table => Files.readAllLines(new File(table).toPath).asScala.drop(1))
-      .map(_.trim.split("\\s+")).find(row => row(3) == "0A" && sockets(s"socket:[${row(9)}]"))
-      .map(row => Integer.parseInt(row(1).split(':')(1), 16)).getOrElse(throw new IOException("no port yet"))
+      .map(_.trim.split("\\s+")).filter(row => row(3) == state && sockets(s"socket:[${row(9)}]"))
+      .map(row => Integer.parseInt(row(1).split(':')(1), 16))
   }
 
   override def shutdown(timeout: Duration): Unit = synchronized {
@@ -160,12 +167,24 @@ class KafkaServer(
 
   override def awaitShutdown(): Unit = if (process != null) process.waitFor()
 
-  override def boundPort(listenerName: ListenerName): Int =
+  override def boundPort(listenerName: ListenerName): Int = {
+    if (alive) _zkClient.getBroker(id).foreach(broker => listeners = advertisedListenersOf(broker))
     listeners.getOrElse(listenerName.value, throw new KafkaException(s"There is no listener $listenerName"))._2
+  }
 
   // ---- what it says of itself
 
-  val zkClientConfig: ZKClientConfig = KafkaServer.zkClientConfigFromKafkaConfig(config)
+  /** With the dynamic configs that ZooKeeper has. */
+  def config: KafkaConfig = {
+    if (alive) {
+      val configs = new AdminZkClient(_zkClient)
+      startConfig.dynamicConfig.updateDefaultConfig(configs.fetchEntityConfig("brokers", "<default>"), doLog = false)
+      startConfig.dynamicConfig.updateBrokerConfig(id, configs.fetchEntityConfig("brokers", id.toString), doLog = false)
+    }
+    startConfig
+  }
+
+  val zkClientConfig: ZKClientConfig = KafkaServer.zkClientConfigFromKafkaConfig(startConfig)
   private[kafka] def zkClient: KafkaZkClient = _zkClient
   def clusterId: String = _zkClient.getClusterId.get
   def brokerState: BrokerState = if (alive) BrokerState.RUNNING else BrokerState.NOT_RUNNING
@@ -198,6 +217,8 @@ class KafkaServer(
     case ("allLogs", _) =>
       config.logDirs.flatMap(dir => Option(new File(dir).listFiles()).toSeq.flatten)
         .filter(dir => dir.isDirectory && !dir.getName.endsWith("-delete")).flatMap(dir => log(UnifiedLog.parseTopicPartitionName(dir)))
+    case ("producerStateManagerConfig", _) =>
+      new ProducerStateManagerConfig(view.config(id, "producer.id.expiration.ms").toInt, true)
     case ("shutdown", _) => ()
   }
 
@@ -278,6 +299,9 @@ class KafkaServer(
 
   def socketServer: SocketServer = standIn(classOf[SocketServer]) {
     case ("boundPort", call) => boundPort(call.getArgument(0))
+    case ("connectionCount", _) => // of all clients: in these tests all are local
+      val own = ports("0A").toSet
+      ports("01").count(own)
     case ("config", _) => config
   }
 
