@@ -51,6 +51,15 @@ _LIST_OFFSETS: Final = (
     ("0.11.0-IV0", 2), ("0.10.1-IV2", 1),
 )  # fmt: skip
 
+_LEADER_AND_ISR: Final = (
+    ("3.4-IV0", 7), ("3.2-IV0", 6), ("2.8-IV1", 5), ("2.4-IV1", 4), ("2.4-IV0", 3), ("2.2-IV0", 2), ("1.0-IV0", 1),
+)  # fmt: skip
+_UPDATE_METADATA: Final = (
+    ("3.4-IV0", 8), ("2.8-IV1", 7), ("2.4-IV1", 6), ("2.2-IV0", 5), ("1.0-IV0", 4), ("0.10.2-IV0", 3), ("0.10.0-IV1", 2),
+    ("0.9.0", 1),
+)  # fmt: skip
+_STOP_REPLICA: Final = (("3.4-IV0", 4), ("2.6-IV0", 3), ("2.4-IV1", 2), ("2.2-IV0", 1))
+
 
 def fetch_version(version: str) -> int:
     """The version of Fetch that followers of `version` send."""
@@ -65,6 +74,26 @@ def offset_for_leader_epoch_version(version: str) -> int:
 def list_offsets_version(version: str) -> int:
     """The version of ListOffsets that followers of `version` send."""
     return _newest(version, _LIST_OFFSETS)
+
+
+def leader_and_isr_version(version: str) -> int:
+    """The version of LeaderAndIsr that a controller of `version` sends."""
+    return _newest(version, _LEADER_AND_ISR)
+
+
+def update_metadata_version(version: str) -> int:
+    """The version of UpdateMetadata that a controller of `version` sends."""
+    return _newest(version, _UPDATE_METADATA)
+
+
+def stop_replica_version(version: str) -> int:
+    """The version of StopReplica that a controller of `version` sends."""
+    return _newest(version, _STOP_REPLICA)
+
+
+def is_topic_id_supported(version: str) -> bool:
+    """Do topics get ids (KIP-516)?"""
+    return is_at_least(version, "2.8-IV0")
 
 
 def is_truncation_on_fetch_supported(version: str) -> bool:

@@ -188,15 +188,16 @@ class BrokerChanges:
             return
         offline: set[TopicPartition] = set()
         online: set[TopicPartition] = set()
+        answers = [(p.topic_name, p) for p in response.partition_errors]  # as before version 5
         for topic in response.topics:
-            name = context.topic_names.get(topic.topic_id)
-            if name is None:
-                continue
-            for partition in topic.partition_errors:
-                if partition.error_code == Errors.KAFKA_STORAGE_ERROR.code:
-                    offline.add(TopicPartition(name, partition.partition_index))
-                elif partition.error_code == Errors.NONE.code:
-                    online.add(TopicPartition(name, partition.partition_index))
+            topic_name = context.topic_names.get(topic.topic_id)
+            if topic_name is not None:
+                answers += [(topic_name, partition) for partition in topic.partition_errors]
+        for name, partition in answers:
+            if partition.error_code == Errors.KAFKA_STORAGE_ERROR.code:
+                offline.add(TopicPartition(name, partition.partition_index))
+            elif partition.error_code == Errors.NONE.code:
+                online.add(TopicPartition(name, partition.partition_index))
         previous = context.replicas_on_offline_dirs.get(broker_id, set())
         current = (previous - online) | offline
         context.replicas_on_offline_dirs[broker_id] = current

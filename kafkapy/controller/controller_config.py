@@ -15,6 +15,7 @@ class ControllerConfig:
 
     broker_id: int
     inter_broker_listener_name: str = "PLAINTEXT"
+    inter_broker_protocol_version: str = "3.9-IV0"
     control_plane_listener_name: str | None = None
     delete_topic_enable: bool = True
     unclean_leader_election_enable: bool = False

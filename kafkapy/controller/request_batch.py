@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Protocol
 
+from kafkapy.common import metadata_version
 from kafkapy.common.broker import Broker
 from kafkapy.common.leader_and_isr import LEADER_DURING_DELETE, LeaderIsrAndControllerEpoch
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
+from kafkapy.controller import old_requests
 from kafkapy.controller.controller_config import ControllerConfig
 from kafkapy.controller.controller_context import ControllerContext
 from kafkapy.controller.states import PartitionAndReplica
@@ -19,11 +21,6 @@ from kafkapy.protocol.messages.stop_replica import StopReplicaRequest, StopRepli
 from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
 
 log = logging.getLogger("kafkapy.controller")
-
-# Fixed by inter.broker.protocol.version 3.4 and later: the controller does not ask brokers for their versions.
-LEADER_AND_ISR_VERSION = 7
-UPDATE_METADATA_VERSION = 8
-STOP_REPLICA_VERSION = 4
 
 SECURITY_PROTOCOL_IDS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 
@@ -53,6 +50,9 @@ class ControllerBrokerRequestBatch:
 
     Made, filled, sent and forgotten within one step of the controller. The order is LeaderAndIsr, UpdateMetadata,
     StopReplica: a broker knows its role before clients hear of it, and stops a replica last.
+
+    The versions are those of `inter.broker.protocol.version`: the controller does not ask brokers what they know, so in a
+    rolling upgrade from an older Kafka every broker is told this version.
     """
 
     def __init__(
@@ -179,12 +179,9 @@ class ControllerBrokerRequestBatch:
                     if broker.id in leaders
                 ],
             )
-            self._send_request(
-                broker_id,
-                request,
-                LEADER_AND_ISR_VERSION,
-                self._handler.leader_and_isr_response_received,
-            )
+            version = metadata_version.leader_and_isr_version(self._config.inter_broker_protocol_version)
+            old_requests.suit_leader_and_isr(request, version)
+            self._send_request(broker_id, request, version, self._handler.leader_and_isr_response_received)
 
     def _live_leader(self, broker: Broker) -> LeaderAndIsrRequest.LeaderAndIsrLiveLeader:
         end_point = broker.end_point(self._config.inter_broker_listener_name)
@@ -208,6 +205,7 @@ class ControllerBrokerRequestBatch:
             for topic, partition_states in _by_topic(self._update_metadata).items()
         ]
         live_brokers = [_live_broker(broker) for broker in self._context.live_or_shutting_down_brokers]
+        version = metadata_version.update_metadata_version(self._config.inter_broker_protocol_version)
         for broker_id in brokers:
             request = UpdateMetadataRequest(
                 controller_id=self._config.broker_id,
@@ -216,12 +214,8 @@ class ControllerBrokerRequestBatch:
                 topic_states=topic_states,
                 live_brokers=live_brokers,
             )
-            self._send_request(
-                broker_id,
-                request,
-                UPDATE_METADATA_VERSION,
-                self._handler.update_metadata_response_received,
-            )
+            old_requests.suit_update_metadata(request, version)
+            self._send_request(broker_id, request, version, self._handler.update_metadata_response_received)
 
     def _send_stop_replica_requests(self) -> None:
         for broker_id, states in self._stop_replica.items():
@@ -244,12 +238,13 @@ class ControllerBrokerRequestBatch:
                     for topic, topic_states in _by_topic(states).items()
                 ],
             )
-            self._send_request(
-                broker_id,
-                request,
-                STOP_REPLICA_VERSION,
-                partial(self._handler.stop_replica_response_received, to_delete=to_delete),
-            )
+            version = metadata_version.stop_replica_version(self._config.inter_broker_protocol_version)
+            for suited in old_requests.suited_stop_replica(request, version):
+                deletes = suited.delete_partitions or version >= old_requests.STOP_REPLICA_DELETES_BY_PARTITION
+                callback = partial(
+                    self._handler.stop_replica_response_received, to_delete=to_delete if deletes else frozenset()
+                )
+                self._send_request(broker_id, suited, version, callback)
 
 
 def _by_topic(states: dict[TopicPartition, Any]) -> dict[str, list[Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 
+from kafkapy.common import metadata_version
 from kafkapy.common.replica_assignment import ReplicaAssignment, TopicIdReplicaAssignment
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.controller.core import ControllerCore
@@ -74,14 +75,14 @@ class TopicChanges:
         )
 
     def _add_topics(self, topics: list[str]) -> list[TopicIdReplicaAssignment]:
-        """Read the topics' znodes (from now on watched) into the context. A topic without an id gets one."""
+        """Read the topics' znodes (from now on watched) into the context. A topic without an id gets one, from 2.8 on."""
         zk, context = self._core.zk_client, self._core.context
         context.all_topics.update(topics)
         for topic in topics:
             self._register_partition_modifications_handler(topic)
         found = zk.get_replica_assignment_and_topic_id_for_topics(topics)
         without_id = [described for described in found if described.topic_id is None]
-        if without_id:
+        if without_id and metadata_version.is_topic_id_supported(self._core.config.inter_broker_protocol_version):
             with_id = {d.topic: d for d in zk.set_topic_ids(without_id, context.epoch_zk_version)}
             found = [with_id.get(described.topic, described) for described in found]
         for described in found:

@@ -395,6 +395,7 @@ class KafkaServer:
         return ControllerConfig(
             broker_id=config.broker_id,
             inter_broker_listener_name=config.inter_broker_listener_name,
+            inter_broker_protocol_version=config.inter_broker_protocol_version,
             control_plane_listener_name=config.control_plane_listener_name,
             delete_topic_enable=config.delete_topic_enable,
             unclean_leader_election_enable=config.unclean_leader_election_enable,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from kafkapy.common import uuid
 from kafkapy.common.config_def import ConfigException
-from kafkapy.common.metadata_version import is_at_least
+from kafkapy.common.metadata_version import is_topic_id_supported
 from kafkapy.common.replica_assignment import ReplicaAssignment
 from kafkapy.common.topic_names import collide, reason_invalid
 from kafkapy.common.uuid import ZERO_UUID
@@ -138,7 +138,7 @@ class ZkAdminManager:
         log.info(
             "Creating topic %s with configuration %s and initial partition assignment %s", topic, configs, assignment
         )
-        topic_id = uuid.random_uuid() if is_at_least(self._config.inter_broker_protocol_version, "2.8-IV0") else None
+        topic_id = uuid.random_uuid() if is_topic_id_supported(self._config.inter_broker_protocol_version) else None
         self._zk_client.set_or_create_entity_configs("topics", topic, configs)
         try:
             self._zk_client.create_topic_assignment(topic, topic_id, assignment)
