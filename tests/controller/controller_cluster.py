@@ -23,6 +23,8 @@ from kafkapy.zk.zk_data import BrokerInfo, TopicPartitionStateZNode
 
 Request = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
 
+FIRST_LEADER_AND_ISR_WITH_TOPIC_IDS = 5
+
 
 class RecordingChannel:
     """Stands in for ControllerChannelManager; answers each request when the test says so."""
@@ -30,7 +32,9 @@ class RecordingChannel:
     def __init__(self) -> None:
         self.brokers: set[int] = set()
         self.sent: list[tuple[int, Request]] = []
-        self._pending: list[tuple[int, Request, Callable[[Any, int], object]]] = []
+        self.versions: dict[str, int] = {}
+        """Kind of request -> the version it was last sent in."""
+        self._pending: list[tuple[int, Request, int, Callable[[Any, int], object]]] = []
         self.storage_errors: set[tuple[int, TopicPartition]] = set()
         """Replicas for which a broker answers KAFKA_STORAGE_ERROR."""
         self.topic_names: Callable[[bytes], str] = lambda _: ""
@@ -52,32 +56,40 @@ class RecordingChannel:
     def send_request(
         self, broker_id: int, request: Request, version: int, callback: Callable[[Any, int], object]
     ) -> None:
-        assert version == {LeaderAndIsrRequest: 7, UpdateMetadataRequest: 8, StopReplicaRequest: 4}[type(request)]
         request.encode(version)
         if broker_id in self.brokers:
+            self.versions[_kind(request)] = version
             self.sent.append((broker_id, request))
-            self._pending.append((broker_id, request, callback))
+            self._pending.append((broker_id, request, version, callback))
 
     def answer_all(self) -> bool:
         """Answer what was sent; says whether there was anything."""
         pending, self._pending = self._pending, []
-        for broker_id, request, callback in pending:
-            callback(self._answer(broker_id, request), broker_id)
+        for broker_id, request, version, callback in pending:
+            answer = self._answer(broker_id, request, version)
+            answer.encode(version)
+            callback(answer, broker_id)
         return bool(pending)
 
-    def _answer(self, broker_id: int, request: Request) -> Any:
+    def _answer(self, broker_id: int, request: Request, version: int) -> Any:
         if isinstance(request, UpdateMetadataRequest):
             return UpdateMetadataResponse()
         if isinstance(request, StopReplicaRequest):
             return StopReplicaResponse(
                 partition_errors=[
                     StopReplicaResponse.StopReplicaPartitionError(
-                        topic_name=topic.topic_name,
-                        partition_index=state.partition_index,
-                        error_code=self._error(broker_id, topic.topic_name, state.partition_index),
+                        topic_name=topic, partition_index=index, error_code=self._error(broker_id, topic, index)
                     )
-                    for topic in request.topic_states
-                    for state in topic.partition_states
+                    for topic, index in stopped_partitions(request)
+                ]
+            )
+        if version < FIRST_LEADER_AND_ISR_WITH_TOPIC_IDS:
+            return LeaderAndIsrResponse(
+                partition_errors=[
+                    LeaderAndIsrResponse.LeaderAndIsrPartitionError(
+                        topic_name=topic, partition_index=index, error_code=self._error(broker_id, topic, index)
+                    )
+                    for topic, index in led_or_followed_partitions(request)
                 ]
             )
         return LeaderAndIsrResponse(
@@ -109,8 +121,25 @@ class RecordingChannel:
         return [f"{broker_id} {summary(request)}".strip() for broker_id, request in self.take_sent()]
 
 
+def led_or_followed_partitions(request: LeaderAndIsrRequest) -> list[tuple[str, int]]:
+    """Topics and partitions, in whichever form the version has them."""
+    grouped = [(t.topic_name, s.partition_index) for t in request.topic_states for s in t.partition_states]
+    return grouped + [(s.topic_name, s.partition_index) for s in request.ungrouped_partition_states]
+
+
+def stopped_partitions(request: StopReplicaRequest) -> list[tuple[str, int]]:
+    """Topics and partitions, in whichever form the version has them."""
+    grouped = [(t.topic_name, s.partition_index) for t in request.topic_states for s in t.partition_states]
+    listed = [(t.name, index) for t in request.topics for index in t.partition_indexes]
+    return grouped + listed + [(p.topic_name, p.partition_index) for p in request.ungrouped_partitions]
+
+
+def _kind(request: Request) -> str:
+    return type(request).__name__.removesuffix("Request")
+
+
 def summary(request: Request) -> str:
-    kind = type(request).__name__.removesuffix("Request")
+    kind = _kind(request)
     details = []
     for topic in request.topic_states:
         for state in topic.partition_states:

@@ -98,11 +98,11 @@ def test_removed_broker_gets_nothing_more(connected):
 def test_listener_for_control_requests(connected):
     _, _, addresses = connected
     assert addresses == [(7, "h", 2)]
-    assert ControllerConfig(1, "INTERNAL", "CONTROL").control_listener_name == "CONTROL"
+    assert ControllerConfig(1, control_plane_listener_name="CONTROL").control_listener_name == "CONTROL"
 
 
 def test_broker_without_the_listener_is_reported_and_left_alone(caplog):
-    manager = ControllerChannelManager(ControllerConfig(1, "OTHER"))
+    manager = ControllerChannelManager(ControllerConfig(1, inter_broker_listener_name="OTHER"))
     manager.startup([BROKER])
     manager.send_request(7, "request", 7, lambda *answer: None)
     assert "no listener OTHER" in caplog.text
