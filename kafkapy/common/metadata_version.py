@@ -59,6 +59,7 @@ _UPDATE_METADATA: Final = (
     ("0.9.0", 1),
 )  # fmt: skip
 _STOP_REPLICA: Final = (("3.4-IV0", 4), ("2.6-IV0", 3), ("2.4-IV1", 2), ("2.2-IV0", 1))
+_CONTROLLED_SHUTDOWN: Final = (("2.4-IV1", 3), ("2.2-IV0", 2), ("0.9.0", 1))
 
 
 def fetch_version(version: str) -> int:
@@ -76,6 +77,18 @@ def list_offsets_version(version: str) -> int:
     return _newest(version, _LIST_OFFSETS)
 
 
+def broker_registration_version(version: str) -> int:
+    """The version of the JSON in /brokers/ids. Brokers of 0.9.0.0 break on one above 2 (KAFKA-3100)."""
+    if is_at_least(version, "2.7-IV0"):
+        return 5
+    return 4 if is_at_least(version, "0.10.0-IV1") else 2
+
+
+def controlled_shutdown_version(version: str) -> int:
+    """The version of ControlledShutdown that a broker of `version` sends."""
+    return _newest(version, _CONTROLLED_SHUTDOWN)
+
+
 def leader_and_isr_version(version: str) -> int:
     """The version of LeaderAndIsr that a controller of `version` sends."""
     return _newest(version, _LEADER_AND_ISR)
@@ -91,6 +104,26 @@ def stop_replica_version(version: str) -> int:
     return _newest(version, _STOP_REPLICA)
 
 
+def is_feature_versioning_supported(version: str) -> bool:
+    """Are features finalized in /feature (KIP-584)?"""
+    return is_at_least(version, "2.7-IV0")
+
+
+def feature_znode_version(version: str) -> int:
+    """The version of the JSON in /feature."""
+    return 2 if is_at_least(version, "3.3-IV0") else 1
+
+
+def is_static_membership_supported(version: str) -> bool:
+    """May group members have a `group.instance.id` (KIP-345)? An older coordinator would lose it."""
+    return is_at_least(version, "2.3-IV0")
+
+
+def is_leader_recovery_supported(version: str) -> bool:
+    """Is the leader of an unclean election marked as recovering (KIP-704)?"""
+    return is_at_least(version, "3.2-IV0")
+
+
 def is_topic_id_supported(version: str) -> bool:
     """Do topics get ids (KIP-516)?"""
     return is_at_least(version, "2.8-IV0")
@@ -101,9 +134,24 @@ def is_truncation_on_fetch_supported(version: str) -> bool:
     return is_at_least(version, "2.7-IV1")
 
 
+def is_allocate_producer_ids_supported(version: str) -> bool:
+    """Does the controller hand out producer ids (KIP-730), rather than each broker take them from ZooKeeper?"""
+    return is_at_least(version, "3.0-IV0")
+
+
 def is_alter_partition_supported(version: str) -> bool:
     """Do leaders ask the controller for another ISR (KIP-497), rather than write it into ZooKeeper?"""
     return is_at_least(version, "2.7-IV2")
+
+
+def offset_commit_value_version(version: str) -> int:
+    """The version in which a group coordinator of `version` writes offsets: from 2.1-IV1 on the newest that is not flexible."""
+    return _newest(version, (("2.1-IV1", 3), ("2.1-IV0", 2), ("0.8.0", 1)))
+
+
+def group_metadata_value_version(version: str) -> int:
+    """The version in which a group coordinator of `version` writes groups: from 2.3 on the newest that is not flexible."""
+    return _newest(version, (("2.3-IV0", 3), ("2.1-IV0", 2), ("0.10.1-IV0", 1)))
 
 
 def _newest(version: str, steps: tuple[tuple[str, int], ...]) -> int:

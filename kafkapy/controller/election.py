@@ -75,9 +75,13 @@ def controlled_shutdown_leader_election(
 
 
 def leader_for_offline(
-    assignment: Sequence[int], state: LeaderAndIsr, live: Collection[int], unclean_allowed: bool
+    assignment: Sequence[int],
+    state: LeaderAndIsr,
+    live: Collection[int],
+    unclean_allowed: bool,
+    recovery_supported: bool = True,
 ) -> ElectionResult:
-    """A clean leader keeps the live part of the ISR; an unclean one is the ISR, and recovering (KIP-704)."""
+    """A clean leader keeps the live part of the ISR; an unclean one is the ISR, and recovering (KIP-704) if that is supported."""
     live_replicas = tuple(r for r in assignment if r in live)
     leader = offline_partition_leader_election(assignment, state.isr, live_replicas, unclean_allowed)
     if leader is None:
@@ -85,9 +89,9 @@ def leader_for_offline(
     if leader in state.isr:
         elected = state.new_leader_and_isr(leader, [r for r in state.isr if r in live])
     else:
-        elected = replace(
-            state.new_leader_and_isr(leader, [leader]), leader_recovery_state=LeaderRecoveryState.RECOVERING
-        )
+        elected = state.new_leader_and_isr(leader, [leader])
+        if recovery_supported:
+            elected = replace(elected, leader_recovery_state=LeaderRecoveryState.RECOVERING)
     return ElectionResult(elected, live_replicas)
 
 

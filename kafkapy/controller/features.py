@@ -1,13 +1,15 @@
 """Finalized features in /feature (KIP-584).
 
 A ZooKeeper broker of 3.9 supports no feature of its own, so nothing can be finalized here; features that the znode has
-are kept, can be deleted, and keep out brokers that do not support them.
+are kept, can be deleted, and keep out brokers that do not support them. Below inter.broker.protocol.version 2.7-IV0
+the znode says that versioning is disabled, and has no features.
 """
 
 from __future__ import annotations
 
 import logging
 
+from kafkapy.common import metadata_version
 from kafkapy.common.broker import Broker
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.update_features import UpdateFeaturesRequest
@@ -26,30 +28,40 @@ UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
 class FeatureVersioning:
     """Invariant: `finalized` is what /feature had when this broker became controller or last wrote it."""
 
-    def __init__(self, zk_client: KafkaZkClient) -> None:
+    def __init__(self, zk_client: KafkaZkClient, inter_broker_protocol_version: str) -> None:
         self._zk = zk_client
+        self._enabled = metadata_version.is_feature_versioning_supported(inter_broker_protocol_version)
+        self._version = metadata_version.feature_znode_version(inter_broker_protocol_version)
         self.finalized: dict[str, int] = {}
 
     def initialize(self) -> None:
-        """Create /feature, or switch versioning on in it; features that were finalized stay."""
+        """Create /feature, or switch versioning on (features that were finalized stay) or off (they go)."""
         data, _ = self._zk.get_data_and_version(FeatureZNode.path)
-        if data is None:
+        existing = None if data is None else FeatureZNode.decode(data)
+        kept = self._enabled and existing is not None and existing.enabled
+        self.finalized = dict(existing.levels) if existing is not None and kept else {}
+        wanted = self._content(self.finalized)
+        if existing is None:
             log.info("Creating %s without finalized features", FeatureZNode.path)
-            self._zk.create_recursive(FeatureZNode.path, FeatureZNode.encode(FinalizedFeatures(True)))
-            self.finalized = {}
-            return
-        existing = FeatureZNode.decode(data)
-        self.finalized = dict(existing.levels) if existing.enabled else {}
-        encoded = FeatureZNode.encode(FinalizedFeatures(True, self.finalized))
-        if FeatureZNode.decode(encoded) != existing:
-            self._zk.set_data(FeatureZNode.path, encoded)
+            self._zk.create_recursive(FeatureZNode.path, FeatureZNode.encode(wanted))
+        elif wanted != existing:
+            log.info("Changing %s from %s to %s", FeatureZNode.path, existing, wanted)
+            self._zk.set_data(FeatureZNode.path, FeatureZNode.encode(wanted))
+
+    def _content(self, levels: dict[str, int]) -> FinalizedFeatures:
+        return FinalizedFeatures(self._enabled, levels, self._version)
 
     def is_compatible(self, broker: Broker) -> bool:
         """Does the broker support every finalized feature at its level?"""
         return all(_supports(broker.features, name, level) for name, level in self.finalized.items())
 
     def update(self, request: UpdateFeaturesRequest, version: int, brokers: list[Broker]) -> dict[str, KafkaError]:
-        """Apply the valid updates; returns each feature's error (`Errors.NONE` for those that were applied)."""
+        """Apply the valid updates; returns each feature's error (`Errors.NONE` for those that were applied).
+
+        Raises `KafkaError` INVALID_REQUEST while versioning is disabled.
+        """
+        if not self._enabled:
+            raise _invalid("Feature versioning system is disabled.")
         target = dict(self.finalized)
         results: dict[str, KafkaError] = {}
         for update in request.feature_updates:
@@ -65,7 +77,7 @@ class FeatureVersioning:
             results[update.feature] = error or KafkaError(Errors.NONE)
         if target != self.finalized:
             try:
-                self._zk.set_data(FeatureZNode.path, FeatureZNode.encode(FinalizedFeatures(True, target)))
+                self._zk.set_data(FeatureZNode.path, FeatureZNode.encode(self._content(target)))
             except ZooKeeperError as failure:
                 log.warning("Finalized features %s could not be written: %s", target, failure)
                 return {

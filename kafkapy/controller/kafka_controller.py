@@ -67,7 +67,7 @@ class KafkaController:
         self.context = ControllerContext()
         self.events = ControllerEventManager(self._process, time)
         self._core = core = self._new_core(config, channel_manager or ControllerChannelManager(config))
-        features = FeatureVersioning(zk_client)
+        features = FeatureVersioning(zk_client, config.inter_broker_protocol_version)
         reassignments = PartitionReassignments(core)
         self._parts = ControllerParts(
             features,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterable
 
+from kafkapy.common import metadata_version
 from kafkapy.common.leader_and_isr import LeaderAndIsr, LeaderIsrAndControllerEpoch, LeaderRecoveryState
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.controller.controller_config import ControllerConfig
@@ -49,6 +50,7 @@ class PartitionStateMachine:
         self._context = context
         self._zk = zk_client
         self._new_batch = new_batch
+        self._recovery_supported = metadata_version.is_leader_recovery_supported(config.inter_broker_protocol_version)
         self.leader_elections = 0
         self.unclean_leader_elections = 0
         """Of these, leaders that were not in sync."""
@@ -268,7 +270,7 @@ class PartitionStateMachine:
                 result = leader_for_controlled_shutdown(replicas, state, live, context.shutting_down_broker_ids)
             else:
                 allowed = strategy is ElectionStrategy.UNCLEAN or partition.topic in unclean
-                result = leader_for_offline(replicas, state, live, allowed)
+                result = leader_for_offline(replicas, state, live, allowed, self._recovery_supported)
             results[partition] = result
         return results
 

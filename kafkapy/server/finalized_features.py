@@ -16,7 +16,7 @@ UNKNOWN_EPOCH = -1
 
 
 class FinalizedFeatures:
-    """Invariant: `epoch` is the data version of /feature as last read, -1 while there is none."""
+    """Invariant: `epoch` is the data version of /feature as last read, -1 while there is none or it disables versioning."""
 
     def __init__(self, zk_client: KafkaZkClient, in_background: Callable[[Callable[[], None]], object]) -> None:
         """`in_background` runs a blocking function in the pool; it may be called from any thread."""
@@ -45,6 +45,7 @@ class FinalizedFeatures:
             data, version = self._zk.get_data_and_version(FeatureZNode.path)
             if data is None:
                 self._zk.path_exists(FeatureZNode.path)
-            self.epoch = UNKNOWN_EPOCH if data is None else version
-        except ZooKeeperError as error:
+            enabled = data is not None and FeatureZNode.decode(data).enabled
+            self.epoch = version if enabled else UNKNOWN_EPOCH
+        except (ZooKeeperError, ValueError, KeyError) as error:
             log.warning("Could not read %s: %s", FeatureZNode.path, error)

@@ -24,6 +24,7 @@ from kafkapy.common.topic_names import GROUP_METADATA_TOPIC
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.controller.controller_config import ControllerConfig
 from kafkapy.controller.kafka_controller import KafkaController
+from kafkapy.controller.producer_ids import new_producer_ids_block
 from kafkapy.coordinator.group.config import GroupConfig, OffsetConfig
 from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
 from kafkapy.log.log_cleaner import CleanerConfig, LogCleaner
@@ -243,7 +244,8 @@ class KafkaServer:
         self._undo.append(("log dir moves", log_dir_moves.shutdown))
         group_coordinator.startup(await self._in_thread(zk_client.get_topic_partition_count, GROUP_METADATA_TOPIC))
         self._undo.append(("group coordinator", group_coordinator.shutdown))
-        await self._in_thread(services.finalized_features.startup)
+        if metadata_version.is_feature_versioning_supported(config.inter_broker_protocol_version):
+            await self._in_thread(services.finalized_features.startup)
         await self._in_thread(controller.startup)
         self._undo.append(("controller", lambda: self._in_thread(controller.shutdown)))
         await self._follow_configs(services, sockets, replication)
@@ -357,6 +359,7 @@ class KafkaServer:
             topic_num_partitions=config.offsets_topic_num_partitions,
             compression_codec=config.offsets_topic_compression_codec,
             commit_timeout_ms=config.offsets_commit_timeout_ms,
+            inter_broker_protocol_version=config.inter_broker_protocol_version,
         )
         return GroupCoordinator(
             group_config, offset_config, coordinator_log, coordinator_log, self._scheduler, self._time
@@ -388,7 +391,8 @@ class KafkaServer:
             )
             for e in config.advertised_listeners
         )
-        return BrokerInfo(Broker(config.broker_id, end_points, config.broker_rack))
+        version = metadata_version.broker_registration_version(config.inter_broker_protocol_version)
+        return BrokerInfo(Broker(config.broker_id, end_points, config.broker_rack), version)
 
     def _controller_config(self) -> ControllerConfig:
         config = self.config
@@ -439,7 +443,11 @@ class KafkaServer:
         return self._in_thread(high_watermarks.write, list(replicas.partitions()))
 
     async def _request_producer_ids(self) -> Block:
-        """Ask the controller, over the network even if it is this broker (KIP-730)."""
+        """Ask the controller, over the network even if it is this broker (KIP-730); before 3.0 brokers asked ZooKeeper."""
+        if not metadata_version.is_allocate_producer_ids_supported(self.config.inter_broker_protocol_version):
+            assert self.services is not None
+            block = await self._in_thread(new_producer_ids_block, self.config.broker_id, self.services.zk_client)
+            return block.first_producer_id, block.size
         request = AllocateProducerIdsRequest(broker_id=self.config.broker_id, broker_epoch=self._broker_epoch)
         response = await self._in_thread(self._call_controller, request)
         error = Errors.for_code(response.error_code)
@@ -447,8 +455,11 @@ class KafkaServer:
             raise KafkaError(error)
         return response.producer_id_start, response.producer_id_len
 
-    def _call_controller(self, request: Message) -> Any:
-        """Send one request to the active controller and wait. Blocks; `KafkaError` if there is none or it can't be reached."""
+    def _call_controller(self, request: Message, version: int | None = None) -> Any:
+        """Send one request to the active controller and wait. Blocks; `KafkaError` if there is none or it can't be reached.
+
+        `version`: None for the highest that both know.
+        """
         assert self.services is not None
         cache = self.services.metadata_cache
         controller_id = cache.controller_id
@@ -460,7 +471,7 @@ class KafkaServer:
         with BlockingClient(
             node.host, node.port, f"broker-{self.config.broker_id}", request_timeout_ms=timeout
         ) as client:
-            return client.call(request)
+            return client.call(request, version)
 
     # ------------------------------------------------------------------------------------------------ stop
 
@@ -479,10 +490,11 @@ class KafkaServer:
     def _controlled_shutdown(self) -> None:
         """Ask the controller to move this broker's leaders away (`controlled.shutdown.max.retries`, `.retry.backoff.ms`)."""
         config = self.config
+        version = metadata_version.controlled_shutdown_version(config.inter_broker_protocol_version)
         for attempt in range(config.controlled_shutdown_max_retries + 1):
             try:
                 request = ControlledShutdownRequest(broker_id=config.broker_id, broker_epoch=self._broker_epoch)
-                response = self._call_controller(request)
+                response = self._call_controller(request, version)
                 if response.error_code == 0 and not response.remaining_partitions:
                     log.info("Controlled shutdown request returned successfully")
                     return

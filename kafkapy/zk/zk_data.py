@@ -114,7 +114,8 @@ class BrokersZNode:
 
 @dataclass(frozen=True, slots=True)
 class BrokerInfo:
-    """What a broker registers: itself, the version of the JSON and its JMX port."""
+    """What a broker registers: itself, the version of the JSON (`metadata_version.broker_registration_version`) and its
+    JMX port."""
 
     broker: Broker
     version: int = 5
@@ -138,10 +139,11 @@ class BrokerIdZNode:
             "jmx_port": info.jmx_port,
             "timestamp": str(timestamp_ms),
             "endpoints": [e.connection_string for e in broker.end_points],
-            "listener_security_protocol_map": {e.listener_name: e.security_protocol for e in broker.end_points},
         }
-        if broker.rack is not None:
+        if broker.rack is not None and info.version >= 3:
             value["rack"] = broker.rack
+        if info.version >= 4:
+            value["listener_security_protocol_map"] = {e.listener_name: e.security_protocol for e in broker.end_points}
         if info.version >= 5:
             value["features"] = {
                 name: {"min_version": low, "max_version": high} for name, (low, high) in broker.features.items()
@@ -447,22 +449,24 @@ class ProducerIdBlockZNode:
 
 @dataclass(frozen=True, slots=True)
 class FinalizedFeatures:
-    """The content of /feature: whether versioning is on, and each feature's finalized level (KIP-584)."""
+    """The content of /feature (KIP-584): whether versioning is on, each feature's finalized level, the version of the JSON."""
 
     enabled: bool
     levels: dict[str, int] = field(default_factory=dict)
+    version: int = 2
 
 
 class FeatureZNode:
     path = "/feature"
 
     @staticmethod
-    def encode(features: FinalizedFeatures, version: int = 2) -> bytes:
+    def encode(features: FinalizedFeatures) -> bytes:
         """Version 1 is for clusters whose inter-broker protocol is below 3.3."""
-        levels: dict[str, Any] = dict(features.levels)
-        if version == 1:
-            levels = {n: {"min_version_level": 1, "max_version_level": v} for n, v in features.levels.items()}
-        return encode_json({"version": version, "status": int(features.enabled), "features": levels})
+        levels = {name: {"max_version_level": level} for name, level in features.levels.items()}
+        if features.version == 1:
+            for level in levels.values():
+                level["min_version_level"] = level["max_version_level"]
+        return encode_json({"version": features.version, "status": int(features.enabled), "features": levels})
 
     @staticmethod
     def decode(data: bytes | None) -> FinalizedFeatures:
@@ -473,9 +477,10 @@ class FeatureZNode:
         if status not in (0, 1):
             raise ValueError(f"Malformed status {status!r} in feature information")
         features = value["features"]
-        if version == 1:
-            features = {name: levels["max_version_level"] for name, levels in features.items()}
-        return FinalizedFeatures(status == 1, {name: int(level) for name, level in features.items()})
+        if not all(isinstance(of_feature, dict) for of_feature in features.values()):
+            raise ValueError(f"Malformed levels in feature information: {features}")
+        levels = {name: int(of_feature["max_version_level"]) for name, of_feature in features.items()}
+        return FinalizedFeatures(status == 1, levels, version)
 
 
 def _partition_json(partition: TopicPartition) -> dict[str, Any]:

@@ -296,7 +296,7 @@ def test_a_broker_that_shuts_down_gets_no_new_leaders():
 def test_features_that_a_broker_lacks_keep_it_out(caplog):
     cluster = Cluster()
     zk = cluster.start(1).zk
-    zk.create_recursive("/feature", b'{"version":2,"status":1,"features":{"metadata.rock":2}}')
+    zk.create_recursive("/feature", b'{"version":2,"status":1,"features":{"metadata.rock":{"max_version_level":2}}}')
     cluster.settle()
     assert cluster.controller.context.live_broker_epochs == {}
     assert "do not support the finalized features" in caplog.text

@@ -239,7 +239,9 @@ def test_features_cannot_be_finalized(version: int, fields: dict[str, object], m
 
 def test_a_feature_that_is_finalized_can_be_deleted():
     cluster = Cluster()
-    cluster.start(1).zk.create_recursive("/feature", b'{"version":2,"status":1,"features":{"f":2}}')
+    cluster.start(1).zk.create_recursive(
+        "/feature", b'{"version":2,"status":1,"features":{"f":{"max_version_level":2}}}'
+    )
     cluster.settle()
     assert update_features(cluster, 1, max_version_level=2)[0] is Errors.INVALID_REQUEST
     assert update_features(cluster, 1, max_version_level=1)[0] is Errors.INVALID_REQUEST

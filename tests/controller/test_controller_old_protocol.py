@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
 
 import pytest
@@ -13,8 +14,10 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.controller.controller_config import ControllerConfig
 from kafkapy.controller.request_batch import ControllerBrokerRequestBatch
 from kafkapy.controller.states import PartitionAndReplica
+from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.leader_and_isr import LeaderAndIsrRequest
 from kafkapy.protocol.messages.stop_replica import StopReplicaRequest
+from kafkapy.protocol.messages.update_features import UpdateFeaturesRequest
 from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest
 from kafkapy.zk.zk_data import TopicZNode
 
@@ -146,3 +149,67 @@ def test_topics_get_ids_from_2_8_on(protocol: str, has_id: bool):
     cluster.members[1].zk.create_recursive("/brokers/topics/t", TopicZNode.encode(None, {0: ReplicaAssignment((1,))}))
     cluster.settle()
     assert ("topic_id" in cluster.zookeeper.json("/brokers/topics/t")) == has_id
+
+
+@pytest.mark.parametrize(("protocol", "leader_recovery_state"), [("3.1", None), ("3.2-IV0", 1)])
+def test_an_unclean_leader_recovers_from_3_2_on(protocol: str, leader_recovery_state: int | None):
+    cluster = Cluster(1, 2, inter_broker_protocol_version=protocol, unclean_leader_election_enable=True)
+    cluster.create_topic("t", {0: [2, 1]})
+    cluster.kill(1)
+    cluster.settle()
+    cluster.start(1)
+    cluster.settle()
+    assert cluster.state("t", 0).isr == (2,)
+    cluster.kill(2)
+    cluster.settle()
+    assert cluster.state("t", 0).leader == 1
+    state = json.loads(cluster.zookeeper.json("/brokers/topics/t/partitions/0/state"))
+    assert state.get("leader_recovery_state") == leader_recovery_state
+
+
+# --- features -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("protocol", "node"),
+    [
+        ("2.6", '{"version":1,"status":0,"features":{}}'),
+        ("2.7-IV0", '{"version":1,"status":1,"features":{}}'),
+        ("3.2", '{"version":1,"status":1,"features":{}}'),
+        ("3.3-IV0", '{"version":2,"status":1,"features":{}}'),
+    ],
+)
+def test_feature_versioning_by_protocol(protocol: str, node: str):
+    assert cluster_of(protocol).zookeeper.json("/feature") == node
+
+
+def test_feature_versioning_is_switched_off_and_features_go():
+    cluster = Cluster(inter_broker_protocol_version="2.6")
+    finalized = b'{"version":2,"status":1,"features":{"f":{"max_version_level":2}}}'
+    cluster.start(1).zk.create_recursive("/feature", finalized)
+    cluster.settle()
+    assert cluster.zookeeper.json("/feature") == '{"version":1,"status":0,"features":{}}'
+    assert cluster.active.id == 1, "a broker without the feature is let in"
+
+
+def test_finalized_features_stay_and_are_written_in_the_version_of_the_protocol():
+    cluster = Cluster(inter_broker_protocol_version="3.2")
+    finalized = b'{"version":2,"status":1,"features":{"f":{"max_version_level":2}}}'
+    cluster.start(1).zk.create_recursive("/feature", finalized)
+    cluster.settle()
+    assert json.loads(cluster.zookeeper.json("/feature")) == {
+        "version": 1,
+        "status": 1,
+        "features": {"f": {"min_version_level": 2, "max_version_level": 2}},
+    }
+
+
+def test_features_cannot_be_updated_while_versioning_is_off():
+    cluster = cluster_of("2.6")
+    answers: list[object] = []
+    update = UpdateFeaturesRequest.FeatureUpdateKey(feature="f", max_version_level=1)
+    cluster.controller.update_features(UpdateFeaturesRequest(feature_updates=[update]), 1, answers.append)
+    cluster.settle()
+    (error,) = answers
+    assert isinstance(error, KafkaError)
+    assert (error.error, error.message) == (Errors.INVALID_REQUEST, "Feature versioning system is disabled.")

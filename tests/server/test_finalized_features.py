@@ -14,6 +14,7 @@ class FakeZooKeeper:
 
     def __init__(self) -> None:
         self.version: int | None = None
+        self.data = b'{"version":2,"status":1,"features":{}}'
         self.broken = False
         self.watched = False
         self.znode_handler: Any = None
@@ -28,7 +29,7 @@ class FakeZooKeeper:
     def get_data_and_version(self, path: str) -> tuple[bytes | None, int]:
         if self.broken:
             raise ZooKeeperError("no connection")
-        return (None, -1) if self.version is None else (b"{}", self.version)
+        return (None, -1) if self.version is None else (self.data, self.version)
 
     def path_exists(self, path: str) -> bool:
         self.watched = True
@@ -53,6 +54,13 @@ def test_follows_creation_change_and_deletion() -> None:
         zookeeper.version = version
         getattr(zookeeper.znode_handler, event)()
         assert followed.epoch == (UNKNOWN_EPOCH if version is None else version)
+
+
+def test_features_that_are_disabled_have_no_epoch() -> None:
+    zookeeper = FakeZooKeeper()
+    zookeeper.version = 3
+    zookeeper.data = b'{"version":1,"status":0,"features":{}}'
+    assert features(zookeeper).epoch == UNKNOWN_EPOCH
 
 
 def test_reads_again_in_a_new_session() -> None:

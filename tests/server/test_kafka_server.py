@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,8 +14,10 @@ from kafkapy.common.time import MockTime
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.controlled_shutdown import ControlledShutdownResponse
+from kafkapy.server import kafka_server
 from kafkapy.server.kafka_config import KafkaConfig
 from kafkapy.server.kafka_server import KafkaServer, _coordinate, _stop_coordinating
+from kafkapy.zk.zk_data import ProducerIdsBlock
 
 OFFSETS = "__consumer_offsets"
 
@@ -95,7 +98,8 @@ def test_controlled_shutdown_is_asked_for_until_nothing_is_led_here(
     requests: list[Any] = []
     server._broker_epoch = 7
 
-    def call(request: Any) -> Any:
+    def call(request: Any, version: int) -> Any:
+        assert version == 3
         requests.append(request)
         answer = answers[len(requests) - 1]
         if isinstance(answer, Exception):
@@ -106,6 +110,46 @@ def test_controlled_shutdown_is_asked_for_until_nothing_is_led_here(
     server._controlled_shutdown()
     assert [(r.broker_id, r.broker_epoch) for r in requests] == [(0, 7)] * asked
     assert server._time.monotonic_ms() == waited_ms
+
+
+@pytest.mark.parametrize(
+    ("protocol", "expected"), [("2.4-IV1", 3), ("2.4-IV0", 2), ("2.2", 2), ("2.1", 1), ("0.9.0", 1), ("0.8.2", 0)]
+)
+def test_controlled_shutdown_of_an_older_protocol(
+    server: KafkaServer, monkeypatch: pytest.MonkeyPatch, protocol: str, expected: int
+) -> None:
+    server.config.inter_broker_protocol_version = protocol
+    versions: list[int] = []
+
+    def call(request: Any, version: int) -> Any:
+        request.encode(version)
+        versions.append(version)
+        return left()
+
+    monkeypatch.setattr(server, "_call_controller", call)
+    server._controlled_shutdown()
+    assert versions == [expected]
+
+
+@pytest.mark.parametrize(("protocol", "version"), [("2.7", 5), ("2.6", 4), ("0.10.0", 4), ("0.10.0-IV0", 2)])
+def test_registration_that_older_brokers_read(server: KafkaServer, protocol: str, version: int) -> None:
+    server.config.inter_broker_protocol_version = protocol
+    assert server._broker_info(SimpleNamespace(bound_port=lambda _: 9092)).version == version  # type: ignore[arg-type]
+
+
+def test_before_3_0_producer_ids_come_from_zookeeper(server: KafkaServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    server.config.inter_broker_protocol_version = "2.8"
+    server.services = SimpleNamespace(zk_client="the client")  # type: ignore[assignment]
+    monkeypatch.setattr(server, "_in_thread", lambda function, *args: succeed(function(*args)))
+
+    def take(broker_id: int, zk_client: object) -> ProducerIdsBlock:
+        assert zk_client == "the client"
+        return ProducerIdsBlock(broker_id, 3000, 1000)
+
+    monkeypatch.setattr(kafka_server, "new_producer_ids_block", take)
+    blocks: list[Any] = []
+    Deferred.fromCoroutine(server._request_producer_ids()).addBoth(blocks.append)
+    assert blocks == [(3000, 1000)]
 
 
 class FakeCoordinator:

@@ -1,6 +1,7 @@
 """Payloads as Apache Kafka 3.9.1 wrote them (key order aside), both ways."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -71,7 +72,18 @@ def test_broker_without_plaintext_listener_and_rack() -> None:
     assert value["endpoints"] == ["INTERNAL://[::1]:9093"]
     assert value["features"] == {"f": {"min_version": 1, "max_version": 4}}
     assert z.BrokerIdZNode.decode(3, data).broker == broker
-    assert "features" not in json.loads(z.BrokerIdZNode.encode(z.BrokerInfo(broker, 4), 1))
+
+
+@pytest.mark.parametrize(
+    ("version", "left_out"),
+    [(5, set()), (4, {"features"}), (2, {"features", "listener_security_protocol_map", "rack"})],
+)
+def test_older_brokers_are_shown_what_they_know(version: int, left_out: set[str]) -> None:
+    data = z.BrokerIdZNode.encode(replace(BROKER_INFO, version=version), 1795231265361)
+    value = json.loads(data)
+    assert value["version"] == version
+    assert set(json.loads(BROKER)) - set(value) == left_out
+    assert z.BrokerIdZNode.decode(1, data).broker.end_points == BROKER_INFO.broker.end_points
 
 
 @pytest.mark.parametrize(
@@ -155,11 +167,18 @@ def test_features() -> None:
     golden = b'{"features":{},"version":2,"status":1}'
     assert same_json(z.FeatureZNode.encode(z.FinalizedFeatures(True)), golden)
     assert z.FeatureZNode.decode(golden) == z.FinalizedFeatures(True)
-    first = z.FeatureZNode.encode(z.FinalizedFeatures(False, {"f": 3}), version=1)
-    assert json.loads(first)["features"] == {"f": {"min_version_level": 1, "max_version_level": 3}}
-    assert z.FeatureZNode.decode(first) == z.FinalizedFeatures(False, {"f": 3})
+    first = z.FinalizedFeatures(False, {"f": 3}, version=1)
+    data = z.FeatureZNode.encode(first)
+    assert json.loads(data)["features"] == {"f": {"min_version_level": 3, "max_version_level": 3}}
+    assert z.FeatureZNode.decode(data) == first
+    second = z.FinalizedFeatures(True, {"f": 3})
+    data = z.FeatureZNode.encode(second)
+    assert json.loads(data) == {"version": 2, "status": 1, "features": {"f": {"max_version_level": 3}}}
+    assert z.FeatureZNode.decode(data) == second
     with pytest.raises(ValueError, match="version 3"):
         z.FeatureZNode.decode(b'{"features":{},"version":3,"status":1}')
+    with pytest.raises(ValueError, match="Malformed levels"):
+        z.FeatureZNode.decode(b'{"features":{"f":3},"version":2,"status":1}')
 
 
 @pytest.mark.parametrize(("name", "path"), [("c/1", "c%2F1"), ("bob@x", "bob%40x"), ("a b*~", "a%20b%2A%7E")])

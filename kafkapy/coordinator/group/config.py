@@ -35,3 +35,5 @@ class OffsetConfig:
     """offsets.topic.compression.codec: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd"""
     commit_timeout_ms: int = 5_000
     """offsets.commit.timeout.ms"""
+    inter_broker_protocol_version: str = "3.9-IV0"
+    """inter.broker.protocol.version: decides the versions of records"""
