@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import islice
 
+from kafkapy.common import metadata_version
 from kafkapy.common.scheduler import ScheduledTask, Scheduler
 from kafkapy.common.time import Time
 from kafkapy.common.topic_names import GROUP_METADATA_TOPIC
@@ -77,6 +78,9 @@ class GroupMetadataManager:
         time: Time,
     ) -> None:
         self.config = config
+        protocol_version = config.inter_broker_protocol_version
+        self._offset_value_version = metadata_version.offset_commit_value_version(protocol_version)
+        self._group_value_version = metadata_version.group_metadata_value_version(protocol_version)
         self.groups: dict[str, GroupMetadata] = {}
         self._writer = writer
         self._reader = reader
@@ -158,7 +162,8 @@ class GroupMetadataManager:
                 )  # fmt: skip
             done(_STORE_GROUP_ERRORS.get(error, error))
 
-        batch = self._batch([(group_key(group.group_id), group_value(group, assignment))])
+        value = group_value(group, assignment, self._group_value_version)
+        batch = self._batch([(group_key(group.group_id), value)])
         self._writer.append(self._log_of(group.group_id), batch, appended, self.config.commit_timeout_ms)
 
     def store_offsets(self, group: GroupMetadata, offsets: Offsets, done: Callable[[Errors], None]) -> None:
@@ -175,7 +180,8 @@ class GroupMetadataManager:
             done(_STORE_OFFSETS_ERRORS.get(error, error))
 
         log_partition = self._log_of(group.group_id)
-        records = ((offset_key(group.group_id, partition), offset_value(value)) for partition, value in offsets.items())
+        version = self._offset_value_version
+        records = ((offset_key(group.group_id, p), offset_value(value, version)) for p, value in offsets.items())
         # Kafka gives commits the sequence 0 although they have no producer id; so the bytes are the same.
         batch = self._batch(records, base_sequence=0)
         group.offsets.prepare(offsets)

@@ -23,7 +23,7 @@ from kafkapy.protocol.wire import SchemaError
 OFFSET_KEY_VERSION = 1
 GROUP_KEY_VERSION = 2
 
-# What Kafka writes at inter.broker.protocol.version 2.1 and above: the newest versions that are not flexible.
+# The newest versions that are not flexible; an older inter.broker.protocol.version has older ones.
 OFFSET_VALUE_VERSION = 3
 OFFSET_VALUE_VERSION_WITH_EXPIRATION = 1
 GROUP_VALUE_VERSION = 3
@@ -52,18 +52,18 @@ def offset_key(group_id: str, partition: TopicPartition) -> bytes:
     return _versioned(key, OFFSET_KEY_VERSION)
 
 
-def offset_value(offset: OffsetAndMetadata) -> bytes:
-    """Version 3, or 1 where an old client set a time to expire, which later versions cannot say."""
+def offset_value(offset: OffsetAndMetadata, version: int = OFFSET_VALUE_VERSION) -> bytes:
+    """In `version`, or in 1 where an old client set a time to expire, which later versions cannot say."""
     value = OffsetCommitValue(*offset)
     explicit = offset.expire_timestamp != -1
-    return _versioned(value, OFFSET_VALUE_VERSION_WITH_EXPIRATION if explicit else OFFSET_VALUE_VERSION)
+    return _versioned(value, OFFSET_VALUE_VERSION_WITH_EXPIRATION if explicit else version)
 
 
 def group_key(group_id: str) -> bytes:
     return _versioned(GroupMetadataKey(group=group_id), GROUP_KEY_VERSION)
 
 
-def group_value(group: GroupMetadata, assignment: Mapping[str, bytes]) -> bytes:
+def group_value(group: GroupMetadata, assignment: Mapping[str, bytes], version: int = GROUP_VALUE_VERSION) -> bytes:
     """The group's current generation with this assignment, one entry for each member."""
     return _versioned(
         GroupMetadataValue(
@@ -86,7 +86,7 @@ def group_value(group: GroupMetadata, assignment: Mapping[str, bytes]) -> bytes:
                 for member in group.members.values()
             ],
         ),
-        GROUP_VALUE_VERSION,
+        version,
     )
 
 

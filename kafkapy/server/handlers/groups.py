@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
+from kafkapy.common import metadata_version
 from kafkapy.common.topic_names import GROUP_METADATA_TOPIC
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.group.responses import join_error
@@ -48,6 +49,13 @@ _NO_OFFSET = -1
 def _require_group(broker: BrokerServices, request: Request, operation: str, group_id: str) -> None:
     if not broker.authorizer.authorize(request.context, operation, "GROUP", group_id):
         raise KafkaError(Errors.GROUP_AUTHORIZATION_FAILED)
+
+
+def _is_static_membership_unsupported(broker: BrokerServices, group_instance_id: str | None) -> bool:
+    """While brokers are about that would lose the instance id, the member would become a dynamic one there."""
+    return group_instance_id is not None and not metadata_version.is_static_membership_supported(
+        broker.config.inter_broker_protocol_version
+    )
 
 
 # ---------------------------------------------------------------------------------------------------- FindCoordinator
@@ -126,7 +134,9 @@ def handle_join_group(broker: BrokerServices, request: Request) -> None:
         request.respond(response)
 
     context = request.context
-    if broker.authorizer.authorize(context, "READ", "GROUP", body.group_id):
+    if _is_static_membership_unsupported(broker, body.group_instance_id):
+        reply(join_error("", Errors.UNSUPPORTED_VERSION))
+    elif broker.authorizer.authorize(context, "READ", "GROUP", body.group_id):
         broker.group_coordinator.join_group(body, version, context.client_id, context.client_host, reply)
     else:
         reply(join_error("", Errors.GROUP_AUTHORIZATION_FAILED))
@@ -135,6 +145,8 @@ def handle_join_group(broker: BrokerServices, request: Request) -> None:
 def handle_sync_group(broker: BrokerServices, request: Request) -> None:
     """Answered when the leader has sent the assignment."""
     body: SyncGroupRequest = request.body
+    if _is_static_membership_unsupported(broker, body.group_instance_id):
+        raise KafkaError(Errors.UNSUPPORTED_VERSION)
     if request.api_version >= 5 and (body.protocol_type is None or body.protocol_name is None):
         raise KafkaError(Errors.INCONSISTENT_GROUP_PROTOCOL)
     _require_group(broker, request, "READ", body.group_id)
@@ -143,6 +155,8 @@ def handle_sync_group(broker: BrokerServices, request: Request) -> None:
 
 def handle_heartbeat(broker: BrokerServices, request: Request) -> HeartbeatResponse:
     body: HeartbeatRequest = request.body
+    if _is_static_membership_unsupported(broker, body.group_instance_id):
+        raise KafkaError(Errors.UNSUPPORTED_VERSION)
     _require_group(broker, request, "READ", body.group_id)
     return broker.group_coordinator.heartbeat(body)
 
@@ -162,6 +176,8 @@ def handle_offset_commit(
     """Answered when the offsets are committed to the log; v0 keeps them in ZooKeeper."""
     body: OffsetCommitRequest = request.body
     _require_group(broker, request, "READ", body.group_id)
+    if _is_static_membership_unsupported(broker, body.group_instance_id):
+        raise KafkaError(Errors.UNSUPPORTED_VERSION)
     refused = OffsetCommitResponse()
     accepted = []
     for topic in body.topics:

@@ -4,10 +4,12 @@ import logging
 from pathlib import Path
 
 import pytest
+from group_harness import GROUP, FakeLog, Harness
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.coordinator.group.config import OffsetConfig
 from kafkapy.coordinator.group.group_loader import load_partition
 from kafkapy.coordinator.group.group_metadata import GroupMetadata
 from kafkapy.coordinator.group.group_offsets import OffsetAndMetadata
@@ -25,6 +27,7 @@ from kafkapy.coordinator.group.offset_records import (
     read_key,
     read_offset_value,
 )
+from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.wire import SchemaError
 from kafkapy.record.record_batch import RecordBatch, batches
 from kafkapy.record.records_builder import MemoryRecordsBuilder
@@ -141,6 +144,23 @@ def test_old_group_values() -> None:
     assert [group.state_timestamp for group in (v0, v1, v2)] == [-1, -1, 9]
     assert {group.members["m"].assignment for group in (v0, v1, v2)} == {b"a"}
     assert {group.generation_id for group in (v0, v1, v2)} == {3}
+
+
+@pytest.mark.parametrize(
+    ("protocol", "offset_version", "group_version"),
+    [("2.3", 3, 3), ("2.2", 3, 2), ("2.1-IV0", 2, 2), ("2.0", 1, 1), ("0.10.1-IV0", 1, 1), ("0.10.0", 1, 0)],
+)
+def test_an_older_protocol_has_records_that_older_coordinators_read(
+    protocol: str, offset_version: int, group_version: int
+) -> None:
+    log = FakeLog()
+    h = Harness(log, offset_config=OffsetConfig(inter_broker_protocol_version=protocol))
+    [member_id] = h.stable_group()
+    assert h.commit({("t", 0): 7}, member_id, 1) is Errors.NONE
+    values = [value for _, value in log.records(h.log_of()) if value is not None]
+    assert [value[:2] for value in values] == [bytes([0, group_version]), bytes([0, offset_version])]
+    assert read_group_value(GROUP, values[0]).generation_id == 1
+    assert read_offset_value(values[1]).offset == 7
 
 
 def test_keys_of_version_0_and_unknown_ones() -> None:

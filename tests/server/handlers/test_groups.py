@@ -74,13 +74,14 @@ class Broker:
         self.authorizer = FakeAuthorizer()
         self.zk = FakeZooKeeper()
         self.created: list[str] = []
+        self.config = SimpleNamespace(offset_metadata_max_bytes=4096, inter_broker_protocol_version="3.9-IV0")
         self.cache = MetadataCache(0, None)
         services = SimpleNamespace(
             group_coordinator=self.h.coordinator,
             metadata_cache=self.cache,
             authorizer=self.authorizer,
             zk_client=self.zk,
-            config=SimpleNamespace(offset_metadata_max_bytes=4096),
+            config=self.config,
             auto_topic_creation=SimpleNamespace(create_internal_topic=self.created.append),
             in_thread=self._in_thread,
         )
@@ -229,6 +230,54 @@ def join_request(version: int, member_id: str = "") -> JoinGroupRequest:
         protocol_type="consumer",
         protocols=[JoinGroupRequest.JoinGroupRequestProtocol(name="range", metadata=subscription("t"))],
     )
+
+
+@pytest.mark.parametrize(("protocol", "refused"), [("2.2", True), ("2.3-IV0", False)])
+@pytest.mark.parametrize(
+    ("request_", "version"),
+    [
+        (SyncGroupRequest(group_id=GROUP), 4),
+        (HeartbeatRequest(group_id=GROUP), 4),
+        (
+            OffsetCommitRequest(
+                group_id=GROUP,
+                topics=[
+                    OffsetCommitRequest.OffsetCommitRequestTopic(
+                        name="t", partitions=[OffsetCommitRequest.OffsetCommitRequestPartition(committed_offset=5)]
+                    )
+                ],
+            ),
+            8,
+        ),
+    ],
+)
+def test_static_members_are_refused_before_2_3(
+    broker: Broker, protocol: str, refused: bool, request_: Any, version: int
+) -> None:
+    def error() -> Errors:
+        answer = broker.ask(request_, version)
+        first = answer.topics[0].partitions[0] if version == 8 else answer
+        return Errors.for_code(first.error_code)
+
+    broker.config.inter_broker_protocol_version = protocol
+    request_.group_instance_id = None
+    assert error() is not Errors.UNSUPPORTED_VERSION
+    request_.group_instance_id = "i"
+    assert (error() is Errors.UNSUPPORTED_VERSION) == refused
+
+
+def test_joining_as_a_static_member_is_refused_before_2_3_whoever_asks(broker: Broker) -> None:
+    broker.config.inter_broker_protocol_version = "2.2"
+    deny(broker, "READ", "GROUP", GROUP)
+    request = join_request(5)
+    request.group_instance_id = "i"
+    for version, protocol_name in ((5, ""), (7, None)):
+        answer = broker.ask(request, version)
+        assert Errors.for_code(answer.error_code) is Errors.UNSUPPORTED_VERSION
+        assert (answer.generation_id, answer.protocol_name, answer.leader, answer.member_id) == (
+            -1, protocol_name, "", "",
+        )  # fmt: skip
+    assert Errors.for_code(broker.ask(join_request(5), 5).error_code) is Errors.GROUP_AUTHORIZATION_FAILED
 
 
 def stable(broker: Broker, version: int = 9) -> str:
