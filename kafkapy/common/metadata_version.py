@@ -40,6 +40,16 @@ def record_version(version: str) -> int:
     return 1 if is_at_least(version, "0.10.0-IV0") else 0
 
 
+def is_message_format_ignored(version: str) -> bool:
+    """Are records always stored in the newest message format, whatever `message.format.version` says (KIP-724)?"""
+    return is_at_least(version, "3.0-IV1")
+
+
+def is_zstd_supported(version: str) -> bool:
+    """May records be compressed with zstd (KIP-110)?"""
+    return is_at_least(version, "2.1-IV0")
+
+
 _FETCH: Final = (
     ("3.9-IV0", 17), ("3.7-IV4", 16), ("3.5-IV1", 15), ("3.5-IV0", 14), ("3.1-IV0", 13), ("2.7-IV1", 12), ("2.3-IV1", 11),
     ("2.1-IV2", 10), ("2.0-IV1", 8), ("1.1-IV0", 7), ("0.11.0-IV1", 5), ("0.11.0-IV0", 4), ("0.10.1-IV1", 3),

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.checkpoints import LeaderEpochCheckpointFile
-from kafkapy.log.log_files import fsync_dir, fsync_file
+from kafkapy.log.log_files import delete_if_exists, fsync_dir, fsync_file
 
 logger = logging.getLogger("kafkapy.log.LeaderEpochCache")
 
@@ -31,10 +31,11 @@ class LeaderEpochCache:
     past the recovery point is read again after a crash, so no epoch is lost. Entries that a truncation removed may come
     back with a stale file: loading the log truncates again.
     Whatever writes the file is called under the log's lock, so that its directory is not renamed meanwhile.
+    While it is not enabled it has no entries and there is no file: batches of message formats before v2 have no epochs.
     """
 
-    def __init__(self, partition: TopicPartition, checkpoint: LeaderEpochCheckpointFile) -> None:
-        """Reads the file. Raises `OSError`."""
+    def __init__(self, partition: TopicPartition, checkpoint: LeaderEpochCheckpointFile, enabled: bool = True) -> None:
+        """Reads the file, or removes it. Raises `OSError`."""
         self._partition = partition
         self._checkpoint = checkpoint
         self._lock = threading.RLock()
@@ -44,8 +45,27 @@ class LeaderEpochCache:
         """Entries are missing in the file: `write_out` before a batch is appended. Read on the append path."""
         self.latest_epoch: int | None = None
         """The epoch of the last entry; read on the append path."""
+        self._enabled = enabled
+        if not enabled:
+            self._delete_file()
+            return
         for epoch, start_offset in checkpoint.read():
             self._assign(EpochEntry(epoch, start_offset))
+
+    def set_enabled(self, enabled: bool) -> None:
+        """The message format has changed. Raises `OSError`."""
+        with self._lock:
+            self._enabled = enabled
+            if not enabled:
+                self.clear()
+                self._delete_file()
+
+    def _delete_file(self) -> None:
+        if delete_if_exists(self._checkpoint.path):
+            logger.warning(
+                "[LeaderEpochCache %s] The leader epochs are dropped: the message format of the log knows none",
+                self._partition,
+            )
 
     def assign(self, epoch: int, start_offset: int) -> None:
         """Note that `epoch` begins at `start_offset` unless it is the latest one already. Raises `OSError`.
@@ -72,6 +92,8 @@ class LeaderEpochCache:
     def _assign(self, entry: EpochEntry) -> bool:
         if entry.epoch < 0 or entry.start_offset < 0:
             raise ValueError(f"Received invalid partition leader epoch entry {entry}")
+        if not self._enabled:
+            return False
         entries = self._entries
         if entries and entries[-1].epoch == entry.epoch and entries[-1].start_offset <= entry.start_offset:
             return False
@@ -164,6 +186,8 @@ class LeaderEpochCache:
         fsync_dir(path[: path.rindex("/")])
 
     def _write(self) -> None:
+        if not self._enabled:
+            return
         self._checkpoint.write(self._entries, sync=False)
         self.is_unwritten = False
         self._unsynced = True

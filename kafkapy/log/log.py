@@ -152,7 +152,7 @@ class Log(AppendableLog):
         """ListOffsets from v1 on: the first record whose timestamp is >= `timestamp`; None if there is none.
 
         -1 log end, -2 and -4 log start, -3 the record with the largest timestamp, -5 nothing tiered. `KafkaError`
-        KAFKA_STORAGE_ERROR.
+        KAFKA_STORAGE_ERROR, UNSUPPORTED_FOR_MESSAGE_FORMAT.
         """
         return self._read_files(
             "looking up a timestamp", lambda: timestamp_lookup.fetch_offset_by_timestamp(self, timestamp)
@@ -178,7 +178,13 @@ class Log(AppendableLog):
 
     def _rebuild_producers(self, up_to: int) -> None:
         rebuild_producer_state(
-            self.producers, self.segments, self.log_start_offset, up_to, self.time.milliseconds(), False
+            self.producers,
+            self.segments,
+            self.log_start_offset,
+            up_to,
+            self.time.milliseconds(),
+            False,
+            self.config.record_version,
         )
 
     # -- retention

@@ -79,10 +79,17 @@ class AppendableLog(BoundedLog):
         self._validator = LogValidator(topic_partition, config)
 
     def update_config(self, config: LogConfig) -> LogConfig:
-        """Go on with another config; the one before."""
-        with self.lock:
+        """Go on with another config; the one before. `KafkaError` KAFKA_STORAGE_ERROR."""
+        with self._io("changing the message format"), self.lock:
             self._validator = LogValidator(self.topic_partition, config)
-            return super().update_config(config)
+            old = super().update_config(config)
+            if config.record_version != old.record_version:
+                logger.info(
+                    "[%s] The message format changes from v%d to v%d",
+                    *(self.name, old.record_version, config.record_version),
+                )
+                self.epochs.set_enabled(config.record_version >= 2)
+            return old
 
     # -- appending
 

@@ -6,6 +6,7 @@ import random
 from collections.abc import Mapping
 from typing import Any, Final
 
+from kafkapy.common import metadata_version
 from kafkapy.common.config_def import ConfigException, ConfigKey, ConfigType, Importance
 from kafkapy.common.config_table import ConfigTable, config
 from kafkapy.common.config_validators import (
@@ -33,7 +34,7 @@ class LogConfig(ConfigTable, slots=True):
     Invariant: never changed after it was made, so logs share it; a change of configs gives each log a new one.
     """
 
-    __slots__ = ("compact", "delete", "overridden")
+    __slots__ = ("compact", "delete", "overridden", "record_version", "zstd_supported")
 
     cleanup_policy: list[str] = config(
         LIST, "delete", EachOneOf("compact", "delete"), "What becomes of old segments: `delete` drops them after "
@@ -106,7 +107,8 @@ class LogConfig(ConfigTable, slots=True):
         Importance.LOW, synonyms=("log.message.downconversion.enable",),
     )
     message_format_version: str = config(
-        STRING, "3.0-IV1", KnownVersion(), "Deprecated: without effect from inter.broker.protocol.version 3.0 on.",
+        STRING, "3.0-IV1", KnownVersion(), "Deprecated, and without effect from inter.broker.protocol.version 3.0 on: "
+        "records are stored in the message format of this version of Kafka.",
         synonyms=("log.message.format.version",),
     )
     message_timestamp_after_max_ms: int = config(
@@ -179,15 +181,23 @@ class LogConfig(ConfigTable, slots=True):
     """`cleanup.policy` holds compact."""
     delete: bool
     """`cleanup.policy` holds delete."""
+    record_version: int
+    """The message format that records are stored in: 0, 1 or 2, by `message.format.version`."""
+    zstd_supported: bool
+    """Do all brokers of the cluster know zstd: is inter.broker.protocol.version 2.1 or above?"""
     overridden: frozenset[str]
     """Names of the configs that are the topic's own."""
 
-    def __init__(self, values: Mapping[str, Any], overridden: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, values: Mapping[str, Any], overridden: frozenset[str] = frozenset(), zstd_supported: bool = True
+    ) -> None:
         """`values` are typed values by config name; what is missing has Kafka's default."""
         for name, attribute in self.attributes.items():
             setattr(self, attribute, values[name] if name in values else self.definition[name].default)
         self.compact = "compact" in self.cleanup_policy
         self.delete = "delete" in self.cleanup_policy
+        self.record_version = metadata_version.record_version(self.message_format_version)
+        self.zstd_supported = zstd_supported
         self.overridden = overridden
 
     @classmethod
@@ -197,7 +207,7 @@ class LogConfig(ConfigTable, slots=True):
         own = {name: cls.definition[name].parse(value) for name, value in overrides.items() if name in cls.definition}
         if not own and not broker_defaults.overridden:
             return broker_defaults
-        return cls({**broker_defaults.values(), **own}, frozenset(own))
+        return cls({**broker_defaults.values(), **own}, frozenset(own), broker_defaults.zstd_supported)
 
     def random_segment_jitter(self) -> int:
         """What is taken off `segment_ms` for one segment, ms."""

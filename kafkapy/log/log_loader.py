@@ -104,7 +104,9 @@ class _LogLoader:
         self.on_segments_left = on_segments_left
         self.syncs = syncs
         self.segments = LogSegments()
-        self.epochs = LeaderEpochCache(self.topic_partition, LeaderEpochCheckpointFile(directory))
+        self.epochs = LeaderEpochCache(
+            self.topic_partition, LeaderEpochCheckpointFile(directory), enabled=config.record_version >= 2
+        )
 
     def load(self, topic_id: bytes | None) -> Log:
         self._finish_interrupted_swaps()
@@ -250,7 +252,15 @@ class _LogLoader:
         """Check one segment; bytes that were cut off."""
         producers = ProducerStateManager(self.topic_partition, self.directory, self.producer_id_expiration_ms)
         now = self.time.milliseconds()
-        rebuild_producer_state(producers, self.segments, self.log_start_checkpoint, segment.base_offset, now, False)
+        rebuild_producer_state(
+            producers,
+            self.segments,
+            self.log_start_checkpoint,
+            segment.base_offset,
+            now,
+            False,
+            self.config.record_version,
+        )
         completed_before: list[CompletedTxn] = []
 
         def on_batch(batch: Batch) -> CompletedTxn | None:
@@ -305,6 +315,7 @@ class _LogLoader:
             log_end_offset,
             self.time.milliseconds(),
             self.had_clean_shutdown,
+            self.config.record_version,
         )
         return producers
 

@@ -3,7 +3,7 @@
 
 The usual case is one v2 batch that keeps its codec: its records are checked as columns (`RecordsWalk`), and then only
 base offset and leader epoch are written over it, where it lies in the receive buffer. A batch is made anew when the
-topic wants another codec, or when it comes in an old message format.
+topic wants another codec, or when it comes in another message format than the topic has (`message.format.version`).
 
 Kafka has no limit to what a batch may unfold to. Here it is `MAX_DECOMPRESSED_SIZE`, so that whoever reads the log
 can rely on it, and beyond that the batch is MESSAGE_TOO_LARGE; a batch that keeps its codec is never in memory as a
@@ -111,6 +111,13 @@ class LogValidator:
             self.target = CompressionType.NONE
         elif config.compression_type != "producer":
             self.target = CompressionType.for_name(config.compression_type)
+        self.to_magic = config.record_version
+        self._highest_codec: int = _HIGHEST_CODEC
+        if not config.zstd_supported:
+            if self.target is None:
+                self._highest_codec = CompressionType.ZSTD - 1
+            elif self.target == CompressionType.ZSTD:
+                self._highest_codec = -1  # whatever comes would become zstd
         self._levels: dict[int, int] = {
             CompressionType.GZIP: config.compression_gzip_level,
             CompressionType.LZ4: config.compression_lz4_level,
@@ -130,14 +137,15 @@ class LogValidator:
 
         `records`: changed in place if writable. `request_version`: of the Produce request, if `origin` is CLIENT.
         `KafkaError` as a 3.9 broker answers: CORRUPT_MESSAGE, INVALID_RECORD, MESSAGE_TOO_LARGE,
-        UNSUPPORTED_COMPRESSION_TYPE, UNKNOWN_SERVER_ERROR (unknown codec, damaged compressed data), or
+        UNSUPPORTED_COMPRESSION_TYPE, UNSUPPORTED_FOR_MESSAGE_FORMAT (a producer id, but the topic's format is not v2),
+        UNKNOWN_SERVER_ERROR (unknown codec, damaged compressed data, headers or zstd that the topic's format can't say), or
         `RecordValidationError` with INVALID_RECORD (no key in a compacted topic) or INVALID_TIMESTAMP. Nothing has
         been changed then.
         """
         if isinstance(records, bytes) or (isinstance(records, memoryview) and records.readonly):
             records = bytearray(records)
         client = origin is AppendOrigin.CLIENT
-        only = only_batch(records)
+        only = only_batch(records) if self.to_magic >= 2 else None
         if only is not None:
             if client and 3 <= request_version < 7:
                 _check_produce_request([only], request_version)
@@ -154,9 +162,9 @@ class LogValidator:
         first = found[0]
         if len(found) > 1 and (first.magic >= 2 or source != CompressionType.NONE):
             raise _invalid("Compressed outer record has more than one batch")
-        if isinstance(first, RecordBatch):
+        if self.to_magic >= 2 and isinstance(first, RecordBatch):
             return self._validate_batch(records, first, next_offset, now_ms, leader_epoch, client)
-        return self._convert(found, source, next_offset, now_ms, leader_epoch)
+        return self._convert(records, found, source, next_offset, now_ms, leader_epoch, client)
 
     def _analyze(self, found: list[Batch], client: bool) -> tuple[int, CompressionType]:
         """(bytes of all batches, the codec used); `UnifiedLog.analyzeAndValidateRecords`."""
@@ -182,8 +190,11 @@ class LogValidator:
                 Errors.CORRUPT_MESSAGE,
                 f"Record is corrupt (stored crc = {batch.crc}) in topic partition {self.topic_partition}.",
             )
-        if batch.attributes & CODEC_MASK > _HIGHEST_CODEC:
+        if batch.attributes & CODEC_MASK > self._highest_codec:
             CompressionType.for_id(batch.attributes & CODEC_MASK)
+            raise KafkaError(
+                Errors.UNSUPPORTED_COMPRESSION_TYPE, "ZStandard needs inter.broker.protocol.version 2.1 or above"
+            )
 
     # ----------------------------------------------------------------------------------------------------- one v2 batch
 
@@ -322,14 +333,23 @@ class LogValidator:
                 partition_leader_epoch=leader_epoch,
             )
         )
-        return self._result_of(data, next_offset, max_timestamp, now_ms, 2 * (len(body) + RECORD_BATCH_OVERHEAD))
+        result = self._result_of(data, (RecordBatch(data),), walk.count, next_offset, max_timestamp, now_ms)
+        result.temporary_memory_bytes = 2 * (len(body) + RECORD_BATCH_OVERHEAD)
+        return result
 
     # --------------------------------------------------------------------------------------------------- old formats
 
     def _convert(
-        self, found: list[Batch], source: CompressionType, next_offset: int, now_ms: int, leader_epoch: int
+        self,
+        data: Buffer,
+        found: list[Batch],
+        source: CompressionType,
+        next_offset: int,
+        now_ms: int,
+        leader_epoch: int,
+        client: bool,
     ) -> ValidationResult:
-        """Messages of format v0 or v1 as one v2 batch."""
+        """What comes in, or is to be stored in, format v0 or v1; `found` are the batches in `data`."""
         magic = found[0].magic
         target = source if self.target is None else self.target
         records: list[Record] = []
@@ -339,14 +359,62 @@ class LogValidator:
                     f"Batch magic {batch.magic} is not the same as the first batch's magic byte {magic} "
                     f"in topic partition {self.topic_partition}"
                 )
-            assert isinstance(batch, LegacyRecordBatch)
-            own = list(batch.records())
-            append_time = batch.timestamp_type == TimestampType.LOG_APPEND_TIME
-            _raise_record_errors(
-                self._inner_errors(batch) or self._record_errors(own, append_time, now_ms, "LegacyRecord")
-            )
-            records += own
+            if isinstance(batch, RecordBatch):
+                records += self._records_of_new_format(batch, now_ms, client)
+            else:
+                records += self._records_of_old_format(batch, now_ms)
+        in_place = magic == self.to_magic and source == target
+        if in_place and source != CompressionType.NONE:
+            # The offsets in a v0 wrapper are absolute, and early clients did not number those of v1 as they should.
+            in_place = magic > 0 and all(record.offset == index for index, record in enumerate(records))
+        if in_place:
+            return self._number(data, found, records, next_offset, now_ms)
         return self._build(records, found[0], target, next_offset, now_ms, leader_epoch)
+
+    def _records_of_old_format(self, batch: LegacyRecordBatch, now_ms: int) -> list[Record]:
+        records = list(batch.records())
+        append_time = batch.timestamp_type == TimestampType.LOG_APPEND_TIME
+        _raise_record_errors(
+            self._inner_errors(batch) or self._record_errors(records, append_time, now_ms, "LegacyRecord")
+        )
+        return records
+
+    def _records_of_new_format(self, batch: RecordBatch, now_ms: int, client: bool) -> list[Record]:
+        """For a topic whose format is older."""
+        if client:
+            self._check_header(batch)
+        if batch.is_transactional or batch.has_producer_id:
+            raise KafkaError(
+                Errors.UNSUPPORTED_FOR_MESSAGE_FORMAT,
+                f"Records of idempotent or transactional producers can't be stored in message format v{self.to_magic} "
+                f"in topic partition {self.topic_partition}",
+            )
+        records = list(batch.records())
+        if any(not _MIN_LONG <= record.timestamp <= MAX_LONG for record in records):
+            raise KafkaError(Errors.INVALID_TIMESTAMP, "Timestamps of the batch do not fit 64 bits")
+        append_time = batch.timestamp_type == TimestampType.LOG_APPEND_TIME
+        _raise_record_errors(self._record_errors(records, append_time, now_ms, "DefaultRecord"))
+        return records
+
+    def _number(
+        self, data: Buffer, found: list[Batch], records: list[Record], next_offset: int, now_ms: int
+    ) -> ValidationResult:
+        """Messages that stay as they are but for offsets and, perhaps, time: single ones, or one wrapper."""
+        result = ValidationResult(data, tuple(found), next_offset, len(records))
+        step = len(records) // len(found)
+        offset = next_offset - 1
+        for batch in found:
+            assert isinstance(batch, LegacyRecordBatch)
+            offset += step
+            batch.set_last_offset(offset)
+            if batch.magic > 0:
+                highest = max(record.timestamp for record in records) if batch.is_compressed else batch.timestamp
+                batch.set_max_timestamp(self.timestamp_type, now_ms if self.append_time else highest)
+                if batch.timestamp > result.max_timestamp:
+                    result.max_timestamp, result.shallow_offset_of_max_timestamp = batch.timestamp, offset
+        if self.append_time:
+            result.log_append_time = now_ms
+        return result
 
     def _inner_errors(self, batch: LegacyRecordBatch) -> list[tuple[Errors, int, str]]:
         """What is wrong with the messages in a wrapper as messages; `KafkaError` CORRUPT_MESSAGE for a wrong CRC."""
@@ -392,42 +460,50 @@ class LogValidator:
     def _build(
         self, records: list[Record], first: Batch, target: int, next_offset: int, now_ms: int, leader_epoch: int
     ) -> ValidationResult:
-        builder = MemoryRecordsBuilder(
-            compression_type=CompressionType(target),
-            compression_level=self._levels.get(target),
-            timestamp_type=self.timestamp_type,
-            base_offset=next_offset,
-            log_append_time=now_ms if self.append_time else NO_TIMESTAMP,
-            producer_id=first.producer_id,
-            producer_epoch=first.producer_epoch,
-            base_sequence=first.base_sequence,
-            is_transactional=first.is_transactional,
-            partition_leader_epoch=leader_epoch,
-        )
         try:
+            builder = MemoryRecordsBuilder(
+                magic=self.to_magic,
+                compression_type=CompressionType(target),
+                compression_level=self._levels.get(target),
+                timestamp_type=self.timestamp_type,
+                base_offset=next_offset,
+                log_append_time=now_ms if self.append_time else NO_TIMESTAMP,
+                producer_id=first.producer_id,
+                producer_epoch=first.producer_epoch,
+                base_sequence=first.base_sequence,
+                is_transactional=first.is_transactional,
+                partition_leader_epoch=leader_epoch,
+            )
             for record in records:
                 builder.append(record.timestamp, record.key, record.value, record.headers)
             data = bytearray(builder.build())
-        except ValueError as error:  # a negative timestamp, a producer id without epoch
+        except (
+            ValueError
+        ) as error:  # a negative timestamp, a producer id without epoch, headers or zstd in an old format
             raise KafkaError(Errors.UNKNOWN_SERVER_ERROR, str(error)) from None
         max_timestamp = now_ms if self.append_time else builder.max_timestamp
-        size = builder.uncompressed_size + RECORD_BATCH_OVERHEAD
-        return self._result_of(data, next_offset, max_timestamp, now_ms, size)
+        found = tuple(batches(data))
+        result = self._result_of(data, found, len(records), next_offset, max_timestamp, now_ms)
+        if len(found) > 1:  # messages of an old format, each for itself
+            result.shallow_offset_of_max_timestamp = (
+                next_offset if self.append_time else builder.offset_of_max_timestamp
+            )
+        result.temporary_memory_bytes = builder.uncompressed_size + RECORD_BATCH_OVERHEAD
+        return result
 
     def _result_of(
-        self, data: bytearray, next_offset: int, max_timestamp: int, now_ms: int, temporary_memory_bytes: int
+        self, data: bytearray, found: tuple[Batch, ...], count: int, next_offset: int, max_timestamp: int, now_ms: int
     ) -> ValidationResult:
-        if len(data) > self.max_message_bytes:
-            raise self._too_large(len(data))
-        batch = RecordBatch(data)
-        result = ValidationResult(data, (batch,), next_offset, batch.record_count)
+        for batch in found:
+            if batch.size_in_bytes > self.max_message_bytes:
+                raise self._too_large(batch.size_in_bytes)
+        result = ValidationResult(data, found, next_offset, count)
         result.max_timestamp = max_timestamp
         if max_timestamp != NO_TIMESTAMP:
             result.shallow_offset_of_max_timestamp = result.last_offset
         if self.append_time:
             result.log_append_time = now_ms
-        result.temporary_memory_bytes = temporary_memory_bytes
-        result.records_converted = batch.record_count
+        result.records_converted = count
         return result
 
     def _too_large(self, size: int) -> KafkaError:

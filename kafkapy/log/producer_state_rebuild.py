@@ -20,20 +20,22 @@ def rebuild_producer_state(
     last_offset: int,
     now_ms: int,
     reload_from_clean_shutdown: bool,
+    record_version: int,
 ) -> None:
     """Load the newest usable snapshot, replay the batches from there to `last_offset`, write a snapshot. Raises `OSError`.
 
     Snapshots are not fsynced here: should they be lost with the machine, the log is scanned once more.
 
     Snapshots are taken on the way at the last two segments' base offsets too, where the next recovery would begin. A log that
-    was closed cleanly and has no snapshot at all comes from a broker that knew none: it is not scanned.
+    was closed cleanly and has no snapshot at all comes from a broker that knew none: it is not scanned. Neither is one in a
+    message format that knows no producers (`record_version` below 2).
     """
     to_snapshot = {last_offset}
     if len(segments):
         last = segments.active.base_offset
         lower = segments.lower(last)
         to_snapshot |= {last} if lower is None else {last, lower.base_offset}
-    if reload_from_clean_shutdown and producers.latest_snapshot_offset is None:
+    if record_version < 2 or (reload_from_clean_shutdown and producers.latest_snapshot_offset is None):
         for offset in sorted(to_snapshot):
             producers.map_end_offset = offset
             producers.take_snapshot(sync=False)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from kafkapy.log.file_batches import Batch, read_batch
 from kafkapy.log.log_segment import LogSegment
 from kafkapy.log.log_types import UNKNOWN_OFFSET, TimestampAndOffset
+from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record.record_batch import NO_TIMESTAMP, TimestampType
 
 if TYPE_CHECKING:
@@ -20,7 +21,16 @@ LATEST_TIERED_TIMESTAMP = -5
 
 
 def fetch_offset_by_timestamp(log: Log, timestamp: int) -> TimestampAndOffset | None:
-    """The first record whose timestamp is >= `timestamp`, or what a special timestamp stands for; None: no such record."""
+    """The first record whose timestamp is >= `timestamp`, or what a special timestamp stands for; None: no such record.
+
+    `KafkaError` UNSUPPORTED_FOR_MESSAGE_FORMAT in format v0, which has no timestamps.
+    """
+    if log.config.record_version == 0 and timestamp not in (EARLIEST_TIMESTAMP, LATEST_TIMESTAMP):
+        raise KafkaError(
+            Errors.UNSUPPORTED_FOR_MESSAGE_FORMAT,
+            f"The records of {log.topic_partition} have no timestamps: "
+            f"its message.format.version is {log.config.message_format_version}",
+        )
     if timestamp in (EARLIEST_TIMESTAMP, EARLIEST_LOCAL_TIMESTAMP):
         start = log.log_start_offset
         earliest = log.epochs.earliest_entry

@@ -60,7 +60,7 @@ def usable_topic_configs(config: KafkaConfig, topic: str, configs: Mapping[str, 
     if version is None:
         return usable
     protocol_version = config.inter_broker_protocol_version
-    if metadata_version.is_at_least(protocol_version, "3.0-IV1"):
+    if metadata_version.is_message_format_ignored(protocol_version):
         del usable["message.format.version"]
         if metadata_version.record_version(version) < 2:
             log.warning(

@@ -156,8 +156,8 @@ def _validate_listeners(config: KafkaConfig) -> None:
 
 def _validate_versions(config: KafkaConfig) -> None:
     protocol_version, format_version = config.inter_broker_protocol_version, config.log_message_format_version
-    if metadata_version.is_at_least(protocol_version, "3.0-IV1"):
-        return  # the message format is no longer asked for
+    if metadata_version.is_message_format_ignored(protocol_version):
+        return
     record_version = metadata_version.record_version(format_version)
     needed = {0: "0.8.0", 1: "0.10.0", 2: "0.11.0"}[record_version]
     _require(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Final
 
+from kafkapy.common import metadata_version
 from kafkapy.common.config_def import to_text
 from kafkapy.server.config_tables.kraft import KRaftConfigs
 from kafkapy.server.config_tables.security import SecurityConfigs
@@ -75,7 +76,8 @@ def log_config(config: KafkaConfig) -> None:
         log.warning("These configurations are known, but kafkapy does not act on them yet: %s", text)
     if "offsets.commit.required.acks" in config.originals:
         log.warning("offsets.commit.required.acks is deprecated and it will be removed in Apache Kafka 4.0.")
-    if config.log_message_format_version != "3.0-IV1":
+    ignored_format = metadata_version.is_message_format_ignored(config.inter_broker_protocol_version)
+    if ignored_format and metadata_version.record_version(config.log_message_format_version) < 2:
         log.warning(
             "Broker configuration log.message.format.version with value %s is ignored because the inter-broker "
             "protocol version `%s` is greater or equal than 3.0. This configuration is deprecated and it will be "

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from kafkapy.common import metadata_version
 from kafkapy.common.broker import EndPoint
 from kafkapy.common.config_def import ConfigException, Password, to_text
 from kafkapy.log.log_config import LogConfig
@@ -189,7 +190,10 @@ class KafkaConfig(
             "message.timestamp.before.max.ms": difference if before == _MAX_LONG else before,
             "message.timestamp.after.max.ms": difference if after == _MAX_LONG else after,
         }
-        return LogConfig(values)
+        protocol_version = self.inter_broker_protocol_version
+        if metadata_version.is_message_format_ignored(protocol_version):
+            del values["message.format.version"]
+        return LogConfig(values, zstd_supported=metadata_version.is_zstd_supported(protocol_version))
 
     def values_text(self) -> str:
         """What is set, for the log: `name = value` in the order of names, secrets hidden."""

@@ -38,7 +38,7 @@ from kafkapy.protocol.messages.controlled_shutdown import ControlledShutdownRequ
 from kafkapy.server import broker_identity
 from kafkapy.server.authorizer import AllowAll
 from kafkapy.server.auto_topic_creation import AutoTopicCreationManager
-from kafkapy.server.config_handlers import config_handlers
+from kafkapy.server.config_handlers import config_handlers, usable_topic_configs
 from kafkapy.server.coordinator_log import CoordinatorLog
 from kafkapy.server.dynamic_broker_config import DynamicBrokerConfig
 from kafkapy.server.fetch_session import FetchSessionCache
@@ -331,7 +331,8 @@ class KafkaServer:
 
     def _load_logs(self, zk_client: KafkaZkClient) -> LogManager:
         config = self.config
-        topic_configs = zk_client.get_entities_configs("topics", zk_client.get_all_entities_with_config("topics"))
+        stored = zk_client.get_entities_configs("topics", zk_client.get_all_entities_with_config("topics"))
+        topic_configs = {topic: usable_topic_configs(config, topic, configs) for topic, configs in stored.items()}
         make_cleaner = self._log_cleaner if config.log_cleaner_enable else None
         log_manager = LogManager.from_config(config, topic_configs, self._scheduler, self._time, make_cleaner)
         log_manager.startup()

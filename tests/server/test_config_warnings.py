@@ -43,7 +43,7 @@ def test_each_kind_has_one_warning(caplog: pytest.LogCaptureFixture) -> None:
         "controller.quota.window.num": "5",
         "ssl.protocol": "TLSv1.2",
         "offsets.commit.required.acks": "-1",
-        "log.message.format.version": "2.0",
+        "log.message.format.version": "0.10.2",
     }
     with caplog.at_level(logging.INFO):
         log_config(from_properties(properties))
@@ -51,9 +51,24 @@ def test_each_kind_has_one_warning(caplog: pytest.LogCaptureFixture) -> None:
     assert warnings[0] == "These configurations '[a.unknown, b.unknown]' were supplied but are not used yet."
     assert warnings[1].endswith("does not act on them yet: controller.quota.window.num=5, ssl.protocol=TLSv1.2")
     assert "offsets.commit.required.acks is deprecated" in warnings[2]
-    assert "log.message.format.version with value 2.0 is ignored" in warnings[3]
+    assert "log.message.format.version with value 0.10.2 is ignored" in warnings[3]
     assert len(warnings) == 4
     assert "secret" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    "versions",
+    [
+        {"log.message.format.version": "2.0"},
+        {"log.message.format.version": "0.10.2", "inter.broker.protocol.version": "0.10.2"},
+    ],
+)
+def test_a_message_format_that_holds_or_makes_no_difference_has_none(
+    versions: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        log_config(from_properties(versions))
+    assert caplog.records == []
 
 
 def test_a_plain_config_has_none(caplog: pytest.LogCaptureFixture) -> None:

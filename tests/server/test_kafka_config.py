@@ -163,6 +163,23 @@ def test_the_brokers_configs_are_the_topics_defaults() -> None:
     assert defaults.overridden == frozenset()
 
 
+@pytest.mark.parametrize(
+    ("protocol", "message_format", "record_version", "zstd_supported"),
+    [
+        ("3.0", "0.10.2", 2, True),
+        ("2.8", "0.10.2", 1, True),
+        ("2.0", "0.9.0", 0, False),
+        ("0.11.0", "0.11.0", 2, False),
+    ],
+)
+def test_the_protocol_decides_whether_the_message_format_holds(
+    protocol: str, message_format: str, record_version: int, zstd_supported: bool
+) -> None:
+    config = from_properties({"inter.broker.protocol.version": protocol, "log.message.format.version": message_format})
+    defaults = config.log_config_defaults()
+    assert (defaults.record_version, defaults.zstd_supported) == (record_version, zstd_supported)
+
+
 def test_data_directories_come_from_log_dirs_else_log_dir() -> None:
     assert kafka_config().log_dirs == ["/tmp/kafka-logs"]
     assert kafka_config(log_dir="/a").log_dirs == ["/a"]

@@ -95,7 +95,8 @@ class LogConfigs(ConfigTable):
         "Convert records for consumers that only know an older message format.", LOW, CLUSTER_WIDE)
     log_message_format_version: str = config(
         STRING, "3.0-IV1", KnownVersion(),
-        "Deprecated: without effect from inter.broker.protocol.version 3.0 on.")
+        "Deprecated, and without effect from inter.broker.protocol.version 3.0 on: records are stored in the message "
+        "format of this version of Kafka.")
     log_message_timestamp_after_max_ms: int = config(
         LONG, MAX_LONG, at_least(0),
         "How far a record's CreateTime may lie after the broker's clock.", MEDIUM, CLUSTER_WIDE)

@@ -40,6 +40,7 @@ _FIRST_WITH_ZSTD: Final = 10
 _FIRST_WITH_STORAGE_ERROR: Final = 6
 _FIRST_WITH_MAGIC_2: Final = 4
 _FIRST_WITH_SOFT_LIMITS: Final = 3
+_FIRST_WITH_MAGIC_1: Final = 2
 _NONE: Final = Errors.NONE
 _ERRORS_OF_LEADERSHIP: Final = (Errors.NOT_LEADER_OR_FOLLOWER, Errors.FENCED_LEADER_EPOCH)
 
@@ -243,7 +244,7 @@ def _refusal_of_old_client(
     config = local.log.config
     if config.compression_type == "zstd":
         return Errors.UNSUPPORTED_COMPRESSION_TYPE
-    if version < _FIRST_WITH_MAGIC_2 and not is_follower and not config.message_downconversion_enable:
+    if not is_follower and not config.message_downconversion_enable and config.record_version > _newest_magic(version):
         return Errors.UNSUPPORTED_VERSION
     return None
 
@@ -263,7 +264,7 @@ def _response(
     for fetch, result in zip(fetches, results, strict=True):
         _count(stats, fetch.topic_partition.topic, result)
         if version < _FIRST_WITH_STORAGE_ERROR:
-            _suit_old_client(fetch, result, version)
+            _suit_old_client(broker, fetch, result, version)
         if result.error is not _NONE:
             failed = True
     topics: list[FetchResponse.FetchableTopicResponse] = []
@@ -314,11 +315,25 @@ def _count(stats: StatsByTopic, topic: str, result: FetchResult) -> None:
     of_topic.bytes_out += result.size
 
 
-def _suit_old_client(fetch: FetchPartition, result: FetchResult, version: int) -> None:
-    """Put what it found into the form that the version has."""
-    if version < _FIRST_WITH_MAGIC_2 and result.records:
+def _newest_magic(version: int) -> int:
+    """The newest message format that a response of this version may have."""
+    if version >= _FIRST_WITH_MAGIC_2:
+        return 2
+    return 1 if version >= _FIRST_WITH_MAGIC_1 else 0
+
+
+def _suit_old_client(broker: BrokerServices, fetch: FetchPartition, result: FetchResult, version: int) -> None:
+    """Put what it found into the form that the version has.
+
+    The config says which format the log has, as in Kafka: older records in it are rewritten for nothing, newer ones go out as
+    they are.
+    """
+    magic = _newest_magic(version)
+    if magic < 2 and result.records:
+        local = broker.replica_manager.partition(fetch.topic_partition)
         try:
-            result.records = _down_converted(fetch, result.records, 0 if version < 2 else 1)
+            if local is not None and local.log is not None and local.log.config.record_version > magic:
+                result.records = _down_converted(fetch, result.records, magic)
         except KafkaError as problem:
             result.error, result.high_watermark, result.records = problem.error, -1, None
     if result.error is Errors.KAFKA_STORAGE_ERROR:
