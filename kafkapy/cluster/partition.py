@@ -206,7 +206,7 @@ class Partition(IsrKeeper):
         partition_log = self.log
         if partition_log is None:
             return None
-        if self.is_leader and epoch == self.leader_epoch:
+        if epoch == partition_log.epochs.latest_epoch:  # nearly always; not the leader's own: an old format has none
             return epoch, partition_log.log_end_offset
         return partition_log.end_offset_for_epoch(epoch)
 

@@ -193,6 +193,8 @@ class KafkaConfig(
         protocol_version = self.inter_broker_protocol_version
         if metadata_version.is_message_format_ignored(protocol_version):
             del values["message.format.version"]
+        else:
+            values["message.format.version"] = metadata_version.from_version_string(self.log_message_format_version)
         return LogConfig(values, zstd_supported=metadata_version.is_zstd_supported(protocol_version))
 
     def values_text(self) -> str:

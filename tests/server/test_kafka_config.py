@@ -180,6 +180,11 @@ def test_the_protocol_decides_whether_the_message_format_holds(
     assert (defaults.record_version, defaults.zstd_supported) == (record_version, zstd_supported)
 
 
+def test_topics_show_the_full_version_of_the_brokers_message_format() -> None:
+    versions = {"inter.broker.protocol.version": "2.8", "log.message.format.version": "0.10.2"}
+    assert from_properties(versions).log_config_defaults().message_format_version == "0.10.2-IV0"
+
+
 def test_data_directories_come_from_log_dirs_else_log_dir() -> None:
     assert kafka_config().log_dirs == ["/tmp/kafka-logs"]
     assert kafka_config(log_dir="/a").log_dirs == ["/a"]

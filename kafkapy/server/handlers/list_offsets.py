@@ -158,12 +158,9 @@ def _end_of_epoch(
             raise KafkaError(Errors.TOPIC_AUTHORIZATION_FAILED)
         local = broker.replica_manager.get_partition(partition)
         log = local.local_log(wanted.current_leader_epoch, True)
-        if wanted.leader_epoch == local.leader_epoch:
-            answer.leader_epoch, answer.end_offset = local.leader_epoch, log.log_end_offset
-        else:
-            found = log.end_offset_for_epoch(wanted.leader_epoch)
-            if found is not None:
-                answer.leader_epoch, answer.end_offset = found
+        found = log.end_offset_for_epoch(wanted.leader_epoch)
+        if found is not None:
+            answer.leader_epoch, answer.end_offset = found
     except KafkaError as error:
         answer.error_code = error.error.code
     return answer

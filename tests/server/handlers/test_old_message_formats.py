@@ -10,6 +10,7 @@ from broker_core import TOPIC, BrokerCore, Client, MakeCore, batch
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.fetch import FetchRequest
 from kafkapy.protocol.messages.list_offsets import ListOffsetsRequest
+from kafkapy.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from kafkapy.protocol.messages.produce import ProduceRequest
 from kafkapy.record.compression import CompressionType
 from kafkapy.record.record_batch import batches
@@ -30,10 +31,9 @@ def produce(client: Client, records: bytes, version: int = 9) -> Errors:
     return Errors.for_code(response.responses[0].partition_responses[0].error_code)
 
 
-def fetch(client: Client, version: int, max_bytes: int = 1 << 20, replica_id: int = -1) -> Any:
-    partition = FetchRequest.FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=max_bytes)
+def fetch(client: Client, version: int, max_bytes: int = 1 << 20, **fields: int) -> Any:
+    partition = FetchRequest.FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=max_bytes, **fields)
     request = FetchRequest(
-        replica_id=replica_id,
         max_wait_ms=0,
         min_bytes=0,
         topics=[FetchRequest.FetchTopic(topic=TOPIC, partitions=[partition])],
@@ -113,6 +113,15 @@ def test_a_new_format_holds_from_the_next_append_on(make_core: MakeCore) -> None
     assert [found.magic for found in batches(stored(core))] == [1, 2]
     assert bytes(fetch(client, 4).records) == stored(core)
     assert magics(bytes(fetch(client, 2).records)) == {1}
+
+
+def test_nobody_is_told_where_epochs_end(core: BrokerCore, client: Client) -> None:
+    produce(client, batch(b"a"))
+    partition = OffsetForLeaderEpochRequest.OffsetForLeaderPartition(partition=0, leader_epoch=0)
+    topic = OffsetForLeaderEpochRequest.OffsetForLeaderTopic(topic=TOPIC, partitions=[partition])
+    answer = client.call(OffsetForLeaderEpochRequest(replica_id=-1, topics=[topic]), 4).topics[0].partitions[0]
+    assert (answer.error_code, answer.leader_epoch, answer.end_offset) == (0, -1, -1)
+    assert Errors.for_code(fetch(client, 12, last_fetched_epoch=0).error_code) is Errors.OFFSET_OUT_OF_RANGE
 
 
 @pytest.mark.parametrize("version", [1, 9])
