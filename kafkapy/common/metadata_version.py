@@ -124,6 +124,11 @@ def feature_znode_version(version: str) -> int:
     return 2 if is_at_least(version, "3.3-IV0") else 1
 
 
+def does_leader_and_isr_tell_new_replicas(version: str) -> bool:
+    """Does LeaderAndIsr say which replicas are new, so that a broker with a failed log dir may create them (KIP-112)?"""
+    return is_at_least(version, "1.0-IV0")
+
+
 def is_static_membership_supported(version: str) -> bool:
     """May group members have a `group.instance.id` (KIP-345)? An older coordinator would lose it."""
     return is_at_least(version, "2.3-IV0")

@@ -425,15 +425,21 @@ class KafkaServer:
         log_dir_moves: ReplicaAlterLogDirsManager,
         zk_client: KafkaZkClient,
     ) -> None:
-        """The controller is told through ZooKeeper and moves the leaders; without any directory left the broker ends."""
+        """The controller is told through ZooKeeper and moves the leaders; without any directory left the broker ends.
+
+        Below inter.broker.protocol.version 1.0 it ends at the first: it couldn't tell a new replica from one that was in there.
+        """
         replication.fetchers.remove(partitions)
         log_dir_moves.dir_failed(directory, partitions)
         replica_manager.mark_offline(partitions)
         log.error("%d partitions are offline because log directory %s has failed", len(partitions), directory)
-        if log_manager.live_log_dirs:
-            self._in_thread(zk_client.propagate_log_dir_event, self.config.broker_id)
-            return
-        log.critical("Shutdown broker because all log dirs in %s have failed", ", ".join(self.config.log_dirs))
+        if metadata_version.does_leader_and_isr_tell_new_replicas(self.config.inter_broker_protocol_version):
+            if log_manager.live_log_dirs:
+                self._in_thread(zk_client.propagate_log_dir_event, self.config.broker_id)
+                return
+            log.critical("Shutdown broker because all log dirs in %s have failed", ", ".join(self.config.log_dirs))
+        else:
+            log.critical("Shutdown broker because log directory %s has failed", directory)
         logging.shutdown()
         # As Kafka halts: an orderly stop would write checkpoints into directories that can't be written.
         os._exit(1)

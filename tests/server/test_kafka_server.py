@@ -152,6 +152,29 @@ def test_before_3_0_producer_ids_come_from_zookeeper(server: KafkaServer, monkey
     assert blocks == [(3000, 1000)]
 
 
+@pytest.mark.parametrize(
+    ("protocol", "live", "ends"), [("1.0-IV0", ["/b"], False), ("1.0-IV0", [], True), ("0.11.0", ["/b"], True)]
+)
+def test_the_broker_ends_with_its_last_log_directory_and_in_an_older_cluster_with_the_first(
+    server: KafkaServer, monkeypatch: pytest.MonkeyPatch, protocol: str, live: list[str], ends: bool
+) -> None:
+    server.config.inter_broker_protocol_version = protocol
+    exits: list[int] = []
+    told: list[Any] = []
+    monkeypatch.setattr(kafka_server.os, "_exit", exits.append)
+    monkeypatch.setattr(kafka_server.logging, "shutdown", lambda: None)
+    monkeypatch.setattr(server, "_in_thread", lambda *call: told.append(call))
+    part: Any = SimpleNamespace(
+        live_log_dirs=live,
+        fetchers=SimpleNamespace(remove=lambda partitions: None),
+        dir_failed=lambda directory, partitions: None,
+        mark_offline=lambda partitions: None,
+        propagate_log_dir_event="the event",
+    )
+    server._log_dir_failed("/a", [], part, part, part, part, part)
+    assert (exits, told) == (([1], []) if ends else ([], [("the event", 0)]))
+
+
 class FakeCoordinator:
     def __init__(self) -> None:
         self.told: list[tuple[Any, ...]] = []
