@@ -1,7 +1,7 @@
-"""Apache Kafka's own integration tests of brokers, clients and tools, in ZooKeeper mode: with kafkapy's brokers they pass, too.
+"""Apache Kafka's own integration tests of brokers, clients and tools, in ZooKeeper mode, with kafkapy's brokers.
 
-What they look at inside of a JVM broker can't be had from here, and some ask for what kafkapy does not have (yet); these tests
-are named below with the reason. They must fail: one that passes is taken off the list.
+Some look at what is inside of a JVM broker, which can't be had from here, some ask for what kafkapy does not have: these are
+named in `apache_tests/known.py`, with the reason, and must fail. One that passes has to leave the list.
 
 Needs a JDK and Maven.
 """
@@ -14,6 +14,20 @@ from pathlib import Path
 import pytest
 
 from system_tests.apache_tests.junit import run
+from system_tests.apache_tests.known import KNOWN_FAILURES, TEST_CLASSES
 from system_tests.conftest import Note
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1900)]
+
+
+@pytest.mark.skipif(shutil.which("mvn") is None, reason="Apache's tests are fetched with Maven")
+@pytest.mark.parametrize("test_class", TEST_CLASSES)
+def test_passes_with_kafkapy_s_brokers(test_class: str, tmp_path: Path, note: Note) -> None:
+    outcomes = run(test_class, tmp_path / "run")
+    failed = {outcome.test: outcome.failure for outcome in outcomes if outcome.failure is not None}
+    name = test_class.rpartition(".")[2]
+    known = {test for test in KNOWN_FAILURES if test.startswith(f"{name}.")}
+    note("passed", len(outcomes) - len(failed))
+    note("known to fail", len(failed.keys() & known))
+    assert {test: why for test, why in failed.items() if test not in known} == {}
+    assert known - failed.keys() == set(), "these pass: they have to leave the list of known failures"
