@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from types import TracebackType
+from typing import Any
 
 from kazoo.client import KazooClient
 
@@ -35,6 +37,10 @@ class ZooKeeperView:
         """The zxid that created the node (of a broker's: its epoch); -1 if there is no such node."""
         stat = self._client.exists(path)
         return -1 if stat is None else int(stat.czxid)
+
+    def json(self, path: str) -> Any:
+        """What the node holds."""
+        return json.loads(self._client.get(path)[0])
 
     def end_session(self, session_id: int) -> None:
         """Claim the session with its id and password, then close it: its owner is told that it has expired."""

@@ -1,6 +1,6 @@
 package kafka.server
 
-import java.io.{DataInputStream, DataOutputStream, File, IOException}
+import java.io.{DataInputStream, DataOutputStream, File}
 import java.net.Socket
 import java.nio.ByteBuffer
 import java.util
@@ -91,7 +91,7 @@ class BrokerView(kafkaConfig: KafkaConfig, zk: KafkaZkClient, listeners: Map[Str
     offset(tp, ListOffsetsRequest.LATEST_TIMESTAMP, Debugger).getOrElse(endOfFiles(tp))
 
   def logStartOffset(tp: TopicPartition): Long =
-    offset(tp, ListOffsetsRequest.EARLIEST_TIMESTAMP, Debugger).getOrElse(throw new IOException("no start offset of " + tp))
+    offset(tp, ListOffsetsRequest.EARLIEST_TIMESTAMP, Debugger).getOrElse(baseOffset(logFiles(tp).head))
 
   def highWatermark(tp: TopicPartition): Long = offset(tp, ListOffsetsRequest.LATEST_TIMESTAMP, Consumer).getOrElse(
     new OffsetCheckpointFile(new File(directory(tp).get.getParentFile, "replication-offset-checkpoint"), null).read().getOrElse(tp, 0L))

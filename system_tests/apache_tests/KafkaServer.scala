@@ -6,7 +6,7 @@ import java.time.Duration
 import java.util.Properties
 import java.util.concurrent.TimeUnit
 
-import kafka.cluster.Partition
+import kafka.cluster.{EndPoint, Partition}
 import kafka.controller.{ControllerContext, KafkaController}
 import kafka.log.{LogManager, UnifiedLog}
 import kafka.log.remote.RemoteLogManager
@@ -137,8 +137,11 @@ class KafkaServer(
   /** With the ports that it is bound to, which may not be those that it advertises. */
   private def advertisedListenersOf(broker: kafka.cluster.Broker): Predef.Map[String, (String, Int)] = {
     val advertised = broker.endPoints.map(e => e.listenerName.value -> (e.host -> e.port)).toMap
-    if (advertised.size > 1) advertised
-    else Predef.Map(advertised.head._1 -> ("localhost" -> ports("0A").headOption.getOrElse(throw new IOException("no port yet"))))
+    ports("0A") match {
+      case Seq() => throw new IOException("It does not listen yet")
+      case Seq(port) => Predef.Map(advertised.head._1 -> ("localhost" -> port))
+      case _ => advertised
+    }
   }
 
   /** Local ports of the broker's TCP sockets in a state of /proc/net/tcp, one for each socket. */
@@ -169,8 +172,13 @@ class KafkaServer(
 
   override def boundPort(listenerName: ListenerName): Int = {
     if (alive) _zkClient.getBroker(id).foreach(broker => listeners = advertisedListenersOf(broker))
-    listeners.getOrElse(listenerName.value, throw new KafkaException(s"There is no listener $listenerName"))._2
+    listeners.get(listenerName.value).map(_._2).orElse(addedListeners.get(listenerName.value))
+      .getOrElse(throw new KafkaException(s"There is no listener $listenerName"))
   }
+
+  /** Those that came with dynamic configs and are not advertised: only the broker's log tells their ports. */
+  private def addedListeners: Predef.Map[String, Int] =
+    "Listener (\\S+) is open on port (\\d+)".r.findAllMatchIn(Files.readString(output.toPath)).map(m => m.group(1) -> m.group(2).toInt).toMap
 
   // ---- what it says of itself
 
@@ -188,7 +196,8 @@ class KafkaServer(
   private[kafka] def zkClient: KafkaZkClient = _zkClient
   def clusterId: String = _zkClient.getClusterId.get
   def brokerState: BrokerState = if (alive) BrokerState.RUNNING else BrokerState.NOT_RUNNING
-  def advertisedListeners: Seq[kafka.cluster.EndPoint] = config.effectiveAdvertisedBrokerListeners
+  def advertisedListeners: Seq[EndPoint] =
+    config.effectiveAdvertisedBrokerListeners.map(endPoint => endPoint.copy(port = boundPort(endPoint.listenerName)))
 
   def metadataCache: ZkMetadataCache = {
     if (alive) lastMetadataCache = view.metadataCache(id)

@@ -7,8 +7,8 @@ first on the classpath, starts kafkapy instead (`KafkaServer.scala`). ZooKeeper 
 from __future__ import annotations
 
 import hashlib
-import shutil
 import subprocess
+import tempfile
 import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,8 +65,7 @@ def _compiled(tests: str, apache: bool) -> Path:
     digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:12]
     target = CACHE / f"apache-tests-{digest}"
     if not target.exists():
-        building = target.with_suffix(".building")
-        shutil.rmtree(building, ignore_errors=True)
+        building = Path(tempfile.mkdtemp(dir=CACHE))
         (building / _SERVICE).parent.mkdir(parents=True)
         (building / _SERVICE).write_text("kafkapy.OnlyZooKeeper\n")
         scala = [str(source) for source in sources if source.suffix == ".scala"]
