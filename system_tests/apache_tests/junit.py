@@ -17,12 +17,14 @@ from benchmarks.apache import CACHE, jars, java
 
 HERE = Path(__file__).parent
 HOME = HERE.parent.parent
+_AFTER_ALL = "during @AfterAll"
+"""What a failed test left over fails the whole class; the reports show that as each test's failure."""
 _SERVICE = "META-INF/services/org.junit.jupiter.api.extension.Extension"
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """One run of one test; `failure` is what it failed with, None if it passed."""
+    """One run of one test method; `failure` is what it failed with, None if it passed."""
 
     test: str
     failure: str | None
@@ -53,8 +55,10 @@ def _outcomes(report: Path) -> list[Outcome]:
     for case in ElementTree.parse(report).getroot().iter("testcase"):
         if case.find("skipped") is None:
             failed = next((e for e in (case.find("failure"), case.find("error")) if e is not None), None)
-            name = f"{case.get('classname', '').rpartition('.')[2]}.{case.get('name', '').partition('(')[0]}"
+            name = case.get("name", "").partition("(")[0]
             failure = None if failed is None else f"{failed.get('type')}: {failed.get('message') or ''}"
+            if failure is not None and _AFTER_ALL in failure:
+                failure = None
             outcomes.append(Outcome(name, failure))
     return outcomes
 
