@@ -47,11 +47,12 @@ def run(test_class: str, directory: Path, apache: bool = False, timeout: float =
     command += ["--config", "junit.jupiter.execution.timeout.default=180s"]
     with (directory / "output").open("wb") as output:
         subprocess.run(command, cwd=directory, stdout=output, stderr=output, timeout=timeout, check=False)
-    return _outcomes(directory / "TEST-junit-jupiter.xml")
+    return outcomes(directory / "TEST-junit-jupiter.xml")
 
 
-def _outcomes(report: Path) -> list[Outcome]:
-    outcomes = []
+def outcomes(report: Path) -> list[Outcome]:
+    """What a report in JUnit's XML says of the tests that were not skipped."""
+    found = []
     for case in ElementTree.parse(report).getroot().iter("testcase"):
         if case.find("skipped") is None:
             failed = next((e for e in (case.find("failure"), case.find("error")) if e is not None), None)
@@ -59,8 +60,8 @@ def _outcomes(report: Path) -> list[Outcome]:
             failure = None if failed is None else f"{failed.get('type')}: {failed.get('message') or ''}"
             if failure is not None and _AFTER_ALL in failure:
                 failure = None
-            outcomes.append(Outcome(name, failure))
-    return outcomes
+            found.append(Outcome(name, failure))
+    return found
 
 
 def _compiled(tests: str, apache: bool) -> Path:
