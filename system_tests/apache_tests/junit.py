@@ -18,7 +18,7 @@ from benchmarks.apache import CACHE, jars, java
 HERE = Path(__file__).parent
 HOME = HERE.parent.parent
 _AFTER_ALL = "during @AfterAll"
-"""What a failed test left over fails the whole class; the reports show that as each test's failure."""
+"""What a failed test left over fails the whole class; the reports show that with each test, beside its own failure."""
 _SERVICE = "META-INF/services/org.junit.jupiter.api.extension.Extension"
 
 
@@ -55,11 +55,9 @@ def outcomes(report: Path) -> list[Outcome]:
     found = []
     for case in ElementTree.parse(report).getroot().iter("testcase"):
         if case.find("skipped") is None:
-            failed = next((e for e in (case.find("failure"), case.find("error")) if e is not None), None)
             name = case.get("name", "").partition("(")[0]
-            failure = None if failed is None else f"{failed.get('type')}: {failed.get('message') or ''}"
-            if failure is not None and _AFTER_ALL in failure:
-                failure = None
+            failures = [f"{e.get('type')}: {e.get('message') or ''}" for e in case if e.tag in ("failure", "error")]
+            failure = next((text for text in failures if _AFTER_ALL not in text), None)
             found.append(Outcome(name, failure))
     return found
 

@@ -6,12 +6,15 @@ from pathlib import Path
 
 from system_tests.apache_tests.junit import Outcome, outcomes
 
-REPORT = """<testsuite tests="5">
+REPORT = """<testsuite tests="6">
 <testcase name="testA(String)[1]" classname="kafka.server.XTest"/>
 <testcase name="testA(String)[2]" classname="kafka.server.XTest"><skipped/></testcase>
 <testcase name="testB()" classname="kafka.server.XTest"><failure type="T" message="no"/></testcase>
 <testcase name="testC()" classname="kafka.server.XTest"><error type="E"/></testcase>
 <testcase name="testD()" classname="kafka.server.XTest"><failure type="T" message="threads during @AfterAll"/></testcase>
+<testcase name="testE()" classname="kafka.server.XTest">
+<failure type="T" message="threads during @AfterAll"/><error type="E" message="own"/>
+</testcase>
 </testsuite>"""
 
 
@@ -23,4 +26,5 @@ def test_outcomes(tmp_path: Path) -> None:
         Outcome("testB", "T: no"),
         Outcome("testC", "E: "),
         Outcome("testD", None),
+        Outcome("testE", "E: own"),
     ]
