@@ -46,14 +46,14 @@ from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest
 from kafkapy.record.compression import CompressionType
 from kafkapy.record.records_builder import MemoryRecordsBuilder
 from kafkapy.server.authorizer import AllowAll
-from kafkapy.server.fetch_session import FetchSessionCache
-from kafkapy.server.high_watermarks import HighWatermarkCheckpoints
+from kafkapy.server.fetch.fetch_session import FetchSessionCache
 from kafkapy.server.kafka_apis import KafkaApis
-from kafkapy.server.leadership import Leadership
-from kafkapy.server.metadata_cache import MetadataCache
+from kafkapy.server.metadata.metadata_cache import MetadataCache
 from kafkapy.server.metrics.sources import request_stats
-from kafkapy.server.replica_manager import ReplicaManager
-from kafkapy.server.timer import Timer
+from kafkapy.server.purgatory.timer import Timer
+from kafkapy.server.replication.high_watermarks import HighWatermarkCheckpoints
+from kafkapy.server.replication.leadership import Leadership
+from kafkapy.server.replication.replica_manager import ReplicaManager
 
 TOPIC = "t"
 SESSION_ID = 7

@@ -36,23 +36,13 @@ from kafkapy.protocol.message import Message
 from kafkapy.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest
 from kafkapy.protocol.messages.controlled_shutdown import ControlledShutdownRequest
 from kafkapy.server import broker_identity
+from kafkapy.server.admin.auto_topic_creation import AutoTopicCreationManager
+from kafkapy.server.admin.zk_admin_manager import ZkAdminManager
 from kafkapy.server.authorizer import AllowAll
-from kafkapy.server.auto_topic_creation import AutoTopicCreationManager
-from kafkapy.server.config_handlers import config_handlers, usable_topic_configs
-from kafkapy.server.coordinator_log import CoordinatorLog
-from kafkapy.server.dynamic_broker_config import DynamicBrokerConfig
-from kafkapy.server.fetch_session import FetchSessionCache
-from kafkapy.server.finalized_features import FinalizedFeatures
-from kafkapy.server.first_metadata import FirstMetadata
-from kafkapy.server.high_watermarks import HighWatermarkCheckpoints
-from kafkapy.server.kafka_apis import HANDLERS, KafkaApis
-from kafkapy.server.kafka_config import KafkaConfig
-from kafkapy.server.leadership import Leadership
-from kafkapy.server.metadata_cache import MetadataCache
-from kafkapy.server.metrics.config import MetricsConfig
-from kafkapy.server.producer_ids import Block, ProducerIdManager
-from kafkapy.server.reactor_scheduler import ReactorScheduler
-from kafkapy.server.reconfigurables import (
+from kafkapy.server.config.change_handlers import config_handlers, usable_topic_configs
+from kafkapy.server.config.change_listener import ZkConfigChangeListener
+from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig
+from kafkapy.server.config.dynamic_parts import (
     DynamicCleanerConfig,
     DynamicConnectionLimits,
     DynamicFetchers,
@@ -61,14 +51,24 @@ from kafkapy.server.reconfigurables import (
     DynamicThreadPools,
     connection_limits,
 )
-from kafkapy.server.replica_alter_log_dirs import ReplicaAlterLogDirsManager
-from kafkapy.server.replica_manager import ReplicaManager
-from kafkapy.server.replica_selector import make_replica_selector
-from kafkapy.server.replication import Replication, replication_quota
+from kafkapy.server.config.kafka_config import KafkaConfig
+from kafkapy.server.coordinators.coordinator_log import CoordinatorLog
+from kafkapy.server.fetch.fetch_session import FetchSessionCache
+from kafkapy.server.inter_broker.producer_ids import Block, ProducerIdManager
+from kafkapy.server.kafka_apis import HANDLERS, KafkaApis
+from kafkapy.server.metadata.finalized_features import FinalizedFeatures
+from kafkapy.server.metadata.first_metadata import FirstMetadata
+from kafkapy.server.metadata.metadata_cache import MetadataCache
+from kafkapy.server.metrics.config import MetricsConfig
+from kafkapy.server.purgatory.timer import Timer
+from kafkapy.server.reactor_scheduler import ReactorScheduler
+from kafkapy.server.replication.high_watermarks import HighWatermarkCheckpoints
+from kafkapy.server.replication.leadership import Leadership
+from kafkapy.server.replication.replica_alter_log_dirs import ReplicaAlterLogDirsManager
+from kafkapy.server.replication.replica_manager import ReplicaManager
+from kafkapy.server.replication.replica_selector import make_replica_selector
+from kafkapy.server.replication.replication import Replication, replication_quota
 from kafkapy.server.services import BrokerServices
-from kafkapy.server.timer import Timer
-from kafkapy.server.zk_admin_manager import ZkAdminManager
-from kafkapy.server.zk_config_change_listener import ZkConfigChangeListener
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
 from kafkapy.zk.session_closer import Session
 from kafkapy.zk.zk_data import BrokerInfo

@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     from kafkapy.controller.kafka_controller import KafkaController
     from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
     from kafkapy.log.log_manager import LogManager
+    from kafkapy.server.admin.auto_topic_creation import AutoTopicCreationManager
+    from kafkapy.server.admin.zk_admin_manager import ZkAdminManager
     from kafkapy.server.authorizer import Authorizer
-    from kafkapy.server.auto_topic_creation import AutoTopicCreationManager
-    from kafkapy.server.dynamic_broker_config import DynamicBrokerConfig
-    from kafkapy.server.fetch_session import FetchSessionCache
-    from kafkapy.server.finalized_features import FinalizedFeatures
-    from kafkapy.server.kafka_config import KafkaConfig
-    from kafkapy.server.leadership import Leadership
-    from kafkapy.server.metadata_cache import MetadataCache
-    from kafkapy.server.producer_ids import ProducerIdManager
-    from kafkapy.server.replica_alter_log_dirs import ReplicaAlterLogDirsManager
-    from kafkapy.server.replica_manager import ReplicaManager
-    from kafkapy.server.replication_quota import ReplicationThrottles
-    from kafkapy.server.zk_admin_manager import ZkAdminManager
+    from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig
+    from kafkapy.server.config.kafka_config import KafkaConfig
+    from kafkapy.server.fetch.fetch_session import FetchSessionCache
+    from kafkapy.server.inter_broker.producer_ids import ProducerIdManager
+    from kafkapy.server.metadata.finalized_features import FinalizedFeatures
+    from kafkapy.server.metadata.metadata_cache import MetadataCache
+    from kafkapy.server.replication.leadership import Leadership
+    from kafkapy.server.replication.replica_alter_log_dirs import ReplicaAlterLogDirsManager
+    from kafkapy.server.replication.replica_manager import ReplicaManager
+    from kafkapy.server.replication.replication_quota import ReplicationThrottles
     from kafkapy.zk.kafka_zk_client import KafkaZkClient
 
 P = ParamSpec("P")

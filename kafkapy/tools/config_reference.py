@@ -7,17 +7,17 @@ from collections.abc import Iterable, Sequence
 
 from kafkapy.common.config_def import ConfigKey, to_text
 from kafkapy.log.log_config import LogConfig
-from kafkapy.server.config_tables.coordinators import CoordinatorConfigs
-from kafkapy.server.config_tables.general import GeneralConfigs
-from kafkapy.server.config_tables.kraft import KRaftConfigs
-from kafkapy.server.config_tables.logs import LogConfigs
-from kafkapy.server.config_tables.network import NetworkConfigs
-from kafkapy.server.config_tables.replication import ReplicationConfigs
-from kafkapy.server.config_tables.security import SecurityConfigs
-from kafkapy.server.config_tables.tiered_storage import TieredStorageConfigs
-from kafkapy.server.config_warnings import NOT_ACTED_ON
-from kafkapy.server.dynamic_config_rules import ReplicationQuotaConfigs
-from kafkapy.server.entity_configs import ClientQuotaConfigs, IpConfigs
+from kafkapy.server.config.dynamic_config_rules import ReplicationQuotaConfigs
+from kafkapy.server.config.startup_warnings import NOT_ACTED_ON
+from kafkapy.server.config.tables.coordinators import CoordinatorConfigs
+from kafkapy.server.config.tables.general import GeneralConfigs
+from kafkapy.server.config.tables.kraft import KRaftConfigs
+from kafkapy.server.config.tables.logs import LogConfigs
+from kafkapy.server.config.tables.network import NetworkConfigs
+from kafkapy.server.config.tables.replication import ReplicationConfigs
+from kafkapy.server.config.tables.security import SecurityConfigs
+from kafkapy.server.config.tables.tiered_storage import TieredStorageConfigs
+from kafkapy.server.config.zk_entity_configs import ClientQuotaConfigs, IpConfigs
 
 _BROKER_SECTIONS = (
     ("Broker, ZooKeeper, threads, metrics, quotas", GeneralConfigs),
@@ -33,7 +33,7 @@ _BROKER_SECTIONS = (
 _INTRODUCTION = """\
 # Configuration
 
-Generated from the tables in `kafkapy/server/config_tables/` and `kafkapy/log/log_config.py` by `python -m
+Generated from the tables in `kafkapy/server/config/tables/` and `kafkapy/log/log_config.py` by `python -m
 kafkapy.tools.config_reference`; change those, not this page.
 
 The configs, their types, defaults and limits are those of Apache Kafka 3.9.1 in ZooKeeper mode. A broker reads a

@@ -35,8 +35,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _start_daemon(arguments[1:])
     from kafkapy.common.config_def import ConfigException
     from kafkapy.common.logging_setup import setup_logging
-    from kafkapy.server.config_warnings import log_config
-    from kafkapy.server.kafka_config import KafkaConfig
+    from kafkapy.server.config.kafka_config import KafkaConfig
+    from kafkapy.server.config.startup_warnings import log_config
     from kafkapy.server.metrics.config import MetricsConfig
 
     try:

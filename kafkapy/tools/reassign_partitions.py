@@ -126,7 +126,7 @@ def check_options(options: Options) -> str:
 
 def generate(admin: AdminClient, options: Options) -> None:
     from kafkapy.protocol.errors import KafkaError
-    from kafkapy.server.admin_utils import assign_replicas_to_brokers
+    from kafkapy.server.admin.replica_placement import assign_replicas_to_brokers
     from kafkapy.tools.reassignment_json import format_reassignment, read_topics
 
     brokers = _broker_list(options.value("broker-list"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafkapy.server.config_resource import ResourceType
+from kafkapy.server.config.config_resource import ResourceType
 from system_tests.beside_apache.draw import Draw
 
 GROUP = 32

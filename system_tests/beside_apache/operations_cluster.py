@@ -13,7 +13,7 @@ from kafkapy.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
 from kafkapy.protocol.messages.elect_leaders import ElectLeadersRequest
 from kafkapy.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from kafkapy.protocol.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
-from kafkapy.server.config_resource import ResourceType
+from kafkapy.server.config.config_resource import ResourceType
 from system_tests.beside_apache.configs import DESCRIBED_BROKER_KEYS, DESCRIBED_TOPIC_KEYS, GROUP, draw_configs
 from system_tests.beside_apache.draw import Draw
 from system_tests.beside_apache.question import Question

@@ -8,7 +8,7 @@ from kafkapy.protocol.message import Message
 from kafkapy.protocol.messages.create_partitions import CreatePartitionsRequest
 from kafkapy.protocol.messages.create_topics import CreateTopicsRequest
 from kafkapy.protocol.messages.metadata import MetadataRequest
-from kafkapy.server.config_resource import ResourceType
+from kafkapy.server.config.config_resource import ResourceType
 from system_tests.beside_apache.configs import draw_configs
 from system_tests.beside_apache.draw import Draw
 from system_tests.beside_apache.question import Question

@@ -21,7 +21,7 @@ from kafkapy.log.log_dirs import LogDirError
 from kafkapy.log.log_manager import LogManager
 from kafkapy.log.log_manager_config import LogManagerConfig
 from kafkapy.protocol.errors import Errors, KafkaError
-from kafkapy.server.kafka_config import KafkaConfig
+from kafkapy.server.config.kafka_config import KafkaConfig
 
 SIZE = len(batch())
 T0, T1, T2 = (TopicPartition("topic-with-dash", n) for n in range(3))

@@ -36,18 +36,18 @@ from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest
 from kafkapy.record.file_records import FileRecords
 from kafkapy.record.records_builder import MemoryRecordsBuilder
 from kafkapy.server.authorizer import AllowAll
-from kafkapy.server.fetch_session import FetchSessionCache
-from kafkapy.server.high_watermarks import HighWatermarkCheckpoints
+from kafkapy.server.config.kafka_config import KafkaConfig
+from kafkapy.server.fetch.fetch_session import FetchSessionCache
+from kafkapy.server.inter_broker.producer_ids import ProducerIdManager
 from kafkapy.server.kafka_apis import KafkaApis
-from kafkapy.server.kafka_config import KafkaConfig
-from kafkapy.server.leadership import Leadership
-from kafkapy.server.metadata_cache import MetadataCache
-from kafkapy.server.producer_ids import ProducerIdManager
-from kafkapy.server.replica_alter_log_dirs import ReplicaAlterLogDirsManager
-from kafkapy.server.replica_fetcher_manager import InitialFetch
-from kafkapy.server.replica_manager import ReplicaManager
-from kafkapy.server.replication_quota import ReplicationQuota, ReplicationThrottles
-from kafkapy.server.timer import Timer
+from kafkapy.server.metadata.metadata_cache import MetadataCache
+from kafkapy.server.purgatory.timer import Timer
+from kafkapy.server.replication.high_watermarks import HighWatermarkCheckpoints
+from kafkapy.server.replication.leadership import Leadership
+from kafkapy.server.replication.replica_alter_log_dirs import ReplicaAlterLogDirsManager
+from kafkapy.server.replication.replica_fetcher_manager import InitialFetch
+from kafkapy.server.replication.replica_manager import ReplicaManager
+from kafkapy.server.replication.replication_quota import ReplicationQuota, ReplicationThrottles
 
 BROKER_ID = 0
 CONTROLLER_EPOCH = 1

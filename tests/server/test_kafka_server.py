@@ -15,7 +15,7 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.controlled_shutdown import ControlledShutdownResponse
 from kafkapy.server import kafka_server
-from kafkapy.server.kafka_config import KafkaConfig
+from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.kafka_server import KafkaServer, _coordinate, _stop_coordinating
 from kafkapy.zk.zk_data import ProducerIdsBlock
 

@@ -20,14 +20,15 @@ from kafkapy.protocol.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsResponse,
 )
 from kafkapy.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsResponse
-from kafkapy.server import client_quotas, entity_configs, scram_credentials
-from kafkapy.server.api_error import ApiError
+from kafkapy.server.admin import client_quotas, scram_credentials
+from kafkapy.server.admin.api_error import ApiError
+from kafkapy.server.admin.client_quotas import Filter, QuotaOp
 from kafkapy.server.authorizer import CLUSTER_NAME
-from kafkapy.server.client_quotas import Filter, QuotaOp
-from kafkapy.server.config_admin_manager import ConfigAdminManager
-from kafkapy.server.config_helper import ConfigHelper
-from kafkapy.server.config_operations import ConfigOp, OpType
-from kafkapy.server.config_resource import ResourceType
+from kafkapy.server.config import zk_entity_configs
+from kafkapy.server.config.alter_configs import ConfigAdminManager
+from kafkapy.server.config.alter_operations import ConfigOp, OpType
+from kafkapy.server.config.config_resource import ResourceType
+from kafkapy.server.config.describe_configs import ConfigHelper
 
 if TYPE_CHECKING:
     from kafkapy.server.services import BrokerServices
@@ -63,7 +64,7 @@ async def handle_describe_configs(broker: BrokerServices, request: Request) -> D
     topic_configs: dict[str, dict[str, str]] = {}
     if known:
         topic_configs = await broker.in_thread(
-            broker.zk_client.get_entities_configs, entity_configs.TOPICS, dict.fromkeys(known)
+            broker.zk_client.get_entities_configs, zk_entity_configs.TOPICS, dict.fromkeys(known)
         )
     helper = ConfigHelper(broker.dynamic_config, body.include_synonyms, body.include_documentation)
     allowed, refused = [], []

@@ -14,8 +14,8 @@ from kafkapy.protocol.messages.leader_and_isr import LeaderAndIsrRequest, Leader
 from kafkapy.protocol.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
 from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
 from kafkapy.server.authorizer import CLUSTER_NAME
-from kafkapy.server.config_handlers import usable_topic_configs
-from kafkapy.server.leadership import is_of_old_controller, leader_and_isr_response, stop_replica_response
+from kafkapy.server.config.change_handlers import usable_topic_configs
+from kafkapy.server.replication.leadership import is_of_old_controller, leader_and_isr_response, stop_replica_response
 
 if TYPE_CHECKING:
     from kafkapy.log.log_manager import LogManager

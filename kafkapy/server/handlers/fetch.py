@@ -16,17 +16,17 @@ from kafkapy.record.conversion import down_convert_to_size
 from kafkapy.record.file_records import FileRecords
 from kafkapy.record.record_batch import batches
 from kafkapy.server.authorizer import CLUSTER_NAME
-from kafkapy.server.current_leader import current_leader
-from kafkapy.server.delayed_fetch import DelayedFetch
-from kafkapy.server.fetch_session import (
+from kafkapy.server.fetch.current_leader import current_leader
+from kafkapy.server.fetch.fetch_session import (
     FetchContext,
     FollowerFetchSession,
     IncrementalFetchContext,
     Key,
     SessionErrorContext,
 )
-from kafkapy.server.metadata_cache import Node
-from kafkapy.server.replica_manager import FetchParams, FetchPartition, FetchResult, is_enough
+from kafkapy.server.metadata.metadata_cache import Node
+from kafkapy.server.purgatory.delayed_fetch import DelayedFetch
+from kafkapy.server.replication.replica_manager import FetchParams, FetchPartition, FetchResult, is_enough
 
 if TYPE_CHECKING:
     from kafkapy.server.services import BrokerServices

@@ -30,7 +30,7 @@ from kafkapy.protocol.messages.sync_group import SyncGroupRequest
 from kafkapy.server.authorizer import CLUSTER_NAME
 from kafkapy.server.handlers.metadata import ACL_OPERATIONS, GROUP_OPERATIONS
 from kafkapy.server.handlers.zookeeper_offsets import fetch_from_zookeeper, write_offsets
-from kafkapy.server.metadata_cache import Node
+from kafkapy.server.metadata.metadata_cache import Node
 
 if TYPE_CHECKING:
     from kafkapy.server.services import BrokerServices

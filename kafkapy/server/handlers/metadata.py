@@ -11,7 +11,7 @@ from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from kafkapy.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from kafkapy.server.authorizer import CLUSTER_NAME
-from kafkapy.server.metadata_cache import MetadataCache, PartitionState
+from kafkapy.server.metadata.metadata_cache import MetadataCache, PartitionState
 
 if TYPE_CHECKING:
     from kafkapy.server.services import BrokerServices

@@ -15,9 +15,9 @@ from kafkapy.protocol.messages.produce import ProduceRequest, ProduceResponse
 from kafkapy.protocol.produce_codec import partition_response, produce_response, topic_response
 from kafkapy.record.record_batch import LOG_OVERHEAD, MIN_RECORD_SIZE, TRANSACTIONAL_MASK, batches
 from kafkapy.record.varint import MAX_INT
-from kafkapy.server.current_leader import current_leader
-from kafkapy.server.delayed_produce import PendingAppend
-from kafkapy.server.metadata_cache import Node
+from kafkapy.server.fetch.current_leader import current_leader
+from kafkapy.server.metadata.metadata_cache import Node
+from kafkapy.server.purgatory.delayed_produce import PendingAppend
 
 if TYPE_CHECKING:
     from kafkapy.server.services import BrokerServices

@@ -10,7 +10,7 @@ from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
 from kafkapy.protocol.messages.describe_producers import DescribeProducersRequest, DescribeProducersResponse
-from kafkapy.server.purgatory import DelayedOperation
+from kafkapy.server.purgatory.purgatory import DelayedOperation
 
 if TYPE_CHECKING:
     from kafkapy.server.services import BrokerServices

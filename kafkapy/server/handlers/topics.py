@@ -14,12 +14,12 @@ from kafkapy.protocol.messages.create_partitions import CreatePartitionsRequest,
 from kafkapy.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from kafkapy.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 from kafkapy.protocol.messages.describe_configs import DescribeConfigsRequest
-from kafkapy.server.api_error import ApiError
+from kafkapy.server.admin.api_error import ApiError
+from kafkapy.server.admin.zk_admin_manager import CreatePartitionsTopic, TopicChange
 from kafkapy.server.authorizer import CLUSTER_NAME
-from kafkapy.server.config_helper import ConfigHelper
-from kafkapy.server.config_resource import ResourceType
-from kafkapy.server.metadata_cache import NO_LEADER, MetadataCache
-from kafkapy.server.zk_admin_manager import CreatePartitionsTopic, TopicChange
+from kafkapy.server.config.config_resource import ResourceType
+from kafkapy.server.config.describe_configs import ConfigHelper
+from kafkapy.server.metadata.metadata_cache import NO_LEADER, MetadataCache
 
 if TYPE_CHECKING:
     from kafkapy.server.services import BrokerServices

@@ -12,14 +12,14 @@ from kafkapy.common import metadata_version
 from kafkapy.common.time import Time
 from kafkapy.network.metrics_site import PATH, MetricsSite
 from kafkapy.network.socket_server import SocketServer
-from kafkapy.server.inter_broker_client import Address, InterBrokerClient
+from kafkapy.server.inter_broker.inter_broker_client import Address, InterBrokerClient
 from kafkapy.server.metrics.config import LISTENER, MetricsConfig
 from kafkapy.server.metrics.end_offsets import TIMEOUT_MS, EndOffsets
 from kafkapy.server.metrics.exposition import CONTENT_TYPE, pieces
 from kafkapy.server.metrics.of_groups import partitions_with_offsets
 from kafkapy.server.metrics.sources import TICK_MS, Sources, request_stats
 from kafkapy.server.metrics.table import METRICS
-from kafkapy.server.replica_fetcher_manager import ReplicaFetcherManager, inter_broker_client_config
+from kafkapy.server.replication.replica_fetcher_manager import ReplicaFetcherManager, inter_broker_client_config
 from kafkapy.server.services import BrokerServices
 
 log = logging.getLogger("kafkapy.server.Metrics")

@@ -9,9 +9,9 @@ from kafkapy.clients.completion import Completion, spawn
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
-from kafkapy.server.inter_broker_client import InterBrokerClient
-from kafkapy.server.metadata_cache import MetadataCache
-from kafkapy.server.replica_manager import ReplicaManager
+from kafkapy.server.inter_broker.inter_broker_client import InterBrokerClient
+from kafkapy.server.metadata.metadata_cache import MetadataCache
+from kafkapy.server.replication.replica_manager import ReplicaManager
 
 log = logging.getLogger("kafkapy.server.Metrics")
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from kafkapy.log.log_cleaner import LogCleaner
 from kafkapy.server.metrics.metric import Metric, Sample, counter, gauge
 from kafkapy.server.metrics.sources import Sources
-from kafkapy.server.purgatory import DelayedOperationPurgatory
+from kafkapy.server.purgatory.purgatory import DelayedOperationPurgatory
 
 _REPLICAS = "kafka.server:type=ReplicaManager,name={}"
 _PURGATORY = "kafka.server:type=DelayedOperationPurgatory,name={},delayedOperation=..."

@@ -15,7 +15,7 @@ from kafkapy.protocol.api_keys import ApiKey
 if TYPE_CHECKING:
     from kafkapy.network.socket_server import SocketServer
     from kafkapy.server.metrics.end_offsets import EndOffsets
-    from kafkapy.server.replica_fetcher_manager import ReplicaFetcherManager
+    from kafkapy.server.replication.replica_fetcher_manager import ReplicaFetcherManager
     from kafkapy.server.services import BrokerServices
 
 TICK_MS = 1000

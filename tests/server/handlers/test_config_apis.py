@@ -17,11 +17,11 @@ from kafkapy.protocol.messages.alter_configs import AlterConfigsRequest
 from kafkapy.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
 from kafkapy.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from kafkapy.server.authorizer import AllowAll
-from kafkapy.server.config_handlers import config_handlers
-from kafkapy.server.dynamic_broker_config import DynamicBrokerConfig
+from kafkapy.server.config.change_handlers import config_handlers
+from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig
+from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.handlers import configs
-from kafkapy.server.kafka_config import KafkaConfig
-from kafkapy.server.replication_quota import ReplicationQuota, ReplicationThrottles
+from kafkapy.server.replication.replication_quota import ReplicationQuota, ReplicationThrottles
 
 TOPIC, BROKER, LOGGER, CLIENT_METRICS = 2, 4, 8, 16
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3

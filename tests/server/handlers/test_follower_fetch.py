@@ -10,7 +10,7 @@ from broker_core import BROKER_ID, TOPIC, BrokerCore, Client, MakeCore, topic_id
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
-from kafkapy.server.replica_selector import (
+from kafkapy.server.replication.replica_selector import (
     LEADER,
     RACK_AWARE,
     RackAwareReplicaSelector,

@@ -12,7 +12,7 @@ from kafkapy.cluster.replica import Replica
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
-from kafkapy.server.fetch_session import LOOK_AT_ALL_MS, FollowerFetchSession
+from kafkapy.server.fetch.fetch_session import LOOK_AT_ALL_MS, FollowerFetchSession
 
 PARTITIONS = 3
 REPLICAS = [BROKER_ID, 1, 2]

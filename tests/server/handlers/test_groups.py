@@ -28,7 +28,7 @@ from kafkapy.protocol.messages.offset_fetch import OffsetFetchRequest
 from kafkapy.protocol.messages.sync_group import SyncGroupRequest
 from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest
 from kafkapy.server.kafka_apis import KafkaApis
-from kafkapy.server.metadata_cache import MetadataCache
+from kafkapy.server.metadata.metadata_cache import MetadataCache
 from kafkapy.zk.errors import ZooKeeperError
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "coordinator" / "group"))

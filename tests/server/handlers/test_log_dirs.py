@@ -16,7 +16,7 @@ from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.alter_replica_log_dirs import AlterReplicaLogDirsRequest
 from kafkapy.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
 from kafkapy.protocol.messages.stop_replica import StopReplicaRequest
-from kafkapy.server import replica_alter_log_dirs
+from kafkapy.server.replication import replica_alter_log_dirs
 
 NAME = TopicPartition(TOPIC, 0)
 

@@ -16,14 +16,14 @@ from kafkapy.protocol.messages.create_partitions import CreatePartitionsRequest
 from kafkapy.protocol.messages.create_topics import CreateTopicsRequest
 from kafkapy.protocol.messages.delete_topics import DeleteTopicsRequest
 from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest
-from kafkapy.server.api_error import ApiError
-from kafkapy.server.auto_topic_creation import AutoTopicCreationManager
-from kafkapy.server.config_resource import ConfigSource
-from kafkapy.server.dynamic_broker_config import DynamicBrokerConfig
+from kafkapy.server.admin.api_error import ApiError
+from kafkapy.server.admin.auto_topic_creation import AutoTopicCreationManager
+from kafkapy.server.admin.zk_admin_manager import CreatableTopic, CreatePartitionsTopic, TopicChange
+from kafkapy.server.config.config_resource import ConfigSource
+from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig
+from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.handlers.topics import handle_create_partitions, handle_create_topics, handle_delete_topics
-from kafkapy.server.kafka_config import KafkaConfig
-from kafkapy.server.metadata_cache import MetadataCache
-from kafkapy.server.zk_admin_manager import CreatableTopic, CreatePartitionsTopic, TopicChange
+from kafkapy.server.metadata.metadata_cache import MetadataCache
 
 TOPIC_ID = bytes(range(16))
 REFUSED = ApiError(Errors.INVALID_CONFIG, "no")

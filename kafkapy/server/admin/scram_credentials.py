@@ -1,0 +1,155 @@
+"""SCRAM credentials of users in ZooKeeper (KIP-554; part of Kafka's `ZkAdminManager`). The functions block on it.
+
+A request carries the salted password, never the password; what is stored are keys derived from it (RFC 5802).
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import logging
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from kafkapy.common.sanitizer import desanitize, sanitize
+from kafkapy.protocol.errors import Errors
+from kafkapy.protocol.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    AlterUserScramCredentialsResponse,
+)
+from kafkapy.protocol.messages.describe_user_scram_credentials import DescribeUserScramCredentialsResponse
+from kafkapy.server.admin.api_error import ApiError
+from kafkapy.server.config import zk_entity_configs
+from kafkapy.zk.kafka_zk_client import KafkaZkClient
+
+log = logging.getLogger("kafkapy.server.ZkAdminManager")
+
+Upsertion = AlterUserScramCredentialsRequest.ScramCredentialUpsertion
+Deletion = AlterUserScramCredentialsRequest.ScramCredentialDeletion
+AlterResult = AlterUserScramCredentialsResponse.AlterUserScramCredentialsResult
+DescribeResult = DescribeUserScramCredentialsResponse.DescribeUserScramCredentialsResult
+CredentialInfo = DescribeUserScramCredentialsResponse.CredentialInfo
+
+MECHANISMS: Final = {1: ("SCRAM-SHA-256", "sha256"), 2: ("SCRAM-SHA-512", "sha512")}
+"""Code in requests -> (name, hash)."""
+
+_MIN_ITERATIONS = 4096
+_MAX_ITERATIONS = 16384
+_NO_USER = "Username must not be empty"
+
+
+def credential_text(mechanism: int, salt: bytes, salted_password: bytes, iterations: int) -> str:
+    """A credential as ZooKeeper has it: `salt=...,stored_key=...,server_key=...,iterations=...` (base64)."""
+    algorithm = MECHANISMS[mechanism][1]
+    client_key = hmac.digest(salted_password, b"Client Key", algorithm)
+    stored_key = hashlib.new(algorithm, client_key).digest()
+    server_key = hmac.digest(salted_password, b"Server Key", algorithm)
+    parts = {"salt": salt, "stored_key": stored_key, "server_key": server_key}
+    fields = [f"{name}={base64.b64encode(value).decode()}" for name, value in parts.items()]
+    return ",".join([*fields, f"iterations={iterations}"])
+
+
+def describe(zk_client: KafkaZkClient, users: Sequence[str] | None) -> list[DescribeResult]:
+    """The mechanisms and iterations of these users; of all that have a credential if None or empty."""
+    if not users:
+        everybody = zk_entity_configs.fetch_all_entity_configs(zk_client, zk_entity_configs.USERS)
+        described = {desanitize(name): _described(desanitize(name), configs) for name, configs in everybody.items()}
+        return [result for _, result in sorted(described.items()) if result is not None]
+    counts = Counter(users)
+    return [_describe_one(zk_client, user, asked_twice=count > 1) for user, count in counts.items()]
+
+
+def _describe_one(zk_client: KafkaZkClient, user: str, asked_twice: bool) -> DescribeResult:
+    if not user:
+        return _describe_error(user, Errors.RESOURCE_NOT_FOUND, _NO_USER)
+    if asked_twice:
+        return _describe_error(
+            user,
+            Errors.DUPLICATE_RESOURCE,
+            f"Cannot describe SCRAM credentials for the same user twice in a single request: {user}",
+        )
+    try:
+        configs = zk_client.get_entity_configs(zk_entity_configs.USERS, sanitize(user))
+    except Exception as error:
+        log.error("Error processing describe user SCRAM credential configs request", exc_info=error)
+        return _describe_error(user, Errors.UNKNOWN_SERVER_ERROR, Errors.UNKNOWN_SERVER_ERROR.message)
+    return _described(user, configs) or _describe_error(
+        user, Errors.RESOURCE_NOT_FOUND, f"Attempt to describe a user credential that does not exist: {user}"
+    )
+
+
+def _described(user: str, configs: dict[str, str]) -> DescribeResult | None:
+    """None if the user has no credential."""
+    infos = []
+    for code, (name, _) in MECHANISMS.items():
+        if name in configs:
+            fields = dict(field.partition("=")[::2] for field in configs[name].split(","))
+            try:
+                infos.append(CredentialInfo(mechanism=code, iterations=int(fields["iterations"])))
+            except (KeyError, ValueError):
+                error = Errors.UNKNOWN_SERVER_ERROR
+                return _describe_error(user, error, error.message)
+    return DescribeResult(user=user, credential_infos=infos) if infos else None
+
+
+def _describe_error(user: str, error: Errors, message: str) -> DescribeResult:
+    return DescribeResult(user=user, error_code=error.code, error_message=message)
+
+
+def alter(
+    zk_client: KafkaZkClient, upsertions: Sequence[Upsertion], deletions: Sequence[Deletion]
+) -> list[AlterResult]:
+    """Set and delete credentials; one result for each user, whose changes are made all or none."""
+    results = _malformed(upsertions, deletions)
+    changes: list[Upsertion | Deletion] = [*upsertions, *deletions]
+    pairs = Counter((change.name, change.mechanism) for change in changes if change.name not in results)
+    for user in {user: None for (user, _), count in pairs.items() if count > 1}:
+        message = "A user credential cannot be altered twice in the same request"
+        results[user] = ApiError(Errors.DUPLICATE_RESOURCE, message)
+    for user in {user: None for user, _ in pairs}:
+        if user not in results:
+            results[user] = _alter_user(
+                zk_client,
+                user,
+                [u for u in upsertions if u.name == user],
+                [d for d in deletions if d.name == user],
+            )
+    return [AlterResult(user=u, error_code=e.code, error_message=e.message or "") for u, e in results.items()]
+
+
+def _malformed(upsertions: Iterable[Upsertion], deletions: Iterable[Deletion]) -> dict[str, ApiError]:
+    """Users with a change that cannot be made, and why."""
+    errors: dict[str, ApiError] = {}
+    changes: list[Upsertion | Deletion] = [*deletions, *upsertions]
+    for change in changes:
+        if not change.name:
+            errors[change.name] = ApiError(Errors.UNACCEPTABLE_CREDENTIAL, _NO_USER)
+        elif change.mechanism not in MECHANISMS:
+            errors[change.name] = ApiError(Errors.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism")
+        elif isinstance(change, Upsertion) and change.iterations > _MAX_ITERATIONS:
+            errors[change.name] = ApiError(Errors.UNACCEPTABLE_CREDENTIAL, "Too many iterations")
+        elif isinstance(change, Upsertion) and change.iterations < _MIN_ITERATIONS:
+            errors[change.name] = ApiError(Errors.UNACCEPTABLE_CREDENTIAL, "Too few iterations")
+    return errors
+
+
+def _alter_user(
+    zk_client: KafkaZkClient, user: str, upsertions: Iterable[Upsertion], deletions: Iterable[Deletion]
+) -> ApiError:
+    try:
+        configs = zk_client.get_entity_configs(zk_entity_configs.USERS, sanitize(user))
+        for deletion in deletions:
+            if configs.pop(MECHANISMS[deletion.mechanism][0], None) is None:
+                message = "Attempt to delete a user credential that does not exist"
+                return ApiError(Errors.RESOURCE_NOT_FOUND, message)
+        for u in upsertions:
+            text = credential_text(u.mechanism, u.salt, u.salted_password, u.iterations)
+            configs[MECHANISMS[u.mechanism][0]] = text
+        zk_entity_configs.change_user_config(zk_client, sanitize(user), configs)
+    except Exception as error:
+        log.info("Error encountered while altering user SCRAM credentials", exc_info=error)
+        error_code = ApiError.from_exception(error).error
+        return ApiError(error_code, error_code.message)
+    return ApiError(Errors.NONE, "")

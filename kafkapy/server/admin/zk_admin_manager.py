@@ -1,0 +1,293 @@
+"""Topics made, grown and deleted in ZooKeeper (the topic half of Kafka's `ZkAdminManager` and `AdminZkClient`).
+
+Every method blocks on ZooKeeper: it is called in the background pool. The controller sees the znodes and does the rest;
+whoever must know that it is done waits for the metadata cache.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kafkapy.common import uuid
+from kafkapy.common.config_def import ConfigException
+from kafkapy.common.metadata_version import is_topic_id_supported
+from kafkapy.common.replica_assignment import ReplicaAssignment
+from kafkapy.common.topic_names import collide, reason_invalid
+from kafkapy.common.uuid import ZERO_UUID
+from kafkapy.log.log_config import check_topic_configs
+from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.protocol.messages.create_partitions import CreatePartitionsRequest
+from kafkapy.protocol.messages.create_topics import CreateTopicsRequest
+from kafkapy.server.admin.api_error import NO_ERROR, ApiError
+from kafkapy.server.admin.replica_placement import assign_replicas_to_brokers
+from kafkapy.server.config.kafka_config import KafkaConfig
+from kafkapy.zk.errors import ControllerMovedError, NodeExistsError
+from kafkapy.zk.kafka_zk_client import KafkaZkClient
+
+log = logging.getLogger("kafkapy.server.ZkAdminManager")
+
+CreatableTopic = CreateTopicsRequest.CreatableTopic
+CreatePartitionsTopic = CreatePartitionsRequest.CreatePartitionsTopic
+
+NO_NUM_PARTITIONS = -1
+NO_REPLICATION_FACTOR = -1
+
+
+@dataclass(frozen=True, slots=True)
+class TopicChange:
+    """What became of one topic of a request; with `error` NONE the topic has these partitions (or would have)."""
+
+    topic: str
+    error: ApiError = NO_ERROR
+    assignment: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    configs: Mapping[str, str] = field(default_factory=dict)
+    topic_id: bytes = ZERO_UUID
+
+    @property
+    def succeeded(self) -> bool:
+        return self.error == NO_ERROR
+
+
+class ZkAdminManager:
+    """Safe to use from several threads: it holds no state."""
+
+    def __init__(self, config: KafkaConfig, zk_client: KafkaZkClient) -> None:
+        self._config = config
+        self._zk_client = zk_client
+
+    # ------------------------------------------------------------------------------------------------ create
+
+    def create_topics(
+        self, topics: Iterable[CreatableTopic], brokers: Mapping[int, str | None], validate_only: bool = False
+    ) -> list[TopicChange]:
+        """Create each topic on the live `brokers` (id → rack). The errors are in the results; nothing is raised."""
+        return [self._try_create(topic, brokers, validate_only) for topic in topics]
+
+    def _try_create(self, topic: CreatableTopic, brokers: Mapping[int, str | None], validate_only: bool) -> TopicChange:
+        try:
+            return self._create(topic, brokers, validate_only)
+        except KafkaError as error:
+            level = logging.DEBUG if error.error is Errors.TOPIC_ALREADY_EXISTS else logging.INFO
+            log.log(level, "Error processing create topic request %r: %s", topic, error)
+            return TopicChange(topic.name, ApiError.from_exception(error))
+        except ConfigException as error:
+            log.info("Error processing create topic request %r: %s", topic, error)
+            return TopicChange(topic.name, ApiError(Errors.INVALID_CONFIG, str(error)))
+        except ControllerMovedError as error:
+            log.info("Error processing create topic request %r: %s", topic, error)
+            return TopicChange(topic.name, ApiError.from_exception(error))
+        except Exception as error:
+            log.exception("Error processing create topic request %r", topic)
+            return TopicChange(topic.name, ApiError.from_exception(error))
+
+    def _create(self, topic: CreatableTopic, brokers: Mapping[int, str | None], validate_only: bool) -> TopicChange:
+        configs = _configs(topic)
+        assignment = self._assignment(topic, brokers)
+        self._validate_topic_create(topic.name, assignment, configs)
+        topic_id = ZERO_UUID if validate_only else self._create_topic(topic.name, assignment, configs)
+        return TopicChange(topic.name, assignment=assignment, configs=configs, topic_id=topic_id)
+
+    def _assignment(self, topic: CreatableTopic, brokers: Mapping[int, str | None]) -> dict[int, list[int]]:
+        counts_given = topic.num_partitions != NO_NUM_PARTITIONS or topic.replication_factor != NO_REPLICATION_FACTOR
+        if topic.assignments:
+            if counts_given:
+                raise KafkaError(
+                    Errors.INVALID_REQUEST,
+                    "Both numPartitions or replicationFactor and replicasAssignments were set. "
+                    "Both cannot be used at the same time.",
+                )
+            # As in Kafka, brokers that do not exist are let through here.
+            return {given.partition_index: list(given.broker_ids) for given in topic.assignments}
+        num_partitions, replication_factor = topic.num_partitions, topic.replication_factor
+        if num_partitions == NO_NUM_PARTITIONS:
+            num_partitions = self._config.num_partitions
+        if replication_factor == NO_REPLICATION_FACTOR:
+            replication_factor = self._config.default_replication_factor
+        return assign_replicas_to_brokers(brokers, num_partitions, replication_factor)
+
+    def _validate_topic_create(
+        self, topic: str, assignment: Mapping[int, Sequence[int]], configs: Mapping[str, str]
+    ) -> None:
+        if reason := reason_invalid(topic):
+            raise KafkaError(Errors.INVALID_TOPIC_EXCEPTION, reason)
+        if self._zk_client.is_topic_marked_for_deletion(topic):
+            raise KafkaError(Errors.TOPIC_ALREADY_EXISTS, f"Topic '{topic}' is marked for deletion.")
+        if self._zk_client.topic_exists(topic):
+            raise _already_exists(topic)
+        if "." in topic or "_" in topic:
+            self._refuse_collision(topic)
+        _validate_assignment(assignment)
+        config = self._config
+        check_topic_configs(configs, config.log_config_defaults(), config.remote_log_storage_system_enable)
+
+    def _refuse_collision(self, topic: str) -> None:
+        topics = self._zk_client.get_all_topics_in_cluster()
+        if topic in topics:  # made since it was looked for
+            raise _already_exists(topic)
+        colliding = sorted(other for other in topics if collide(topic, other))
+        if colliding:
+            raise KafkaError(
+                Errors.INVALID_TOPIC_EXCEPTION,
+                f"Topic '{topic}' collides with existing topics: {', '.join(colliding)}",
+            )
+
+    def _create_topic(self, topic: str, assignment: Mapping[int, Sequence[int]], configs: Mapping[str, str]) -> bytes:
+        """Write the configs, then the topic, which is what the controller watches; the new topic's id."""
+        log.info(
+            "Creating topic %s with configuration %s and initial partition assignment %s", topic, configs, assignment
+        )
+        topic_id = uuid.random_uuid() if is_topic_id_supported(self._config.inter_broker_protocol_version) else None
+        self._zk_client.set_or_create_entity_configs("topics", topic, configs)
+        try:
+            self._zk_client.create_topic_assignment(topic, topic_id, assignment)
+        except NodeExistsError:
+            raise _already_exists(topic) from None
+        return topic_id or ZERO_UUID
+
+    # ------------------------------------------------------------------------------------------------ delete
+
+    def delete_topics(self, topics: Iterable[str]) -> dict[str, Errors]:
+        """Ask the controller to delete each topic; NONE as well if it was asked before."""
+        return {topic: self._try_delete(topic) for topic in topics}
+
+    def _try_delete(self, topic: str) -> Errors:
+        try:
+            if not self._zk_client.topic_exists(topic):
+                return Errors.UNKNOWN_TOPIC_OR_PARTITION
+            self._zk_client.create_delete_topic_path(topic)
+        except NodeExistsError:
+            pass
+        except Exception:
+            log.exception("Error processing delete topic request for topic %s", topic)
+            return Errors.UNKNOWN_SERVER_ERROR
+        return Errors.NONE
+
+    # ------------------------------------------------------------------------------------------------ grow
+
+    def create_partitions(
+        self, topics: Iterable[CreatePartitionsTopic], validate_only: bool = False
+    ) -> list[TopicChange]:
+        """Add partitions to topics; a result's `assignment` has the old partitions too."""
+        brokers = self._live_brokers()
+        return [self._try_grow(topic, brokers, validate_only) for topic in topics]
+
+    def _live_brokers(self) -> dict[int, str | None]:
+        brokers = {b.id: b.rack for b in sorted(self._zk_client.get_all_brokers_in_cluster(), key=lambda b: b.id)}
+        if len({rack is None for rack in brokers.values()}) > 1:
+            raise KafkaError(
+                Errors.UNKNOWN_SERVER_ERROR,
+                "Not all brokers have rack information. Add --disable-rack-aware in command line "
+                "to make replica assignment without rack information.",
+            )
+        return brokers
+
+    def _try_grow(
+        self, request: CreatePartitionsTopic, brokers: Mapping[int, str | None], validate_only: bool
+    ) -> TopicChange:
+        try:
+            return self._grow(request, brokers, validate_only)
+        except Exception as error:
+            if not isinstance(error, KafkaError):
+                log.exception("Error processing create partitions request %r", request)
+            return TopicChange(request.name, ApiError.from_exception(error))
+
+    def _grow(
+        self, request: CreatePartitionsTopic, brokers: Mapping[int, str | None], validate_only: bool
+    ) -> TopicChange:
+        topic = request.name
+        found = self._zk_client.get_replica_assignment_and_topic_id_for_topics([topic])
+        if not found or not found[0].assignment:
+            raise KafkaError(Errors.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{topic}' does not exist.")
+        existing, topic_id = found[0].assignment, found[0].topic_id
+        if any(assignment.is_being_reassigned for assignment in existing.values()):
+            raise KafkaError(
+                Errors.REASSIGNMENT_IN_PROGRESS, f"A partition reassignment is in progress for the topic '{topic}'."
+            )
+        new = _new_partitions(request, existing, brokers)
+        combined = existing | {partition: ReplicaAssignment(tuple(replicas)) for partition, replicas in new.items()}
+        if not validate_only:
+            log.info("Creating %d partitions for '%s' with the replica assignment %s", len(new), topic, new)
+            self._zk_client.set_topic_assignment(topic, topic_id, combined)
+        return TopicChange(topic, assignment={partition: a.replicas for partition, a in combined.items()})
+
+
+def _already_exists(topic: str) -> KafkaError:
+    return KafkaError(Errors.TOPIC_ALREADY_EXISTS, f"Topic '{topic}' already exists.")
+
+
+def _configs(topic: CreatableTopic) -> dict[str, str]:
+    configs: dict[str, str] = {}
+    nulls = [config.name for config in topic.configs if config.value is None]
+    if nulls:
+        raise KafkaError(Errors.INVALID_CONFIG, f"Null value not supported for topic configs: {','.join(nulls)}")
+    for config in topic.configs:
+        assert config.value is not None
+        configs[config.name] = config.value
+    return configs
+
+
+def _validate_assignment(assignment: Mapping[int, Sequence[int]]) -> None:
+    def refuse(reason: str) -> KafkaError:
+        return KafkaError(Errors.INVALID_REPLICA_ASSIGNMENT, reason)
+
+    if len({len(replicas) for replicas in assignment.values()}) != 1:
+        raise refuse("All partitions should have the same number of replicas")
+    if any(len(replicas) != len(set(replicas)) for replicas in assignment.values()):
+        shown = ", ".join(f"{p} -> ArrayBuffer({', '.join(map(str, r))})" for p, r in assignment.items())
+        raise refuse(f"Duplicate replica assignment found: HashMap({shown})")
+    if sorted(assignment) != list(range(len(assignment))):
+        raise refuse("partitions should be a consecutive 0-based integer sequence")
+
+
+def _new_partitions(
+    request: CreatePartitionsTopic, existing: Mapping[int, ReplicaAssignment], brokers: Mapping[int, str | None]
+) -> Mapping[int, Sequence[int]]:
+    """Partition → brokers of the partitions that the request adds."""
+    increment = request.count - len(existing)
+    if increment < 0:
+        raise KafkaError(
+            Errors.INVALID_PARTITIONS,
+            f"Topic currently has {len(existing)} partitions, which is higher than the requested {request.count}.",
+        )
+    if increment == 0:
+        raise KafkaError(Errors.INVALID_PARTITIONS, f"Topic already has {len(existing)} partitions.")
+    if 0 not in existing:
+        raise KafkaError(
+            Errors.UNKNOWN_SERVER_ERROR,
+            f"Unexpected existing replica assignment for topic '{request.name}', partition id 0 is missing.",
+        )
+    first = existing[0].replicas
+    if request.assignments is None:
+        at_first_leader = (index for index, broker in enumerate(brokers) if broker >= first[0])
+        return assign_replicas_to_brokers(brokers, increment, len(first), next(at_first_leader, 0), len(existing))
+    given = [list(assignment.broker_ids) for assignment in request.assignments]
+    _validate_given_replicas(given, increment, len(existing), len(first), brokers)
+    return dict(enumerate(given, len(existing)))
+
+
+def _validate_given_replicas(
+    given: Sequence[Sequence[int]], increment: int, first_new: int, replication_factor: int, brokers: Container[int]
+) -> None:
+    def refuse(reason: str) -> KafkaError:
+        return KafkaError(Errors.INVALID_REPLICA_ASSIGNMENT, reason)
+
+    unknown = dict.fromkeys(broker for replicas in given for broker in replicas if broker not in brokers)
+    if unknown:
+        raise refuse(f"Unknown broker(s) in replica assignment: {', '.join(map(str, unknown))}.")
+    if len(given) != increment:
+        raise refuse(f"Increasing the number of partitions by {increment} but {len(given)} assignments provided.")
+    for partition, replicas in enumerate(given, first_new):
+        if not replicas:
+            raise refuse(f"Cannot have replication factor of 0 for partition id {partition}.")
+        if len(replicas) != len(set(replicas)):
+            shown = ", ".join(map(str, replicas))
+            raise refuse(f"Duplicate brokers not allowed in replica assignment: {shown} for partition id {partition}.")
+    differing = {p: len(replicas) for p, replicas in enumerate(given, first_new) if len(replicas) != replication_factor}
+    if differing:
+        raise refuse(
+            f"Inconsistent replication factor between partitions, partition 0 has {replication_factor} "
+            f"while partitions [{', '.join(map(str, differing))}] have replication factors "
+            f"[{', '.join(map(str, differing.values()))}], respectively."
+        )

@@ -1,0 +1,158 @@
+"""AlterConfigs and IncrementalAlterConfigs (Kafka's `ConfigAdminManager` and the config half of `ZkAdminManager`).
+
+Configs are checked on the reactor thread, against what the broker holds; ZooKeeper is read and written in the
+background pool. Every broker, this one too, applies a change when it hears of it from ZooKeeper.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from kafkapy.common.config_def import ConfigException
+from kafkapy.common.topic_names import reason_invalid
+from kafkapy.log.log_config import LogConfig, check_topic_configs
+from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.server.admin.api_error import NO_ERROR, ApiError
+from kafkapy.server.authorizer import CLUSTER_NAME
+from kafkapy.server.config import runtime_loggers, zk_entity_configs
+from kafkapy.server.config.alter_operations import ConfigOp, OpType, apply_ops, require_well_formed
+from kafkapy.server.config.config_resource import ConfigResource, ResourceType, require_this_broker
+from kafkapy.server.config.dynamic_broker_config import DEFAULT_ENTITY
+from kafkapy.server.config.dynamic_config_rules import broker_config_key
+from kafkapy.server.config.kafka_config import KafkaConfig
+from kafkapy.zk.zk_data import TopicZNode
+
+if TYPE_CHECKING:
+    from kafkapy.network.request import RequestContext
+    from kafkapy.server.services import BrokerServices
+
+log = logging.getLogger("kafkapy.server.ConfigAdminManager")
+
+_UNEXPECTED_BROKER = "Unexpected broker id, expected {id}, but received {name}"
+_NODE_NOT_A_NUMBER = "Node id must be an integer, but it is: {name}"
+
+
+class ConfigAdminManager:
+    """Alters the configs of one request.
+
+    `incremental`: the operations change single configs (IncrementalAlterConfigs), else all others are dropped.
+    """
+
+    def __init__(self, broker: BrokerServices, context: RequestContext, incremental: bool, validate_only: bool) -> None:
+        self._broker = broker
+        self._context = context
+        self._incremental = incremental
+        self._validate_only = validate_only
+
+    async def alter(self, code: int, name: str, ops: Sequence[ConfigOp]) -> ApiError:
+        """Alter the configs of the resource with that type's code and name; the error it ended with."""
+        resource = ConfigResource(ResourceType.for_code(code), name)
+        try:
+            require_well_formed(ops)
+            match resource.type:
+                case ResourceType.TOPIC:
+                    self._authorize(resource, "TOPIC", name)
+                    await self._alter_topic(resource, ops)
+                case ResourceType.BROKER:
+                    await self._alter_broker(resource, ops)
+                case ResourceType.BROKER_LOGGER if self._incremental:
+                    self._alter_loggers(resource, ops)
+                case ResourceType.CLIENT_METRICS:
+                    self._authorize(resource, "CLUSTER", CLUSTER_NAME)
+                    raise KafkaError(
+                        Errors.INVALID_REQUEST,
+                        "AlterConfigs is only supported for topics and brokers, but resource type is CLIENT_METRICS",
+                    )
+                case _:
+                    raise KafkaError(Errors.INVALID_REQUEST, f"Unknown resource type {code}")
+        except ConfigException as error:
+            message = f"Invalid config value for resource {resource}: {error}"
+            log.info("%s", message)
+            return ApiError(Errors.INVALID_CONFIG, message)
+        except KafkaError as error:
+            log.info("Error processing alter configs request for resource %s: %s", resource, error)
+            return ApiError.from_exception(error)
+        except Exception as error:
+            log.error("Error processing alter configs request for resource %s", resource, exc_info=error)
+            return ApiError.from_exception(error)
+        return NO_ERROR
+
+    async def _alter_topic(self, resource: ConfigResource, ops: Sequence[ConfigOp]) -> None:
+        broker, topic = self._broker, resource.name
+        if not topic:
+            raise KafkaError(Errors.INVALID_REQUEST, "Default topic resources are not allowed.")
+        before: dict[str, str] = {}
+        if self._incremental:
+            before = await broker.in_thread(broker.zk_client.get_entity_configs, zk_entity_configs.TOPICS, topic)
+        configs = apply_ops(ops, before, LogConfig.definition)
+        if not broker.metadata_cache.contains_topic(topic):
+            raise KafkaError(Errors.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{topic}' does not exist.")
+        if reason := reason_invalid(topic):
+            raise KafkaError(Errors.INVALID_TOPIC_EXCEPTION, reason)
+        if not await broker.in_thread(broker.zk_client.path_exists, TopicZNode.path(topic)):
+            raise KafkaError(Errors.UNKNOWN_TOPIC_OR_PARTITION, f"Topic '{topic}' does not exist.")
+        config = broker.config
+        check_topic_configs(configs, config.log_config_defaults(), config.remote_log_storage_system_enable)
+        if not self._validate_only:
+            log.info("Updating topic %s with new configuration : %s", topic, configs)
+            await broker.in_thread(
+                zk_entity_configs.change_entity_config, broker.zk_client, zk_entity_configs.TOPICS, topic, configs
+            )
+
+    async def _alter_broker(self, resource: ConfigResource, ops: Sequence[ConfigOp]) -> None:
+        broker, dynamic_config = self._broker, self._broker.dynamic_config
+        per_broker = bool(resource.name)
+        if per_broker:
+            require_this_broker(resource.name, broker.broker_id, _UNEXPECTED_BROKER, _NODE_NOT_A_NUMBER)
+        entity = str(broker.broker_id) if per_broker else DEFAULT_ENTITY
+        before: dict[str, str] = {}
+        if self._incremental:
+            for op in ops:
+                if op.operation not in tuple(OpType):
+                    raise KafkaError(Errors.INVALID_REQUEST, f"Unknown operations type {op.operation}")
+            stored = await broker.in_thread(broker.zk_client.get_entity_configs, zk_entity_configs.BROKERS, entity)
+            before = dynamic_config.from_persistent(stored, per_broker)
+        configs = apply_ops(ops, before, KafkaConfig.definition)
+        try:
+            dynamic_config.validate(configs, per_broker)
+        except ConfigException as error:
+            raise KafkaError(Errors.INVALID_REQUEST, str(error)) from None
+        self._authorize(resource, "CLUSTER", CLUSTER_NAME)
+        persistent = dynamic_config.to_persistent(configs, per_broker)
+        if not self._validate_only:
+            whom = f"broker {entity}" if per_broker else "brokers"
+            log.info("Updating %s with new configuration : %s", whom, _loggable(configs))
+            await broker.in_thread(
+                zk_entity_configs.change_entity_config, broker.zk_client, zk_entity_configs.BROKERS, entity, persistent
+            )
+
+    def _alter_loggers(self, resource: ConfigResource, ops: Sequence[ConfigOp]) -> None:
+        self._authorize(resource, "CLUSTER", CLUSTER_NAME)
+        require_this_broker(
+            resource.name,
+            self._broker.broker_id,
+            "Unexpected node id. Expected {id}, but received {id}",
+            _NODE_NOT_A_NUMBER,
+        )
+        runtime_loggers.validate_level_changes(ops)
+        if not self._validate_only:
+            runtime_loggers.change_levels(ops)
+
+    def _authorize(self, resource: ConfigResource, resource_type: str, name: str) -> None:
+        if not self._broker.authorizer.authorize(self._context, "ALTER_CONFIGS", resource_type, name):
+            raise KafkaError(
+                Errors.TOPIC_AUTHORIZATION_FAILED
+                if resource.type is ResourceType.TOPIC
+                else Errors.CLUSTER_AUTHORIZATION_FAILED
+            )
+
+
+def _loggable(configs: dict[str, str]) -> dict[str, str]:
+    """Without what is or may be a secret."""
+    shown = {}
+    for name, value in configs.items():
+        key = broker_config_key(name)
+        shown[name] = value if key is not None and key.type.name != "PASSWORD" else "[hidden]"
+    return shown

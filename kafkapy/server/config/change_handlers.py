@@ -1,0 +1,102 @@
+"""What a change of configs in ZooKeeper does to this broker (Kafka's `ConfigHandler`s). On the reactor thread."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+
+from kafkapy.common import metadata_version
+from kafkapy.server.config import zk_entity_configs
+from kafkapy.server.config.change_listener import ConfigHandler
+from kafkapy.server.config.dynamic_broker_config import DEFAULT_ENTITY, DynamicBrokerConfig
+from kafkapy.server.config.kafka_config import KafkaConfig
+from kafkapy.server.replication.replication_quota import ReplicationThrottles
+
+log = logging.getLogger("kafkapy.server.ZkConfigManager")
+
+
+class TopicConfigHandler:
+    """Gives the logs of a topic their new configs."""
+
+    def __init__(
+        self,
+        config: KafkaConfig,
+        update_topic_config: Callable[[str, dict[str, str]], object],
+        enable_topic_unclean_leader_election: Callable[[str], object],
+        throttles: ReplicationThrottles,
+    ) -> None:
+        """`update_topic_config(topic, overrides)` is the log manager's, the other one (`topic`) the controller's."""
+        self._config = config
+        self._update_topic_config = update_topic_config
+        self._enable_topic_unclean_leader_election = enable_topic_unclean_leader_election
+        self._throttles = throttles
+
+    def __call__(self, topic: str, configs: dict[str, str]) -> None:
+        self._update_topic_config(topic, usable_topic_configs(self._config, topic, configs))
+        self._throttles.update_topic(topic, configs, self._config.broker_id)
+        if configs.get("unclean.leader.election.enable", "").lower() == "true":
+            self._enable_topic_unclean_leader_election(topic)
+
+
+class BrokerConfigHandler:
+    """Puts dynamic configs over those of the properties file."""
+
+    def __init__(self, dynamic_config: DynamicBrokerConfig, throttles: ReplicationThrottles) -> None:
+        self._dynamic_config = dynamic_config
+        self._throttles = throttles
+
+    def __call__(self, broker: str, configs: dict[str, str]) -> None:
+        if broker == DEFAULT_ENTITY:
+            self._dynamic_config.update_default_config(configs)
+        elif broker == str(self._dynamic_config.config.broker_id):
+            self._dynamic_config.update_broker_config(configs)
+        self._throttles.update_rates(self._dynamic_config.dynamic_broker, self._dynamic_config.dynamic_default)
+
+
+def usable_topic_configs(config: KafkaConfig, topic: str, configs: Mapping[str, str]) -> dict[str, str]:
+    """Without message.format.version where it means nothing (from inter.broker.protocol.version 3.0 on)."""
+    usable = dict(configs)
+    version = usable.get("message.format.version")
+    if version is None:
+        return usable
+    protocol_version = config.inter_broker_protocol_version
+    if metadata_version.is_message_format_ignored(protocol_version):
+        del usable["message.format.version"]
+        if metadata_version.record_version(version) < 2:
+            log.warning(
+                "Topic configuration message.format.version with value `%s` is ignored for `%s` because the "
+                "inter-broker protocol version `%s` is greater or equal than 3.0. This configuration is deprecated "
+                "and it will be removed in Apache Kafka 4.0.",
+                *(version, topic, protocol_version),
+            )
+    elif not metadata_version.is_at_least(protocol_version, version):
+        del usable["message.format.version"]
+        log.warning(
+            "Topic configuration message.format.version is ignored for `%s` because `%s` is higher than what is "
+            "allowed by the inter-broker protocol version `%s`",
+            *(topic, version, protocol_version),
+        )
+    return usable
+
+
+def config_handlers(
+    config: KafkaConfig,
+    dynamic_config: DynamicBrokerConfig,
+    update_topic_config: Callable[[str, dict[str, str]], object],
+    enable_topic_unclean_leader_election: Callable[[str], object],
+    throttles: ReplicationThrottles,
+) -> dict[str, ConfigHandler]:
+    """Handlers by type of entity, for `ZkConfigChangeListener`. Quotas of clients, users and IPs are only stored."""
+
+    def stored_only(entity: str, configs: dict[str, str]) -> None:
+        pass
+
+    return {
+        zk_entity_configs.TOPICS: TopicConfigHandler(
+            config, update_topic_config, enable_topic_unclean_leader_election, throttles
+        ),
+        zk_entity_configs.CLIENTS: stored_only,
+        zk_entity_configs.USERS: stored_only,
+        zk_entity_configs.BROKERS: BrokerConfigHandler(dynamic_config, throttles),
+        zk_entity_configs.IPS: stored_only,
+    }

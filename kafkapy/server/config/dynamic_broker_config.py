@@ -1,0 +1,201 @@
+"""Broker configs that change while the broker runs (KIP-226; Kafka's `DynamicBrokerConfig`).
+
+They are kept in ZooKeeper for one broker (/config/brokers/<id>) or for all (/config/brokers/<default>). What holds is
+the first that is set of: this broker's, all brokers', the properties file, the default.
+"""
+
+from __future__ import annotations
+
+import copy
+import logging
+from collections.abc import Mapping
+from typing import Protocol
+
+from kafkapy.common.config_def import ConfigException, to_text
+from kafkapy.server.config import dynamic_config_rules as rules
+from kafkapy.server.config.kafka_config import KafkaConfig
+
+log = logging.getLogger("kafkapy.server.DynamicBrokerConfig")
+
+DEFAULT_ENTITY = "<default>"
+"""The name under which ZooKeeper has what holds for all."""
+
+
+class BrokerReconfigurable(Protocol):
+    """A part of the broker that takes new values of its configs while it runs."""
+
+    @property
+    def reconfigurable_configs(self) -> frozenset[str]:
+        """The configs whose change it is told of."""
+        ...
+
+    def validate_reconfiguration(self, new_config: KafkaConfig) -> None:
+        """`ConfigException` if it cannot run with `new_config`. Changes nothing."""
+        ...
+
+    def reconfigure(self, old_config: KafkaConfig, new_config: KafkaConfig) -> None:
+        """Run with `new_config` from now on; it is the broker's config already."""
+        ...
+
+
+class DynamicBrokerConfig:
+    """Puts dynamic configs over those of the properties file, and tells the parts of the broker that they concern.
+
+    Invariant: `config` has the values of `static` with `dynamic_default` and `dynamic_broker` over it. Lives on the
+    reactor thread; nothing here blocks.
+    """
+
+    def __init__(self, config: KafkaConfig) -> None:
+        """`config` is the broker's, as the properties file has it; its values are what changes."""
+        self.config = config
+        self.static = dict(config.originals)
+        self.static_defaults = {
+            name: to_text(key.default) for name, key in config.definition.items() if key.default is not None
+        }
+        self.dynamic_default: dict[str, str] = {}
+        self.dynamic_broker: dict[str, str] = {}
+        self._reconfigurables: list[BrokerReconfigurable] = []
+        self._starting = False
+
+    def add_reconfigurable(self, reconfigurable: BrokerReconfigurable) -> None:
+        """Tell `reconfigurable` of changes from now on. `ValueError` if it names a config that cannot change."""
+        if wrong := rules.non_dynamic_names(reconfigurable.reconfigurable_configs):
+            raise ValueError(f"Reconfigurable contains non-dynamic configs {wrong}")
+        self._reconfigurables.append(reconfigurable)
+
+    def initialize(self, default_properties: Mapping[str, str], broker_properties: Mapping[str, str]) -> None:
+        """Take what ZooKeeper has of <default> and of this broker, before the parts of the broker are built.
+
+        What a running broker may not do in one step (treble its threads) it may have done in several before a restart.
+        """
+        self._starting = True
+        self.update_default_config(default_properties)
+        self.update_broker_config(broker_properties)
+        self._starting = False
+
+    def update_broker_config(self, persistent: Mapping[str, str]) -> None:
+        """ZooKeeper has `persistent` for this broker. What cannot be applied is logged, and the old values stay."""
+        before = self.dynamic_broker
+        self.dynamic_broker = self.from_persistent(persistent, per_broker=True)
+        try:
+            self._update_current_config()
+        except ConfigException as error:
+            self.dynamic_broker = before
+            names = ", ".join(persistent)
+            log.error("Per-broker configs of %s could not be applied: %s: %s", self.config.broker_id, names, error)
+
+    def update_default_config(self, persistent: Mapping[str, str]) -> None:
+        """ZooKeeper has `persistent` for all brokers. What cannot be applied is logged, and the old values stay."""
+        before = self.dynamic_default
+        self.dynamic_default = self.from_persistent(persistent, per_broker=False)
+        try:
+            self._update_current_config()
+        except ConfigException as error:
+            self.dynamic_default = before
+            log.error("Cluster default configs could not be applied: %s: %s", ", ".join(persistent), error)
+
+    def validate(self, properties: Mapping[str, str], per_broker: bool) -> None:
+        """`ConfigException` if `properties` could not be the dynamic configs of this broker, or of all."""
+        rules.validate_names_and_types(properties, per_broker)
+        rules.validate_reporters(properties)
+        merged = dict(self.static)
+        if per_broker:
+            _override(merged, self.dynamic_default)
+            _override(merged, properties)
+        else:
+            _override(merged, properties)
+            _override(merged, self.dynamic_broker)
+        self._validated(KafkaConfig.from_properties(merged))
+
+    def to_persistent(self, properties: Mapping[str, str], per_broker: bool) -> dict[str, str]:
+        """What ZooKeeper gets. `ConfigException` if it would hold a password: it must not lie there as it is."""
+        for name in properties:
+            if rules.is_password_config(name):
+                if not per_broker:
+                    raise ConfigException("Password config can be defined only at broker level")
+                if self.config.password_encoder_secret is None:
+                    raise ConfigException("Password encoder secret not configured")
+                raise ConfigException(f"{name} cannot be stored: kafkapy does not encode passwords yet")
+        return dict(properties)
+
+    def from_persistent(self, persistent: Mapping[str, str], per_broker: bool) -> dict[str, str]:
+        """What of ZooKeeper's configs can be used; the rest (of another version, or written by hand) is logged."""
+        properties = dict(persistent)
+        self._remove_invalid(properties, per_broker)
+        _remove(
+            properties,
+            rules.non_dynamic_names(properties),
+            "Non-dynamic configs configured in ZooKeeper will be ignored",
+        )
+        _remove(
+            properties,
+            rules.unprefixed_security_names(properties),
+            "Security configs can be dynamically updated only using listener prefix, base configs will be ignored",
+        )
+        if not per_broker:
+            _remove(
+                properties,
+                rules.per_broker_names(properties),
+                "Per-broker configs defined at default cluster level will be ignored",
+            )
+        passwords = [name for name in properties if rules.is_password_config(name)]
+        _remove(properties, passwords, "Dynamic password configs could not be decoded, ignoring")
+        return properties
+
+    def _remove_invalid(self, properties: dict[str, str], per_broker: bool) -> None:
+        invalid = []
+        for name, value in properties.items():
+            try:
+                rules.validate_types({name: value})
+            except ConfigException:
+                invalid.append(name)
+        source = "broker" if per_broker else "default cluster"
+        _remove(properties, invalid, f"Dynamic {source} config contains invalid values, which will be ignored")
+
+    def _update_current_config(self) -> None:
+        merged = dict(self.static)
+        _override(merged, self.dynamic_default)
+        _override(merged, self.dynamic_broker)
+        new = KafkaConfig.from_properties(merged)
+        concerned = self._validated(new)
+        if new.originals == self.config.originals:
+            return
+        old = copy.copy(self.config)
+        self.config.update_current_config(new)
+        log.info("KafkaConfig values: %s", self.config.values_text())
+        for reconfigurable in concerned:
+            reconfigurable.reconfigure(old, self.config)
+
+    def _validated(self, new: KafkaConfig) -> list[BrokerReconfigurable]:
+        """The parts that the change concerns, none of which refuses it."""
+        old = self.config.originals
+        changed = {name for name in old.keys() | new.originals.keys() if old.get(name) != new.originals.get(name)}
+        if not changed:
+            return []
+        with_bases = changed.union(*(rules.broker_config_synonyms(n, match_listener_override=True) for n in changed))
+        concerned = [r for r in self._reconfigurables if r.reconfigurable_configs & with_bases]
+        try:
+            if not self._starting:
+                rules.validate_change(self.config, new, changed)
+            for reconfigurable in concerned:
+                reconfigurable.validate_reconfiguration(new)
+        except ConfigException as error:
+            log.info("Invalid dynamic configuration: %s", error)
+            cause = f"org.apache.kafka.common.config.ConfigException: {error}"
+            raise ConfigException.invalid("Invalid dynamic configuration", cause) from error  # as Kafka words it
+        return concerned
+
+
+def _override(properties: dict[str, str], overrides: Mapping[str, str]) -> None:
+    """Put `overrides` over `properties`; a synonym set below must not win over it (log.roll.ms over log.roll.hours)."""
+    for name, value in overrides.items():
+        for synonym in rules.broker_config_synonyms(name, match_listener_override=False):
+            properties.pop(synonym, None)
+        properties[name] = value
+
+
+def _remove(properties: dict[str, str], names: list[str], why: str) -> None:
+    if names:
+        for name in names:
+            del properties[name]
+        log.error("%s: %s", why, ", ".join(names))

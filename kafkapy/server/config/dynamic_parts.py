@@ -1,0 +1,202 @@
+"""The parts of the broker that take new configs while they run (KIP-226), as `DynamicBrokerConfig` knows them."""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.python.threadpool import ThreadPool
+
+from kafkapy.common.broker import EndPoint
+from kafkapy.common.config_def import ConfigException
+from kafkapy.controller.kafka_controller import KafkaController
+from kafkapy.log.log_cleaner import CleanerConfig, LogCleaner
+from kafkapy.log.log_config import LogConfig
+from kafkapy.log.log_manager import LogManager
+from kafkapy.network.connection_quotas import UNLIMITED, ConnectionLimits, ListenerLimits
+from kafkapy.network.socket_server import SocketServer
+from kafkapy.server.config.dynamic_config_rules import DYNAMIC_CONFIGS
+from kafkapy.server.config.kafka_config import KafkaConfig
+from kafkapy.server.replication.replica_fetcher_manager import ReplicaFetcherManager
+
+log = logging.getLogger("kafkapy.server.DynamicBrokerConfig")
+
+
+class DynamicLogConfig:
+    """What holds for topics without configs of their own."""
+
+    reconfigurable_configs = frozenset(
+        name for key in LogConfig.definition.values() for name in key.synonyms if name in DYNAMIC_CONFIGS
+    )
+
+    def __init__(self, log_manager: LogManager, controller: KafkaController) -> None:
+        self._log_manager = log_manager
+        self._controller = controller
+
+    def validate_reconfiguration(self, new_config: KafkaConfig) -> None:
+        new_config.log_config_defaults()
+
+    def reconfigure(self, old_config: KafkaConfig, new_config: KafkaConfig) -> None:
+        self._log_manager.reconfigure_default_config(new_config.log_config_defaults())
+        if new_config.unclean_leader_election_enable:
+            self._controller.enable_default_unclean_leader_election()
+        else:
+            self._controller.disable_default_unclean_leader_election()
+
+
+def connection_limits(config: KafkaConfig) -> ConnectionLimits:
+    """`ConfigException` if `max.connections.per.ip.overrides` names an unknown host."""
+    return ConnectionLimits(
+        ListenerLimits(config.max_connections, config.max_connection_creation_rate),
+        {
+            name: ListenerLimits(
+                config.own_listener_value(name, "max.connections", UNLIMITED),
+                config.own_listener_value(name, "max.connection.creation.rate", UNLIMITED),
+            )
+            for name in (end_point.listener_name for end_point in config.listeners)
+        },
+        config.max_connections_per_ip,
+        _limits_by_address(config.max_connections_per_ip_overrides),
+        config.connections_max_idle_ms,
+    )
+
+
+def _limits_by_address(overrides: Mapping[str, int]) -> dict[str, int]:
+    """`max.connections.per.ip.overrides` may name hosts: the limits by their addresses. `ConfigException`: an unknown host."""
+    limits = {}
+    for host, limit in overrides.items():
+        try:
+            for *_, address in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM):
+                limits[str(address[0])] = limit
+        except OSError as problem:
+            raise ConfigException.invalid(
+                "max.connections.per.ip.overrides", host, f"the host is not known: {problem}"
+            ) from problem
+    return limits
+
+
+class DynamicConnectionLimits:
+    """How many connections the listeners take, and how many new ones a second."""
+
+    reconfigurable_configs = frozenset(
+        (
+            *("max.connections", "max.connections.per.ip", "max.connections.per.ip.overrides"),
+            "max.connection.creation.rate",
+        )
+    )
+
+    def __init__(self, sockets: SocketServer) -> None:
+        self._sockets = sockets
+
+    def validate_reconfiguration(self, new_config: KafkaConfig) -> None:
+        connection_limits(new_config)
+
+    def reconfigure(self, old_config: KafkaConfig, new_config: KafkaConfig) -> None:
+        self._sockets.set_limits(connection_limits(new_config))
+
+
+class DynamicListeners:
+    """Listeners come and go, and brokers and clients are told of it (Kafka's `DynamicListenerConfig`).
+
+    One whose address changes is closed and opened anew; Apache's broker stays at the old one until it restarts.
+    """
+
+    reconfigurable_configs = frozenset(("listeners", "advertised.listeners", "listener.security.protocol.map"))
+
+    def __init__(self, config: KafkaConfig, sockets: SocketServer, register: Callable[[], Awaitable[None]]) -> None:
+        """`config`: the broker's, of which `listeners` may change; `register` writes the new ones into ZooKeeper."""
+        self._config = config
+        self._sockets = sockets
+        self._register = register
+
+    def validate_reconfiguration(self, new_config: KafkaConfig) -> None:
+        """What is advertised now has to stay until something else is advertised; the rest `dynamic_config_rules` has."""
+        advertised = sorted({e.listener_name for e in self._config.advertised_listeners})
+        listeners = sorted({e.listener_name for e in new_config.listeners})
+        if not set(advertised) <= set(listeners):
+            raise ConfigException(
+                f"Advertised listeners '{_set_of(advertised)}' must be a subset of listeners '{_set_of(listeners)}'"
+            )
+
+    def reconfigure(self, old_config: KafkaConfig, new_config: KafkaConfig) -> None:
+        changing = Deferred.fromCoroutine(self._change(set(old_config.listeners), set(new_config.listeners)))
+        changing.addErrback(lambda failure: log.error("Listeners could not be changed: %s", failure.value))
+
+    async def _change(self, old: set[EndPoint], new: set[EndPoint]) -> None:
+        for end_point in old - new:
+            await self._sockets.remove_listener(end_point.listener_name)
+            log.info("Listener %s is closed", end_point.listener_name)
+        self._sockets.set_limits(connection_limits(self._config))
+        for end_point in new - old:
+            port = self._sockets.listen(end_point, self._config.socket_listen_backlog_size)
+            log.info("Listener %s is open on port %d", end_point.listener_name, port)
+        await self._register()
+
+
+def _set_of(listeners: Iterable[str]) -> str:
+    return f"Set({', '.join(f'ListenerName({name})' for name in listeners)})"
+
+
+class DynamicThreadPools:
+    """The background pool and the threads of requests that wait for ZooKeeper; all other requests the reactor handles."""
+
+    reconfigurable_configs = frozenset(("background.threads", "num.io.threads"))
+
+    def __init__(self, reactor: Any, request_threads: ThreadPool) -> None:
+        self._reactor = reactor
+        self._request_threads = request_threads
+
+    def validate_reconfiguration(self, new_config: KafkaConfig) -> None:
+        """The limits of a change are checked for all pools alike (`dynamic_config_rules`)."""
+
+    def reconfigure(self, old_config: KafkaConfig, new_config: KafkaConfig) -> None:
+        self._reactor.suggestThreadPoolSize(new_config.background_threads)
+        self._request_threads.adjustPoolsize(0, new_config.num_io_threads)
+
+
+class DynamicCleanerConfig:
+    """The log cleaner's threads, memory and pace."""
+
+    reconfigurable_configs = frozenset(
+        (
+            "log.cleaner.threads",
+            "log.cleaner.dedupe.buffer.size",
+            "log.cleaner.io.buffer.load.factor",
+            "log.cleaner.io.buffer.size",
+            "log.cleaner.io.max.bytes.per.second",
+            "log.cleaner.backoff.ms",
+        )
+    )
+
+    def __init__(self, log_manager: LogManager, reactor: Any) -> None:
+        self._log_manager = log_manager
+        self._reactor = reactor
+
+    def validate_reconfiguration(self, new_config: KafkaConfig) -> None:
+        cleaner = self._log_manager.cleaner
+        if isinstance(cleaner, LogCleaner):
+            cleaner.validate_reconfiguration(CleanerConfig.of(new_config))
+
+    def reconfigure(self, old_config: KafkaConfig, new_config: KafkaConfig) -> None:
+        cleaner = self._log_manager.cleaner
+        if isinstance(cleaner, LogCleaner):
+            # It waits for its threads to notice, so not on the reactor.
+            self._reactor.callInThread(cleaner.reconfigure, CleanerConfig.of(new_config))
+
+
+class DynamicFetchers:
+    """How many fetchers there are for each broker that is followed."""
+
+    reconfigurable_configs = frozenset(("num.replica.fetchers",))
+
+    def __init__(self, fetchers: ReplicaFetcherManager) -> None:
+        self._fetchers = fetchers
+
+    def validate_reconfiguration(self, new_config: KafkaConfig) -> None:
+        """The limits of a change are checked for all pools alike (`dynamic_config_rules`)."""
+
+    def reconfigure(self, old_config: KafkaConfig, new_config: KafkaConfig) -> None:
+        self._fetchers.resize(new_config.num_replica_fetchers)

@@ -1,0 +1,87 @@
+"""What is said at start about configs that have no effect here."""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from kafkapy.common import metadata_version
+from kafkapy.common.config_def import to_text
+from kafkapy.server.config.kafka_config import KafkaConfig, base_name
+from kafkapy.server.config.tables.kraft import KRaftConfigs
+from kafkapy.server.config.tables.security import SecurityConfigs
+from kafkapy.server.config.tables.tiered_storage import TieredStorageConfigs
+
+log = logging.getLogger("kafkapy.server.KafkaConfig")
+
+NOT_ACTED_ON: Final = (
+    frozenset(KRaftConfigs.definition)
+    | frozenset(TieredStorageConfigs.definition)
+    | frozenset(SecurityConfigs.definition)
+    | {
+        # plug-ins are Java classes
+        *("alter.config.policy.class.name", "client.quota.callback.class", "create.topic.policy.class.name"),
+        *("kafka.metrics.polling.interval.secs", "kafka.metrics.reporters", "metric.reporters"),
+        "auto.include.jmx.reporter",
+        # quotas
+        *("controller.quota.window.num", "controller.quota.window.size.seconds"),
+        # metrics
+        *("metrics.num.samples", "metrics.recording.level", "metrics.sample.window.ms", "telemetry.max.bytes"),
+        # transactions
+        "transaction.partition.verification.enable",
+        *(name for name in KafkaConfig.definition if name.startswith("transaction.state.log.")),
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms",
+        "transaction.remove.expired.transaction.cleanup.interval.ms",
+        *("transaction.max.timeout.ms", "transactional.id.expiration.ms"),
+        # one event loop does the work of the network threads, and there is no queue behind it: a request is handled when it
+        # is read, one of each connection at a time (and of Produce, five that wait for followers)
+        *("num.network.threads", "queued.max.requests"),
+        *("socket.connection.setup.timeout.max.ms", "log.dir.failure.timeout.ms"),
+        "connection.failed.authentication.delay.ms",
+        "max.request.partition.size.limit",
+    }
+) - {
+    # read, if only to be checked or given to clients
+    *("node.id", "process.roles", "zookeeper.metadata.migration.enable", "controller.listener.names"),
+    *("early.start.listeners", "group.coordinator.rebalance.protocols", "principal.builder.class"),
+}
+"""Known configs that change nothing in this broker: a value other than the default is named in a warning."""
+
+
+def not_acted_on(config: KafkaConfig) -> dict[str, str]:
+    """The configs that are set to another value than the default, but have no effect; secrets are hidden."""
+    ignored = {}
+    for name in config.originals:
+        key = KafkaConfig.definition.get(base_name(name))
+        if key is None or key.name not in NOT_ACTED_ON:
+            continue
+        value = config.get(name) if name in KafkaConfig.definition else key.parse(config.originals[name])
+        if value != key.default:
+            ignored[name] = to_text(value)
+    return ignored
+
+
+def unknown_names(config: KafkaConfig) -> list[str]:
+    """Names that are set but are no configs of a broker, sorted."""
+    return sorted(name for name in config.originals if base_name(name) not in KafkaConfig.definition)
+
+
+def log_config(config: KafkaConfig) -> None:
+    """The values at start: what is set, and a warning each for what is unknown, has no effect, or is deprecated."""
+    log.info("KafkaConfig values: %s", config.values_text())
+    if unknown := unknown_names(config):
+        log.warning("These configurations '[%s]' were supplied but are not used yet.", ", ".join(unknown))
+    if ignored := not_acted_on(config):
+        text = ", ".join(f"{name}={value}" for name, value in sorted(ignored.items()))
+        log.warning("These configurations are known, but kafkapy does not act on them yet: %s", text)
+    if "offsets.commit.required.acks" in config.originals:
+        log.warning("offsets.commit.required.acks is deprecated and it will be removed in Apache Kafka 4.0.")
+    ignored_format = metadata_version.is_message_format_ignored(config.inter_broker_protocol_version)
+    if ignored_format and metadata_version.record_version(config.log_message_format_version) < 2:
+        log.warning(
+            "Broker configuration log.message.format.version with value %s is ignored because the inter-broker "
+            "protocol version `%s` is greater or equal than 3.0. This configuration is deprecated and it will be "
+            "removed in Apache Kafka 4.0.",
+            config.log_message_format_version,
+            config.inter_broker_protocol_version,
+        )

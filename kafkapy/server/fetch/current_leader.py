@@ -1,0 +1,34 @@
+"""Where to go instead: what Produce and Fetch add to the error that another broker leads (KIP-951)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.server.metadata.metadata_cache import NO_LEADER, Node
+
+if TYPE_CHECKING:
+    from kafkapy.server.services import BrokerServices
+
+
+class Leader(NamedTuple):
+    id: int
+    epoch: int
+    nodes: set[Node]
+    """Its address on the asker's listener; empty if it is not alive."""
+
+
+def current_leader(broker: BrokerServices, name: TopicPartition, listener_name: str) -> Leader | None:
+    """Who leads as far as this broker knows; None if it knows nothing."""
+    local = broker.replica_manager.partition(name)
+    state = broker.metadata_cache.partition_state(*name) if local is None else None
+    if local is not None:
+        leader, epoch = local.leader_id, local.leader_epoch
+    elif state is not None:
+        leader, epoch = state.leader, state.leader_epoch
+    else:
+        return None
+    if (leader, epoch) == (NO_LEADER, -1):
+        return None
+    node = broker.metadata_cache.alive_broker(leader, listener_name)
+    return Leader(leader, epoch, set() if node is None else {node})

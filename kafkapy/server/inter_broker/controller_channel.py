@@ -1,0 +1,53 @@
+"""This broker's way to the active controller, whoever that is (Kafka's `NodeToControllerChannelManager`)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from kafkapy.clients.driver import Driver
+from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.protocol.message import Message
+from kafkapy.server.inter_broker.inter_broker_client import InterBrokerClient, VersionedRequest
+
+log = logging.getLogger("kafkapy.server.ControllerChannel")
+
+RETRY_BACKOFF_MS = 50
+
+
+class ControllerChannel:
+    """One request at a time. It is sent until a controller has answered: brokers that are none any more are passed over."""
+
+    def __init__(self, driver: Driver, client: InterBrokerClient, controller_id: Callable[[], int | None]) -> None:
+        """`client` connects to whoever is the controller when it connects."""
+        self._driver = driver
+        self._client = client
+        self._controller_id = controller_id
+        self._connected_to: int | None = None
+        self._stopped = False
+
+    async def call(self, api_key: ApiKey, build: Callable[[int], Message], version: int) -> Any:
+        """The controller's answer to `build(version)`, which is built anew for each attempt; None if the broker stops."""
+        while not self._stopped:
+            controller = self._controller_id()
+            if controller != self._connected_to:
+                self._client.close()
+                self._connected_to = controller
+            try:
+                response = await self._client.call(VersionedRequest(api_key, build), version)
+                if response.error_code != Errors.NOT_CONTROLLER.code:
+                    return response
+                log.info("Broker %s is not the controller any more", self._connected_to)
+                self._client.close()
+            except KafkaError as error:
+                if error.error is Errors.UNSUPPORTED_VERSION:
+                    raise
+                log.debug("The controller %s can't be reached: %s", self._connected_to, error.message)
+            await self._driver.sleep(RETRY_BACKOFF_MS)
+        return None
+
+    def close(self) -> None:
+        self._stopped = True
+        self._client.close()

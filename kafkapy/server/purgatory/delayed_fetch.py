@@ -1,0 +1,91 @@
+"""A fetch that waits for `min_bytes` (Kafka's `DelayedFetch`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING
+
+from kafkapy.log.log_types import LogOffsetMetadata
+from kafkapy.protocol.errors import KafkaError
+from kafkapy.server.purgatory.purgatory import DelayedOperation
+
+if TYPE_CHECKING:
+    from kafkapy.server.replication.replica_manager import FetchParams, FetchPartition, ReplicaManager
+
+
+class DelayedFetch(DelayedOperation):
+    """Done when (A) a partition is not readable here any more, (B) its log was cut below the fetch offset or rolled past it,
+    (C) enough bytes are there, (D) the log diverges now from what a follower has, or its time is up (E).
+
+    `waiting` pairs each partition with the position its fetch offset had when it was read without finding enough.
+    Invariant: `_bytes` holds what each partition has to offer, as of the last event on it, and `_accumulated` their sum: an
+    event on one partition looks at that one only.
+    """
+
+    __slots__ = ("_accumulated", "_bytes", "_done", "_params", "_replica_manager", "_waiting")
+
+    def __init__(
+        self,
+        params: FetchParams,
+        waiting: list[tuple[FetchPartition, LogOffsetMetadata]],
+        replica_manager: ReplicaManager,
+        done: Callable[[], None],
+    ) -> None:
+        super().__init__(params.max_wait_ms)
+        self._params = params
+        self._waiting: dict[Hashable, tuple[FetchPartition, LogOffsetMetadata]] = {
+            fetch.topic_partition: (fetch, start) for fetch, start in waiting
+        }
+        self._bytes: dict[Hashable, int] = {}
+        self._accumulated = 0
+        self._replica_manager = replica_manager
+        self._done = done
+
+    def try_complete(self) -> bool:
+        return any(self.try_complete_after(key) for key in list(self._waiting))
+
+    def try_complete_after(self, key: Hashable) -> bool:
+        waiting = self._waiting.get(key)
+        if waiting is None:
+            return False
+        try:
+            available = self._available(*waiting)
+        except KafkaError:
+            return self.force_complete()  # A
+        if available is None:
+            return self.force_complete()  # B, D
+        if available:
+            self._accumulated += available - self._bytes.get(key, 0)
+            self._bytes[key] = available
+            if self._accumulated >= self._params.min_bytes:
+                return self.force_complete()  # C
+        return False
+
+    def wait_also(self, fetch: FetchPartition, start: LogOffsetMetadata) -> bool:
+        """One more partition may have something to offer. True if that was enough."""
+        self._waiting[fetch.topic_partition] = (fetch, start)
+        return self.try_complete_after(fetch.topic_partition)
+
+    def _available(self, fetch: FetchPartition, start: LogOffsetMetadata) -> int | None:
+        """Bytes that could be read now; None if the fetch must be answered whatever is there."""
+        params, replica_manager = self._params, self._replica_manager
+        partition = replica_manager.partition_for_fetch(fetch)
+        log = partition.local_log(fetch.current_leader_epoch, params.leader_only)
+        end = log.end_offset_metadata(params.isolation)
+        if end.message_offset < start.message_offset:
+            return None
+        available = 0
+        if end.message_offset > start.message_offset and not (
+            params.replica_id >= 0 and replica_manager.should_leader_throttle(partition, params.replica_id)
+        ):
+            if not end.on_same_segment(start):
+                return None
+            available = min(end.position_diff(start), fetch.max_bytes)
+        if fetch.last_fetched_epoch >= 0:
+            found = partition.end_offset_for_epoch(fetch.last_fetched_epoch)
+            if found is None or found[0] < fetch.last_fetched_epoch or found[1] < fetch.fetch_offset:
+                return None
+        return available
+
+    def on_complete(self) -> None:
+        self._done()

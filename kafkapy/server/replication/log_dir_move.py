@@ -1,0 +1,132 @@
+"""One replica on its way to another log dir of its broker (part of Kafka's `ReplicaAlterLogDirsThread`)."""
+
+from __future__ import annotations
+
+import logging
+
+from kafkapy.cluster.partition import Partition
+from kafkapy.cluster.replica import Replica
+from kafkapy.log.log import Log
+from kafkapy.log.log_manager import LogManager
+from kafkapy.log.log_types import FetchIsolation, LogOffsetMetadata, UnexpectedAppendOffsetError
+from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.server.replication.replica_truncation import truncation_point
+
+log = logging.getLogger("kafkapy.server.ReplicaAlterLogDirsManager")
+
+
+class LogDirMove:
+    """The future log follows the current one, as a follower its leader.
+
+    Invariants: where `_truncations` is that of the current log, the future log is a prefix of it (as far as both reach back).
+    `step` runs in one thread at a time and is the only one to append to the future log, except `maybe_replace`, which is called
+    on the reactor between steps: there nobody else appends to the current log either.
+    """
+
+    def __init__(self, partition: Partition, current: Log, future: Log, log_manager: LogManager) -> None:
+        self.partition = partition
+        self.cancelled = False
+        self._current = current
+        self._future = future
+        self._log_manager = log_manager
+        self._cleaning_paused = False
+        self._truncations: int | None = None
+
+    # --- in a background thread
+
+    def step(self, max_bytes: int) -> int:
+        """Copy one chunk; its size, 0 if there is nothing more. `KafkaError` as from reading and appending."""
+        cleaner = self._log_manager.cleaner
+        if cleaner is not None and not self._cleaning_paused:
+            cleaner.abort_and_pause_cleaning(self.partition.topic_partition)
+            self._cleaning_paused = True
+        truncations = self._current.truncations
+        if truncations != self._truncations:
+            self._cut()
+            self._truncations = truncations
+        return self._copy(max_bytes)
+
+    def let_go(self) -> None:
+        """Nothing more will be copied: the cleaner may come again."""
+        if self._cleaning_paused and self._log_manager.cleaner is not None:
+            self._cleaning_paused = False
+            self._log_manager.cleaner.resume_cleaning([self.partition.topic_partition])
+
+    def _cut(self) -> None:
+        """Cut the future log to where it agrees with the current one."""
+        current, future = self._current, self._future
+        agree = False
+        while not agree:
+            fallback, epoch = future.high_watermark, future.latest_epoch
+            if epoch is None:
+                offset, agree = fallback, True
+            else:
+                own, end = self.partition.end_offset_for_epoch(epoch) or (-1, -1)
+                offset, agree = truncation_point(future, fallback, own, end)
+            future.truncate_to(min(offset, current.log_end_offset))
+
+    def _copy(self, max_bytes: int) -> int:
+        current, future = self._current, self._future
+        if future.log_end_offset < current.log_start_offset:
+            future.truncate_fully_and_start_at(current.log_start_offset)
+        found = current.read(future.log_end_offset, max_bytes, FetchIsolation.LOG_END, True).records
+        records = memoryview(found if isinstance(found, bytes) else found.read())
+        size = 0
+        if records:
+            try:
+                size = future.append_as_follower(records).valid_bytes
+            except UnexpectedAppendOffsetError as error:
+                end = future.log_end_offset
+                if end != future.log_start_offset or not error.first_offset < end <= error.last_offset:
+                    raise
+                # The log start lies within a batch (DeleteRecords): the log has to begin with that batch.
+                future.truncate_fully_and_start_at(error.first_offset, end)
+                size = future.append_as_follower(records).valid_bytes
+        future.maybe_update_high_watermark(current.high_watermark)
+        start = min(current.log_start_offset, future.high_watermark)
+        if start > future.log_start_offset:
+            future.maybe_increment_log_start_offset(start, "leader offset increment")
+        return size
+
+    # --- on the reactor
+
+    def maybe_replace(self, max_bytes: int) -> bool:
+        """If there is little left to copy, copy it and let the future log take over; has it?
+
+        `KafkaError` KAFKA_STORAGE_ERROR; if `partition.log` is the future log then, only the old log's directory has failed.
+        """
+        partition, current, future = self.partition, self._current, self._future
+        if self.cancelled or self._truncations != current.truncations:
+            return False
+        if future.log_end_offset < current.log_end_offset:
+            self._copy(max_bytes)
+        if future.log_end_offset != current.log_end_offset:
+            return False
+        name = partition.topic_partition
+        try:
+            self._log_manager.future.replace_current(name)
+        finally:
+            if self._log_manager.get_log(name) is future:
+                self._take_over()
+        return True
+
+    def _take_over(self) -> None:
+        partition, future = self.partition, self._future
+        partition.log, partition.future_log = future, None
+        if partition.is_leader and (future.latest_epoch or 0) < partition.leader_epoch:
+            # A leader's epoch of which there is no record yet.
+            future.maybe_assign_epoch_start_offset(partition.leader_epoch, future.log_end_offset)
+        for replica in partition.remote_replicas.values():
+            _forget_position(replica)
+        log.info("Partition %s: its log is in %s now, and ends at offset %d",
+                 partition.topic_partition, future.parent_dir, future.log_end_offset)  # fmt: skip
+
+
+def _forget_position(replica: Replica) -> None:
+    """Segments begin elsewhere in the new log."""
+    replica.log_end_offset = LogOffsetMetadata(replica.log_end_offset.message_offset)
+
+
+def is_gone(error: Exception) -> bool:
+    """Has a dir failed?"""
+    return isinstance(error, KafkaError) and error.error is Errors.KAFKA_STORAGE_ERROR

@@ -1,0 +1,535 @@
+"""The partitions of this broker: appends, reads and the controller's orders (Kafka's `ReplicaManager`)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Final
+
+from kafkapy.cluster.in_sync_replicas import AlterPartitionOutcome
+from kafkapy.cluster.partition import Partition
+from kafkapy.cluster.replica import NO_BROKER_EPOCH, Replica
+from kafkapy.common.leader_and_isr import LeaderAndIsr
+from kafkapy.common.metrics_topics import BrokerTopicStats
+from kafkapy.common.time import Time
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.log.log import Log
+from kafkapy.log.log_manager import LogManager
+from kafkapy.log.log_types import AppendOrigin, FetchDataInfo, FetchIsolation, LogAppendInfo, LogOffsetMetadata
+from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.record.file_records import FileRecords
+from kafkapy.server.metadata.metadata_cache import MetadataCache
+from kafkapy.server.purgatory.delayed_fetch import DelayedFetch
+from kafkapy.server.purgatory.delayed_produce import DelayedProduce, PendingAppend
+from kafkapy.server.purgatory.purgatory import DelayedOperationPurgatory
+from kafkapy.server.purgatory.timer import Timer
+from kafkapy.server.replication.quiet_partitions import QuietPartitions
+from kafkapy.server.replication.replica_selector import ReplicaSelector, ReplicaView
+from kafkapy.server.replication.replication_quota import ReplicationQuota
+
+log = logging.getLogger("kafkapy.server.ReplicaManager")
+
+_NO_RECORDS: Final = b""
+
+AlterPartition = Callable[
+    [TopicPartition, bytes, LeaderAndIsr, Mapping[int, int], Callable[[AlterPartitionOutcome], None]], None
+]
+"""Asks for another ISR, as `PartitionHost.alter_partition`."""
+
+
+class FetchPartition:
+    """What a fetch wants of one partition."""
+
+    __slots__ = (
+        "current_leader_epoch",
+        "fetch_offset",
+        "last_fetched_epoch",
+        "log_start_offset",
+        "max_bytes",
+        "topic_id",
+        "topic_partition",
+    )
+
+    def __init__(
+        self,
+        topic_partition: TopicPartition,
+        topic_id: bytes,
+        fetch_offset: int,
+        log_start_offset: int,
+        max_bytes: int,
+        current_leader_epoch: int,
+        last_fetched_epoch: int,
+    ) -> None:
+        self.topic_partition = topic_partition
+        self.topic_id = topic_id
+        self.fetch_offset = fetch_offset
+        self.log_start_offset = log_start_offset
+        self.max_bytes = max_bytes
+        self.current_leader_epoch = current_leader_epoch
+        self.last_fetched_epoch = last_fetched_epoch
+
+
+class FetchResult:
+    """What came of one partition of a fetch. `start` is the fetch offset's place in the log, for a fetch that waits."""
+
+    __slots__ = (
+        "aborted_transactions",
+        "diverging_epoch",
+        "error",
+        "has_all",
+        "high_watermark",
+        "last_stable_offset",
+        "log_start_offset",
+        "preferred_read_replica",
+        "records",
+        "size",
+        "start",
+    )
+
+    def __init__(
+        self,
+        error: Errors,
+        high_watermark: int = -1,
+        last_stable_offset: int = -1,
+        log_start_offset: int = -1,
+        records: bytes | FileRecords = _NO_RECORDS,
+        size: int = 0,
+        start: LogOffsetMetadata | None = None,
+    ) -> None:
+        self.error = error
+        self.high_watermark = high_watermark
+        self.last_stable_offset = last_stable_offset
+        self.log_start_offset = log_start_offset
+        self.records: bytes | FileRecords | None = records
+        self.size = size
+        self.start = start
+        self.aborted_transactions: list[tuple[int, int]] | None = None
+        self.diverging_epoch: tuple[int, int] | None = None
+        self.preferred_read_replica = -1
+        self.has_all = False
+        """A follower that is in sync and has everything: nothing changes before something happens to the partition."""
+
+
+class FetchParams:
+    """How a fetch is to be answered. `isolation` already says who asks: a follower reads to the log end."""
+
+    __slots__ = (
+        "hard_max_bytes",
+        "isolation",
+        "leader_only",
+        "listener_name",
+        "max_bytes",
+        "max_wait_ms",
+        "min_bytes",
+        "rack_id",
+        "replica_epoch",
+        "replica_id",
+    )
+
+    def __init__(
+        self,
+        replica_id: int,
+        max_wait_ms: int,
+        min_bytes: int,
+        max_bytes: int,
+        isolation: FetchIsolation,
+        hard_max_bytes: bool,
+        leader_only: bool = True,
+        replica_epoch: int = NO_BROKER_EPOCH,
+        rack_id: str = "",
+        listener_name: str = "",
+    ) -> None:
+        self.replica_id = replica_id
+        self.max_wait_ms = max_wait_ms
+        self.min_bytes = min_bytes
+        self.max_bytes = max_bytes
+        self.isolation = isolation
+        self.hard_max_bytes = hard_max_bytes
+        """Fetch v0-2: not even one batch may pass the limits."""
+        self.leader_only = leader_only
+        """Consumers that know of KIP-392 may read from followers."""
+        self.replica_epoch = replica_epoch
+        self.rack_id = rack_id
+        self.listener_name = listener_name
+
+
+class ReplicaManager:
+    """All partitions of this broker.
+
+    Invariant: lives on the reactor thread; `_partitions` holds a partition from the first LeaderAndIsr that names it until it is
+    deleted; `offline` those whose directory has failed.
+    """
+
+    def __init__(
+        self,
+        broker_id: int,
+        log_manager: LogManager,
+        metadata_cache: MetadataCache,
+        time: Time,
+        timer: Timer,
+        *,
+        producer_purge_interval: int = 1000,
+        fetch_purge_interval: int = 1000,
+        delete_records_purge_interval: int = 1,
+        replica_lag_time_max_ms: int = 30_000,
+        replica_selector: ReplicaSelector | None = None,
+        leader_quota: ReplicationQuota | None = None,
+    ) -> None:
+        self.broker_id = broker_id
+        self.log_manager = log_manager
+        self.metadata_cache = metadata_cache
+        self.time = time
+        self.controller_epoch = 0
+        self.offline: set[TopicPartition] = set()
+        self._partitions: dict[TopicPartition, Partition] = {}
+        self.produce_purgatory = DelayedOperationPurgatory("Produce", timer, producer_purge_interval)
+        self.fetch_purgatory = DelayedOperationPurgatory("Fetch", timer, fetch_purge_interval)
+        self.delete_records_purgatory = DelayedOperationPurgatory("DeleteRecords", timer, delete_records_purge_interval)
+        self.quiet_partitions = QuietPartitions()
+        self.replica_lag_time_max_ms = replica_lag_time_max_ms
+        self.leader_quota = ReplicationQuota(time) if leader_quota is None else leader_quota
+        self._replica_selector = replica_selector
+        self.submit_alter_partition: AlterPartition | None = None
+        """Set before the first partition is led here."""
+        self.topic_stats = BrokerTopicStats()
+        self._stats_of_clients = self.topic_stats.clients
+        self.isr_shrinks = 0
+        self.isr_expands = 0
+        self.failed_isr_updates = 0
+
+    # ------------------------------------------------------------------------------------------------ partitions
+
+    def partition(self, topic_partition: TopicPartition) -> Partition | None:
+        return self._partitions.get(topic_partition)
+
+    def is_unknown(self, topic_partition: TopicPartition) -> bool:
+        """Is it neither in use here nor in a dir that has failed?"""
+        return topic_partition not in self._partitions and topic_partition not in self.offline
+
+    def partitions(self) -> Iterator[Partition]:
+        return iter(self._partitions.values())
+
+    def get_partition(self, topic_partition: TopicPartition) -> Partition:
+        """The partition, or the `KafkaError` that a client must get (`getPartitionOrError`)."""
+        partition = self._partitions.get(topic_partition)
+        if partition is not None:
+            return partition
+        if topic_partition in self.offline:
+            raise KafkaError(Errors.KAFKA_STORAGE_ERROR, f"Partition {topic_partition} is in an offline log directory")
+        if self.metadata_cache.contains(topic_partition.topic, topic_partition.partition):
+            raise KafkaError(Errors.NOT_LEADER_OR_FOLLOWER)
+        raise KafkaError(Errors.UNKNOWN_TOPIC_OR_PARTITION)
+
+    def get_or_create_partition(self, topic_partition: TopicPartition) -> Partition:
+        partition = self._partitions.get(topic_partition)
+        if partition is None:
+            self._partitions[topic_partition] = partition = Partition(topic_partition, self.broker_id, self.time, self)
+        return partition
+
+    def remove_partition(self, topic_partition: TopicPartition) -> Partition | None:
+        return self._partitions.pop(topic_partition, None)
+
+    def mark_offline(self, topic_partitions: Iterable[TopicPartition]) -> None:
+        """Their log directory has failed: nobody may use them until the broker is started again."""
+        for name in topic_partitions:
+            self.offline.add(name)
+            partition = self._partitions.pop(name, None)
+            if partition is not None:
+                partition.delete()
+            self.role_changed(name)
+
+    # ------------------------------------------------------------------------------------------------ appends
+
+    def append_to_local_log(
+        self,
+        topic_partition: TopicPartition,
+        records: bytearray | memoryview,
+        required_acks: int,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+        api_version: int = 11,
+    ) -> LogAppendInfo:
+        """Append to one partition that is led here; `KafkaError` otherwise. The caller calls `appended` when it has answered."""
+        partition = self._partitions.get(topic_partition) or self.get_partition(topic_partition)
+        info = partition.append_records_to_leader(records, origin, required_acks, api_version)
+        stats = self._stats_of_clients[topic_partition.topic]
+        stats.produces += 1
+        stats.bytes_in += len(records)
+        if info.first_offset >= 0:
+            stats.messages_in += info.last_offset - info.first_offset + 1
+        return info
+
+    def name_of(self, topic: str, index: int) -> TopicPartition:
+        """`TopicPartition(topic, index)`, not made anew for a partition that is here."""
+        partition = self._partitions.get((topic, index))  # type: ignore[call-overload]
+        return TopicPartition(topic, index) if partition is None else partition.topic_partition
+
+    def is_committed(self, topic_partition: TopicPartition, required_offset: int) -> bool:
+        partition = self._partitions.get(topic_partition)
+        return partition is not None and partition.is_committed(required_offset)
+
+    def wait_for_commit(
+        self,
+        appends: list[PendingAppend],
+        timeout_ms: int,
+        done: Callable[[], None],
+        leader_moved: Callable[[], None] = lambda: None,
+    ) -> DelayedProduce:
+        """Call `done` when every append is committed, has failed, or the time is up; each then has its `error`."""
+        operation = DelayedProduce(timeout_ms, appends, self, done, leader_moved)
+        self.produce_purgatory.try_complete_else_watch(operation, [append.partition for append in appends])
+        return operation
+
+    def appended(self, *topic_partitions: TopicPartition) -> None:
+        """New data or new high watermarks: wake those who wait for it.
+
+        What has happened together is told together: else a follower is answered with the first partition's data alone, and has
+        to ask again for the others'.
+        """
+        quiet = self.quiet_partitions
+        woken = [(s, name) for name in topic_partitions for s in quiet.happened(name)] if quiet else ()
+        for name in topic_partitions:
+            self.fetch_purgatory.check_and_complete(name)
+        for sleeper, name in woken:
+            sleeper.has_woken(name)
+        for name in topic_partitions:
+            self.produce_purgatory.check_and_complete(name)
+
+    def role_changed(self, *topic_partitions: TopicPartition) -> None:
+        """They have a new leader, epoch, ISR or watermark here, or are gone: whoever waits must look again."""
+        self.appended(*topic_partitions)
+        for name in topic_partitions:
+            self.delete_records_purgatory.check_and_complete(name)
+
+    # ------------------------------------------------------------------------------------------------ in-sync replicas
+
+    def is_alive(self, broker_id: int) -> bool:
+        return self.metadata_cache.has_alive_broker(broker_id)
+
+    def alter_partition(
+        self,
+        topic_partition: TopicPartition,
+        topic_id: bytes,
+        proposed: LeaderAndIsr,
+        broker_epochs: Mapping[int, int],
+        done: Callable[[AlterPartitionOutcome], None],
+    ) -> None:
+        assert self.submit_alter_partition is not None
+        partition = self._partitions.get(topic_partition)
+        before = 0 if partition is None else len(partition.isr)
+
+        def count(outcome: AlterPartitionOutcome) -> None:
+            if not isinstance(outcome, LeaderAndIsr):
+                self.failed_isr_updates += 1
+            elif len(outcome.isr) < before:
+                self.isr_shrinks += 1
+            elif len(outcome.isr) > before:
+                self.isr_expands += 1
+            done(outcome)
+
+        self.submit_alter_partition(topic_partition, topic_id, proposed, broker_epochs, count)
+
+    def high_watermark_moved(self, topic_partition: TopicPartition) -> None:
+        self.role_changed(topic_partition)
+
+    def maybe_shrink_isrs(self) -> None:
+        """Kafka's `isr-expiration`, twice in `replica.lag.time.max.ms`."""
+        for partition in list(self._partitions.values()):
+            if partition.remote_replicas:
+                partition.maybe_shrink_isr()
+
+    def was_caught_up(self, topic_partition: TopicPartition, broker_id: int, fetch_ms: int) -> None:
+        """A follower's fetch at that time did not look at the partition, since the follower had everything.
+
+        If the controller has put it out of the ISR since then, that counts no more: nothing may wait for it.
+        """
+        partition = self._partitions.get(topic_partition)
+        if partition is not None and broker_id in partition.isr:
+            replica = partition.remote_replicas.get(broker_id)
+            if replica is not None:
+                replica.was_caught_up(fetch_ms)
+
+    def should_leader_throttle(self, partition: Partition, replica_id: int) -> bool:
+        """Is nothing to be sent to this follower now? Those in sync are never held up."""
+        quota = self.leader_quota
+        return (
+            not quota.is_idle
+            and replica_id not in partition.isr
+            and quota.is_throttled(partition.topic_partition)
+            and quota.is_exceeded()
+        )
+
+    # ------------------------------------------------------------------------------------------------ reads
+
+    def partition_for_fetch(self, fetch: FetchPartition) -> Partition:
+        """`KafkaError` if there is none here, or one of another life of the topic."""
+        topic_partition = fetch.topic_partition
+        partition = self._partitions.get(topic_partition) or self.get_partition(topic_partition)
+        if fetch.topic_id != partition.topic_id and fetch.topic_id.strip(b"\0") and partition.topic_id.strip(b"\0"):
+            raise KafkaError(Errors.INCONSISTENT_TOPIC_ID)
+        return partition
+
+    def read_from_log(
+        self,
+        params: FetchParams,
+        fetches: list[FetchPartition],
+        progressed: list[TopicPartition] | None = None,
+    ) -> list[FetchResult]:
+        """Read each partition in order until `max_bytes` is used up (`ReplicaManager.readFromLog`).
+
+        A follower's fetch says what it has stored: with `progressed` that is noted, and the partitions whose watermarks may have
+        moved by it are added there.
+        """
+        results: list[FetchResult] = []
+        left = params.max_bytes
+        min_one_message = not params.hard_max_bytes
+        for fetch in fetches:
+            result = self._read(fetch, params, left, min_one_message, progressed)
+            if result.size:
+                min_one_message = False
+                left = max(0, left - result.size)
+            results.append(result)
+        return results
+
+    def _read(
+        self,
+        fetch: FetchPartition,
+        params: FetchParams,
+        limit: int,
+        min_one: bool,
+        progressed: list[TopicPartition] | None,
+    ) -> FetchResult:
+        isolation = params.isolation
+        try:
+            partition = self.partition_for_fetch(fetch)
+            partition_log = partition.local_log(fetch.current_leader_epoch, params.leader_only)
+            replica: Replica | None = None
+            if params.replica_id >= 0:
+                replica = partition.follower(params.replica_id, fetch.current_leader_epoch >= 0)
+            elif self._replica_selector is not None and partition.is_leader and not params.leader_only:
+                preferred = self._preferred_read_replica(partition, partition_log, fetch, params)
+                if preferred is not None:
+                    return preferred
+            high_watermark = partition_log.high_watermark
+            if fetch.last_fetched_epoch >= 0:
+                diverging = self._diverging_epoch(fetch, partition, partition_log)
+                if diverging is not None:
+                    return diverging
+            limit = min(limit, fetch.max_bytes)
+            if limit < 0:
+                raise KafkaError(Errors.UNKNOWN_SERVER_ERROR, f"Invalid max size {limit} for log read")
+            leader_end = partition_log.log_end_offset
+            info: FetchDataInfo = partition_log.read(fetch.fetch_offset, limit, isolation, min_one)
+            if (
+                replica is not None
+                and progressed is not None
+                and partition.update_follower_fetch_state(
+                    replica,
+                    info.fetch_offset_metadata,
+                    fetch.log_start_offset,
+                    self.time.monotonic_ms(),
+                    leader_end,
+                    params.replica_epoch,
+                )
+            ):
+                progressed.append(fetch.topic_partition)
+        except KafkaError as error:
+            return FetchResult(error.error)
+        except Exception:
+            log.exception("Error processing fetch with offset %d of %s", fetch.fetch_offset, fetch.topic_partition)
+            self._stats_of_clients.known(fetch.topic_partition.topic).failed_fetches += 1
+            return FetchResult(Errors.UNKNOWN_SERVER_ERROR)
+        # The beginning of a batch is of no use to a client, and says to an old one only that its limit is too small.
+        cut = info.first_entry_incomplete and not params.hard_max_bytes
+        records = _NO_RECORDS if cut else info.records
+        if replica is not None and records and self.should_leader_throttle(partition, replica.broker_id):
+            records = _NO_RECORDS
+        result = FetchResult(
+            Errors.NONE,
+            high_watermark,
+            partition_log.last_stable_offset,
+            partition_log.log_start_offset,
+            records,
+            len(records),
+            info.fetch_offset_metadata,
+        )
+        if isolation is FetchIsolation.TXN_COMMITTED:
+            result.aborted_transactions = None if cut else info.aborted_transactions or []
+        elif replica is not None:
+            # Not while the ISR is about to change: whoever is put out has to be looked at to get in again.
+            result.has_all = (
+                fetch.fetch_offset == leader_end
+                and replica.broker_id in partition.isr
+                and not partition.in_sync.in_flight
+            )
+        return result
+
+    def _preferred_read_replica(
+        self, partition: Partition, partition_log: Log, fetch: FetchPartition, params: FetchParams
+    ) -> FetchResult | None:
+        """Another replica from which the consumer had better read (KIP-392); it gets no records here then."""
+        assert self._replica_selector is not None
+        offset, now, cache = fetch.fetch_offset, self.time.monotonic_ms(), self.metadata_cache
+        followers: list[ReplicaView] = []
+        for replica in partition.remote_replicas.values():
+            node = cache.alive_broker(replica.broker_id, params.listener_name)
+            end = replica.log_end_offset.message_offset
+            has_it = end >= offset >= replica.log_start_offset
+            if node is not None and has_it and replica.broker_id in partition.isr:
+                followers.append(ReplicaView(replica.broker_id, node.rack, end, now - replica.last_caught_up_ms))
+        me = cache.alive_broker(self.broker_id, params.listener_name)
+        leader = ReplicaView(self.broker_id, None if me is None else me.rack, partition_log.log_end_offset, 0)
+        chosen = self._replica_selector.select(params.rack_id, leader, followers)
+        if chosen == self.broker_id:
+            return None
+        result = FetchResult(
+            Errors.NONE, partition_log.high_watermark, partition_log.last_stable_offset, partition_log.log_start_offset
+        )
+        result.preferred_read_replica = chosen
+        return result
+
+    def _diverging_epoch(self, fetch: FetchPartition, partition: Partition, partition_log: Log) -> FetchResult | None:
+        """The reader names the epoch it read last (KIP-595): tell it where that epoch ended here, if it has read past that."""
+        found = partition.end_offset_for_epoch(fetch.last_fetched_epoch)
+        if found is None or found[0] < 0 or found[1] < 0:
+            raise KafkaError(
+                Errors.OFFSET_OUT_OF_RANGE,
+                f"Could not determine the end offset of the last fetched epoch {fetch.last_fetched_epoch} of "
+                f"{fetch.topic_partition}",
+            )
+        if fetch.fetch_offset < partition_log.log_start_offset:
+            raise KafkaError(Errors.OFFSET_OUT_OF_RANGE)
+        if found[0] >= fetch.last_fetched_epoch and found[1] >= fetch.fetch_offset:
+            return None
+        result = FetchResult(
+            Errors.NONE, partition_log.high_watermark, partition_log.last_stable_offset, partition_log.log_start_offset
+        )
+        result.diverging_epoch = found
+        return result
+
+    def fetch_messages(
+        self, params: FetchParams, fetches: list[FetchPartition], done: Callable[[list[FetchResult]], None]
+    ) -> None:
+        """Read; answer at once if there is enough, an error or nothing to wait for, else when more has come or time is up."""
+        progressed: list[TopicPartition] = []
+        results = self.read_from_log(params, fetches, progressed)
+        if params.max_wait_ms <= 0 or not results or is_enough(params, results):
+            done(results)
+        else:
+            waiting = [
+                (fetch, result.start)
+                for fetch, result in zip(fetches, results, strict=True)
+                if result.start is not None
+            ]
+            operation = DelayedFetch(params, waiting, self, lambda: done(self.read_from_log(params, fetches)))
+            self.fetch_purgatory.try_complete_else_watch(operation, [fetch.topic_partition for fetch in fetches])
+        self.role_changed(*progressed)
+
+
+def is_enough(params: FetchParams, results: list[FetchResult]) -> bool:
+    """Is there something that must be said now?"""
+    size = 0
+    for result in results:
+        if result.error is not Errors.NONE or result.diverging_epoch is not None or result.preferred_read_replica != -1:
+            return True
+        size += result.size
+    return size >= params.min_bytes

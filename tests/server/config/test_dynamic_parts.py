@@ -1,0 +1,180 @@
+"""New configs reach the parts of a running broker."""
+
+from __future__ import annotations
+
+import socket
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from twisted.internet.task import Clock
+
+from kafkapy.common.broker import EndPoint
+from kafkapy.common.config_def import ConfigException
+from kafkapy.network.connection_quotas import ConnectionLimits
+from kafkapy.network.socket_server import ListenError, SocketServer
+from kafkapy.server.config.dynamic_config_rules import DYNAMIC_CONFIGS
+from kafkapy.server.config.dynamic_parts import (
+    DynamicCleanerConfig,
+    DynamicConnectionLimits,
+    DynamicListeners,
+    DynamicLogConfig,
+    DynamicThreadPools,
+)
+from kafkapy.server.config.kafka_config import KafkaConfig
+
+
+class Recorder:
+    """Notes every call of any method."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[Any, ...]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *arguments: self.calls.append((name, *arguments))
+
+
+class Sockets:
+    """Of a recorder, with the methods that are awaited."""
+
+    def __init__(self, recorder: Any) -> None:
+        self._recorder = recorder
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._recorder, name)
+
+    async def remove_listener(self, name: str) -> None:
+        self._recorder.calls.append(("remove_listener", name))
+
+    async def register(self) -> None:
+        self._recorder.calls.append(("register",))
+
+
+PROTOCOLS = {"listener_security_protocol_map": "PLAINTEXT:PLAINTEXT,GOES:PLAINTEXT,COMES:PLAINTEXT"}
+
+
+def config(**properties: str) -> KafkaConfig:
+    return KafkaConfig(
+        {"zookeeper.connect": "nowhere:2181", **{name.replace("_", "."): value for name, value in properties.items()}}
+    )
+
+
+def test_all_of_them_are_dynamic_configs() -> None:
+    parts = (DynamicLogConfig, DynamicConnectionLimits, DynamicListeners, DynamicThreadPools, DynamicCleanerConfig)
+    for part in parts:
+        assert part.reconfigurable_configs <= set(DYNAMIC_CONFIGS)
+    assert "message.max.bytes" in DynamicLogConfig.reconfigurable_configs
+
+
+@pytest.mark.parametrize("unclean", ["true", "false"])
+def test_defaults_of_topics(unclean: str) -> None:
+    logs: Any = Recorder()
+    controller: Any = Recorder()
+    new = config(message_max_bytes="77", unclean_leader_election_enable=unclean)
+    part = DynamicLogConfig(logs, controller)
+    part.validate_reconfiguration(new)
+    part.reconfigure(config(), new)
+    ((name, defaults),) = logs.calls
+    assert (name, defaults.max_message_bytes) == ("reconfigure_default_config", 77)
+    expected = "enable" if unclean == "true" else "disable"
+    assert controller.calls == [(f"{expected}_default_unclean_leader_election",)]
+
+
+def test_limits_of_connections() -> None:
+    server = SocketServer(Clock(), [], 100, ConnectionLimits())
+    part = DynamicConnectionLimits(server)
+    new = config(
+        max_connections="5", max_connections_per_ip="4", max_connections_per_ip_overrides="127.0.0.1:3,10.0.0.1:9"
+    )
+    part.validate_reconfiguration(new)
+    part.reconfigure(config(), new)
+    limits = server.quotas.limits
+    assert (limits.broker.max_connections, limits.allowed_from("1.2.3.4"), limits.allowed_from("127.0.0.1")) == (
+        5,
+        4,
+        3,
+    )
+
+
+def test_limits_of_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
+    part = DynamicConnectionLimits(SocketServer(Clock(), [], 100, ConnectionLimits()))
+    part.reconfigure(config(), config(max_connections_per_ip_overrides="localhost:3"))
+    assert part._sockets.quotas.limits.allowed_from("127.0.0.1") == 3
+
+    def unknown(*arguments: Any, **options: Any) -> Any:
+        raise socket.gaierror("Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    with pytest.raises(ConfigException, match=r"no-such-host\.invalid"):
+        part.validate_reconfiguration(config(max_connections_per_ip_overrides="no-such-host.invalid:3"))
+
+
+def test_threads() -> None:
+    reactor: Any = Recorder()
+    requests: Any = Recorder()
+    part = DynamicThreadPools(reactor, requests)
+    part.reconfigure(config(), config(background_threads="3", num_io_threads="7"))
+    assert reactor.calls == [("suggestThreadPoolSize", 3)]
+    assert requests.calls == [("adjustPoolsize", 0, 7)]
+
+
+def test_without_a_cleaner_there_is_nothing_to_do() -> None:
+    reactor: Any = Recorder()
+    logs: Any = SimpleNamespace(cleaner=None)
+    part = DynamicCleanerConfig(logs, reactor)
+    new = config(log_cleaner_threads="2")
+    part.validate_reconfiguration(new)
+    part.reconfigure(config(), new)
+    assert reactor.calls == []
+
+
+def test_listeners_come_and_go() -> None:
+    sockets: Any = Recorder()
+    old = config(listeners="PLAINTEXT://localhost:9092,GOES://localhost:9093", **PROTOCOLS)
+    new = config(listeners="PLAINTEXT://localhost:9092,COMES://localhost:9094", **PROTOCOLS)
+    part = DynamicListeners(new, Sockets(sockets), Sockets(sockets).register)
+    part.reconfigure(old, new)
+    assert [call[:2] for call in sockets.calls if call[0] != "set_limits"] == [
+        ("remove_listener", "GOES"),
+        ("listen", EndPoint("localhost", 9094, "COMES", "PLAINTEXT")),
+        ("register",),
+    ]
+
+
+def test_a_listener_that_moves_is_opened_anew() -> None:
+    sockets: Any = Recorder()
+    old, new = config(listeners="PLAINTEXT://localhost:9092"), config(listeners="PLAINTEXT://localhost:9093")
+    DynamicListeners(new, Sockets(sockets), Sockets(sockets).register).reconfigure(old, new)
+    assert [call[0] for call in sockets.calls] == ["remove_listener", "set_limits", "listen", "register"]
+
+
+def test_what_could_not_be_opened_is_not_registered(caplog: pytest.LogCaptureFixture) -> None:
+    def fails(*arguments: Any) -> Any:
+        raise ListenError("Socket server failed to bind to localhost:9093")
+
+    sockets: Any = Recorder()
+    sockets.listen = fails
+    old, new = config(listeners="PLAINTEXT://localhost:9092"), config(listeners="PLAINTEXT://localhost:9093")
+    DynamicListeners(new, Sockets(sockets), Sockets(sockets).register).reconfigure(old, new)
+    assert [call[0] for call in sockets.calls] == ["remove_listener", "set_limits"]
+    assert "Listeners could not be changed: Socket server failed to bind to localhost:9093" in caplog.text
+
+
+def test_a_failure_to_register_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    async def fails() -> None:
+        raise OSError("ZooKeeper is away")
+
+    sockets: Any = Recorder()
+    old, new = config(listeners="PLAINTEXT://localhost:9092"), config(listeners="PLAINTEXT://localhost:9093")
+    DynamicListeners(new, Sockets(sockets), fails).reconfigure(old, new)
+    assert "Listeners could not be changed: ZooKeeper is away" in caplog.text
+
+
+def test_what_is_advertised_has_to_stay() -> None:
+    two = config(listeners="PLAINTEXT://localhost:9092,GOES://localhost:9093", **PROTOCOLS)
+    one = config(listeners="PLAINTEXT://localhost:9092", **PROTOCOLS)
+    unused: Any = Recorder()
+    message = r"'Set\(ListenerName\(GOES\), ListenerName\(PLAINTEXT\)\)' must be a subset of listeners"
+    with pytest.raises(ConfigException, match=message):
+        DynamicListeners(two, unused, unused).validate_reconfiguration(one)
+    DynamicListeners(one, unused, unused).validate_reconfiguration(two)

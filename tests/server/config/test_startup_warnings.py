@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from kafkapy.server.config.kafka_config import KafkaConfig
+from kafkapy.server.config.startup_warnings import NOT_ACTED_ON, log_config, not_acted_on, unknown_names
+
+
+def from_properties(properties: dict[str, str]) -> KafkaConfig:
+    return KafkaConfig.from_properties({"zookeeper.connect": "z:1", **properties})
+
+
+def test_every_name_without_effect_is_a_config() -> None:
+    assert set(KafkaConfig.definition) > NOT_ACTED_ON
+
+
+def test_only_what_differs_from_its_default_is_named() -> None:
+    config = from_properties(
+        {
+            "controller.quota.window.num": "11",
+            "controller.quota.window.size.seconds": " 5 ",
+            "log.segment.bytes": "1000",
+            "listener.name.internal.ssl.key.password": "pw",
+        }
+    )
+    assert not_acted_on(config) == {
+        "controller.quota.window.size.seconds": "5",
+        "listener.name.internal.ssl.key.password": "[hidden]",
+    }
+
+
+def test_unknown_names_are_found_behind_listeners_too() -> None:
+    config = from_properties({"b.unknown": "1", "a.unknown": "1", "listener.name.x.ssl.protocol": "TLSv1.3"})
+    assert unknown_names(config) == ["a.unknown", "b.unknown"]
+
+
+def test_each_kind_has_one_warning(caplog: pytest.LogCaptureFixture) -> None:
+    properties = {
+        "a.unknown": "1",
+        "b.unknown": "secret",
+        "controller.quota.window.num": "5",
+        "ssl.protocol": "TLSv1.2",
+        "offsets.commit.required.acks": "-1",
+        "log.message.format.version": "0.10.2",
+    }
+    with caplog.at_level(logging.INFO):
+        log_config(from_properties(properties))
+    warnings = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    assert warnings[0] == "These configurations '[a.unknown, b.unknown]' were supplied but are not used yet."
+    assert warnings[1].endswith("does not act on them yet: controller.quota.window.num=5, ssl.protocol=TLSv1.2")
+    assert "offsets.commit.required.acks is deprecated" in warnings[2]
+    assert "log.message.format.version with value 0.10.2 is ignored" in warnings[3]
+    assert len(warnings) == 4
+    assert "secret" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    "versions",
+    [
+        {"log.message.format.version": "2.0"},
+        {"log.message.format.version": "0.10.2", "inter.broker.protocol.version": "0.10.2"},
+    ],
+)
+def test_a_message_format_that_holds_or_makes_no_difference_has_none(
+    versions: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        log_config(from_properties(versions))
+    assert caplog.records == []
+
+
+def test_a_plain_config_has_none(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        log_config(from_properties({}))
+    assert caplog.records == []

@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import weakref
+
+import pytest
+from twisted.internet.task import Clock
+
+from kafkapy.server.purgatory.purgatory import DelayedOperation, DelayedOperationPurgatory
+from kafkapy.server.purgatory.timer import Timer
+
+
+class Waiting(DelayedOperation):
+    def __init__(self, delay_ms: int = 100) -> None:
+        super().__init__(delay_ms)
+        self.ready = False
+        self.done = 0
+        self.expired = 0
+
+    def try_complete(self) -> bool:
+        return self.ready and self.force_complete()
+
+    def on_complete(self) -> None:
+        self.done += 1
+
+    def on_expiration(self) -> None:
+        self.expired += 1
+
+
+def purgatory(clock: Clock, purge_interval: int = 1000) -> DelayedOperationPurgatory:
+    return DelayedOperationPurgatory("Test", Timer(clock), purge_interval)
+
+
+def test_completes_at_once_when_the_condition_holds() -> None:
+    clock = Clock()
+    operation = Waiting()
+    operation.ready = True
+    assert purgatory(clock).try_complete_else_watch(operation, ["k"])
+    clock.advance(1)
+    assert (operation.done, operation.expired) == (1, 0)
+
+
+def test_an_event_on_any_key_completes_once() -> None:
+    clock = Clock()
+    waiting = purgatory(clock)
+    operation = Waiting()
+    assert not waiting.try_complete_else_watch(operation, ["a", "b"])
+    assert waiting.check_and_complete("a") == 0
+    operation.ready = True
+    assert waiting.check_and_complete("b") == 1
+    assert waiting.check_and_complete("a") == 0
+    clock.advance(1)
+    assert (operation.done, operation.expired) == (1, 0)
+
+
+@pytest.mark.parametrize(("delay_ms", "late_ms"), [(100, 10), (30_000, 101)])
+def test_expires_not_before_its_time_and_completes(delay_ms: int, late_ms: int) -> None:
+    """Long delays are kept more roughly."""
+    clock = Clock()
+    operation = Waiting(delay_ms)
+    purgatory(clock).try_complete_else_watch(operation, ["a"])
+    clock.advance((delay_ms - 1) / 1000)
+    assert operation.done == 0
+    clock.advance((1 + late_ms) / 1000)
+    assert (operation.done, operation.expired) == (1, 1)
+
+
+def test_what_is_completed_is_not_kept_until_its_deadline() -> None:
+    waiting = purgatory(Clock())
+    operation = Waiting(delay_ms=30_000)
+    waiting.try_complete_else_watch(operation, ["a"])
+    operation.ready = True
+    waiting.check_and_complete("a")
+    gone = weakref.ref(operation)
+    del operation
+    assert gone() is None
+
+
+def test_one_that_expires_may_complete_another_of_the_same_moment() -> None:
+    clock = Clock()
+    waiting = purgatory(clock)
+    second = Waiting()
+
+    class First(Waiting):
+        def on_complete(self) -> None:
+            second.force_complete()
+
+    for operation in (First(), second):
+        waiting.try_complete_else_watch(operation, ["a"])
+    clock.advance(1)
+    assert (second.done, second.expired) == (1, 0)
+
+
+def test_completed_operations_do_not_pile_up() -> None:
+    waiting = purgatory(Clock(), purge_interval=10)
+    for _ in range(95):
+        operation = Waiting()
+        waiting.try_complete_else_watch(operation, ["never touched"])
+        operation.force_complete()
+    assert waiting.watched() < 12
+
+
+def test_an_operation_added_while_its_key_is_served_stays() -> None:
+    waiting = purgatory(Clock())
+    second = Waiting()
+
+    class Chained(Waiting):
+        def on_complete(self) -> None:
+            waiting.try_complete_else_watch(second, ["a"])
+
+    first = Chained()
+    waiting.try_complete_else_watch(first, ["a"])
+    first.ready = True
+    waiting.check_and_complete("a")
+    second.ready = True
+    assert waiting.check_and_complete("a") == 1
+
+
+def test_timer_serves_many_deadlines_with_one_call_per_tick() -> None:
+    clock = Clock()
+    timer = Timer(clock)
+    operations = [Waiting() for _ in range(100)]
+    for operation in operations:
+        timer.add(operation, 50)
+    assert len(clock.getDelayedCalls()) == 1
+    clock.advance(0.07)
+    assert all(operation.expired == 1 for operation in operations)
+
+
+class Failing(Waiting):
+    """Its work can't be done."""
+
+    def on_complete(self) -> None:
+        raise RuntimeError("this operation's own trouble")
+
+
+def test_a_failure_does_not_touch_the_others_that_wait_for_the_same_event() -> None:
+    waiting = purgatory(Clock())
+    operations = [Waiting(), Failing(), Waiting()]
+    for operation in operations:
+        waiting.try_complete_else_watch(operation, ["a"])
+        operation.ready = True
+    assert waiting.check_and_complete("a") == 3
+    assert [operation.done for operation in operations] == [1, 0, 1]
+    assert waiting.watched() == 0
+
+
+def test_a_failure_does_not_touch_the_others_whose_time_is_up() -> None:
+    clock = Clock()
+    waiting = purgatory(clock)
+    operations = [Waiting(), Failing(), Waiting()]
+    for operation in operations:
+        waiting.try_complete_else_watch(operation, ["a"])
+    clock.advance(1)
+    assert [operation.done for operation in operations] == [1, 0, 1]
