@@ -31,7 +31,7 @@ from kafkapy.common.time import MockTime, SystemTime
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import random_uuid
 from kafkapy.log.log_config import LogConfig
-from kafkapy.log.log_manager import LogManager
+from kafkapy.log.manager.log_manager import LogManager
 from kafkapy.network.channel import KafkaChannel
 from kafkapy.network.connection_quotas import ConnectionLimits
 from kafkapy.network.request import Request, RequestContext

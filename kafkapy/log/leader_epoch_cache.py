@@ -8,8 +8,8 @@ from bisect import bisect_right
 from typing import Final, NamedTuple
 
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.log.checkpoints import LeaderEpochCheckpointFile
-from kafkapy.log.log_files import delete_if_exists, fsync_dir, fsync_file
+from kafkapy.log.files.checkpoints import LeaderEpochCheckpointFile
+from kafkapy.log.files.log_files import delete_if_exists, fsync_dir, fsync_file
 
 logger = logging.getLogger("kafkapy.log.LeaderEpochCache")
 

@@ -14,14 +14,12 @@ from kafkapy.common.time import Time
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import to_string
 from kafkapy.log import log_retention, timestamp_lookup
-from kafkapy.log.checkpoints import LeaderEpochCheckpointFile, PartitionMetadataFile
+from kafkapy.log.files.checkpoints import LeaderEpochCheckpointFile, PartitionMetadataFile
+from kafkapy.log.files.log_files import fsync_dir, fsync_file
+from kafkapy.log.files.sync_queue import SyncQueue
 from kafkapy.log.leader_epoch_cache import UNDEFINED_EPOCH_OFFSET, LeaderEpochCache
-from kafkapy.log.local_log import DirFailureHandler
 from kafkapy.log.log_append import AppendableLog
 from kafkapy.log.log_config import LogConfig
-from kafkapy.log.log_files import fsync_dir, fsync_file
-from kafkapy.log.log_segment import LogSegment
-from kafkapy.log.log_segments import LogSegments
 from kafkapy.log.log_types import (
     AppendOrigin,
     FetchDataInfo,
@@ -31,10 +29,12 @@ from kafkapy.log.log_types import (
     LogOffsetSnapshot,
     TimestampAndOffset,
 )
-from kafkapy.log.producer_state import ProducerStateEntry
-from kafkapy.log.producer_state_manager import ProducerStateManager
-from kafkapy.log.producer_state_rebuild import rebuild_producer_state
-from kafkapy.log.sync_queue import SyncQueue
+from kafkapy.log.producers.producer_state import ProducerStateEntry
+from kafkapy.log.producers.producer_state_manager import ProducerStateManager
+from kafkapy.log.producers.producer_state_rebuild import rebuild_producer_state
+from kafkapy.log.segments.local_log import DirFailureHandler
+from kafkapy.log.segments.log_segment import LogSegment
+from kafkapy.log.segments.log_segments import LogSegments
 from kafkapy.protocol.errors import Errors, KafkaError
 
 __all__ = [

@@ -12,24 +12,25 @@ from typing import Final
 from kafkapy.common.scheduler import Scheduler
 from kafkapy.common.time import Time
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.log.file_batches import Batch
+from kafkapy.log.files.file_batches import Batch
+from kafkapy.log.files.log_files import fsync_file
 from kafkapy.log.leader_epoch_cache import LeaderEpochCache
-from kafkapy.log.local_log import DirFailureHandler
 from kafkapy.log.log_bounds import BoundedLog
 from kafkapy.log.log_config import LogConfig
-from kafkapy.log.log_files import fsync_file
-from kafkapy.log.log_segment import LogSegment
-from kafkapy.log.log_segments import LogSegments
 from kafkapy.log.log_types import (
     UNKNOWN_OFFSET,
     AppendOrigin,
+    CompletedTxn,
     LogAppendInfo,
     LogOffsetMetadata,
     UnexpectedAppendOffsetError,
 )
 from kafkapy.log.log_validator import LogValidator
-from kafkapy.log.producer_state import BatchMetadata, CompletedTxn, ProducerAppendInfo, ProducerStateEntry
-from kafkapy.log.producer_state_manager import ProducerStateManager
+from kafkapy.log.producers.producer_state import BatchMetadata, ProducerAppendInfo, ProducerStateEntry
+from kafkapy.log.producers.producer_state_manager import ProducerStateManager
+from kafkapy.log.segments.local_log import DirFailureHandler
+from kafkapy.log.segments.log_segment import LogSegment
+from kafkapy.log.segments.log_segments import LogSegments
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record.record_batch import CONTROL_MASK, TRANSACTIONAL_MASK
 from kafkapy.record.record_batch import batches as batches_of

@@ -8,11 +8,11 @@ from kafkapy.common.scheduler import Scheduler
 from kafkapy.common.time import Time
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.leader_epoch_cache import LeaderEpochCache
-from kafkapy.log.local_log import DirFailureHandler, LocalLog
 from kafkapy.log.log_config import LogConfig
-from kafkapy.log.log_segments import LogSegments
 from kafkapy.log.log_types import FetchIsolation, LogOffsetMetadata, LogOffsetSnapshot
-from kafkapy.log.producer_state_manager import ProducerStateManager
+from kafkapy.log.producers.producer_state_manager import ProducerStateManager
+from kafkapy.log.segments.local_log import DirFailureHandler, LocalLog
+from kafkapy.log.segments.log_segments import LogSegments
 from kafkapy.protocol.errors import Errors, KafkaError
 
 logger = logging.getLogger("kafkapy.log.Log")

@@ -9,13 +9,9 @@ from collections.abc import Callable
 from kafkapy.common.scheduler import Scheduler
 from kafkapy.common.time import Time
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.log.checkpoints import LeaderEpochCheckpointFile, MalformedFileError
-from kafkapy.log.file_batches import Batch
-from kafkapy.log.leader_epoch_cache import LeaderEpochCache
-from kafkapy.log.local_log import DirFailureHandler
-from kafkapy.log.log import Log
-from kafkapy.log.log_config import LogConfig
-from kafkapy.log.log_files import (
+from kafkapy.log.files.checkpoints import LeaderEpochCheckpointFile, MalformedFileError
+from kafkapy.log.files.file_batches import Batch
+from kafkapy.log.files.log_files import (
     CLEANED_FILE_SUFFIX,
     DELETE_DIR_SUFFIX,
     DELETED_FILE_SUFFIX,
@@ -28,12 +24,16 @@ from kafkapy.log.log_files import (
     parse_topic_partition_name,
     segment_file,
 )
-from kafkapy.log.log_segment import LogSegment
-from kafkapy.log.log_segments import LogSegments
-from kafkapy.log.producer_state import CompletedTxn
-from kafkapy.log.producer_state_manager import ProducerStateManager
-from kafkapy.log.producer_state_rebuild import rebuild_producer_state
-from kafkapy.log.sync_queue import SyncQueue
+from kafkapy.log.files.sync_queue import SyncQueue
+from kafkapy.log.leader_epoch_cache import LeaderEpochCache
+from kafkapy.log.log import Log
+from kafkapy.log.log_config import LogConfig
+from kafkapy.log.log_types import CompletedTxn
+from kafkapy.log.producers.producer_state_manager import ProducerStateManager
+from kafkapy.log.producers.producer_state_rebuild import rebuild_producer_state
+from kafkapy.log.segments.local_log import DirFailureHandler
+from kafkapy.log.segments.log_segment import LogSegment
+from kafkapy.log.segments.log_segments import LogSegments
 
 logger = logging.getLogger("kafkapy.log.LogLoader")
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from kafkapy.log.log_config import LogConfig
-from kafkapy.log.log_segment import LogSegment
+from kafkapy.log.segments.log_segment import LogSegment
 
 if TYPE_CHECKING:
     from kafkapy.log.log import Log

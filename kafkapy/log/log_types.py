@@ -100,6 +100,15 @@ class LogOffsetSnapshot(NamedTuple):
     last_stable_offset: LogOffsetMetadata
 
 
+class CompletedTxn(NamedTuple):
+    """A transaction that a marker has just ended; `last_offset` is the marker's."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    is_aborted: bool
+
+
 class FetchDataInfo:
     """What `Log.read` found."""
 

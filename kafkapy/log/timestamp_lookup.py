@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkapy.log.file_batches import Batch, read_batch
-from kafkapy.log.log_segment import LogSegment
+from kafkapy.log.files.file_batches import Batch, read_batch
 from kafkapy.log.log_types import UNKNOWN_OFFSET, TimestampAndOffset
+from kafkapy.log.segments.log_segment import LogSegment
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record.record_batch import NO_TIMESTAMP, TimestampType
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from kafkapy.common import uuid
 from kafkapy.common.broker import Broker
-from kafkapy.log.checkpoints import BrokerMetadata, BrokerMetadataCheckpoint, MalformedFileError
+from kafkapy.log.files.checkpoints import BrokerMetadata, BrokerMetadataCheckpoint, MalformedFileError
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
 
 log = logging.getLogger("kafkapy.server.KafkaServer")

@@ -27,8 +27,8 @@ from kafkapy.controller.kafka_controller import KafkaController
 from kafkapy.controller.producer_ids import new_producer_ids_block
 from kafkapy.coordinator.group.config import GroupConfig, OffsetConfig
 from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
-from kafkapy.log.log_cleaner import CleanerConfig, LogCleaner
-from kafkapy.log.log_manager import LogManager
+from kafkapy.log.cleaning.log_cleaner import CleanerConfig, LogCleaner
+from kafkapy.log.manager.log_manager import LogManager
 from kafkapy.network.memory_pool import MemoryPool
 from kafkapy.network.socket_server import SocketServer
 from kafkapy.protocol.errors import Errors, KafkaError

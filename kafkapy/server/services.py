@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from kafkapy.common.time import Time
     from kafkapy.controller.kafka_controller import KafkaController
     from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
-    from kafkapy.log.log_manager import LogManager
+    from kafkapy.log.manager.log_manager import LogManager
     from kafkapy.server.admin.auto_topic_creation import AutoTopicCreationManager
     from kafkapy.server.admin.zk_admin_manager import ZkAdminManager
     from kafkapy.server.authorizer import Authorizer

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from kafkapy.tools.command_line import Option, OptionParser, Options, ToolError, guard, integer, run
 
 if TYPE_CHECKING:
-    from kafkapy.log.producer_state import BatchMetadata
+    from kafkapy.log.producers.producer_state import BatchMetadata
 
 STRING_DECODER = "org.apache.kafka.tools.api.StringDecoder"
 
@@ -85,7 +85,7 @@ def dump(path: str, options: Options) -> int:
 
 
 def dump_producer_snapshot(path: str) -> int:
-    from kafkapy.log.producer_snapshot import read_snapshot
+    from kafkapy.log.producers.producer_snapshot import read_snapshot
 
     for entry in read_snapshot(path):
         producer = (
@@ -107,7 +107,7 @@ def _batch(batch: BatchMetadata) -> str:
 
 
 def dump_transaction_index(path: str) -> int:
-    from kafkapy.log.transaction_index import TransactionIndex
+    from kafkapy.log.index.transaction_index import TransactionIndex
 
     os.stat(path)
     for txn in TransactionIndex(path, base_offset(path), exists=True).entries():

@@ -7,9 +7,9 @@ import struct
 import sys
 from collections.abc import Sequence
 
-from kafkapy.log.file_batches import BatchHeader, find_offset, headers, read_batch
-from kafkapy.log.offset_index import OffsetIndex
-from kafkapy.log.time_index import TimeIndex
+from kafkapy.log.files.file_batches import BatchHeader, find_offset, headers, read_batch
+from kafkapy.log.index.offset_index import OffsetIndex
+from kafkapy.log.index.time_index import TimeIndex
 from kafkapy.tools.command_line import Options, ToolError
 from kafkapy.tools.dump_log import base_offset
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from kafkapy.log.file_batches import Batch, whole_batches
+from kafkapy.log.files.file_batches import Batch, whole_batches
 from kafkapy.protocol.errors import KafkaError
 from kafkapy.record.control_records import ControlRecordType, EndTransactionMarker
 from kafkapy.record.legacy import LegacyRecordBatch

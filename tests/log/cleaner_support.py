@@ -9,8 +9,8 @@ from typing import Any
 from log_support import NOW, PARTITION, LogDirFixture, marker
 
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.log.cleaning.log_cleaner import CleanerConfig, CleanerThread, LogCleaner
 from kafkapy.log.log import AppendOrigin, Log
-from kafkapy.log.log_cleaner import CleanerConfig, CleanerThread, LogCleaner
 from kafkapy.record.record_batch import Record, RecordBatch, batches
 from kafkapy.record.records_builder import MemoryRecordsBuilder
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.log.checkpoints import LeaderEpochCheckpointFile
+from kafkapy.log.files.checkpoints import LeaderEpochCheckpointFile
 from kafkapy.log.leader_epoch_cache import LeaderEpochCache
 
 PARTITION = TopicPartition("t", 0)

@@ -12,12 +12,12 @@ import pytest
 from log_support import NOW, LogDirFixture, batch, offsets, records
 
 from kafkapy import compiled
-from kafkapy.log.checkpoints import LeaderEpochCheckpointFile
+from kafkapy.log.files.checkpoints import LeaderEpochCheckpointFile
+from kafkapy.log.files.sync_queue import SYNC_DELAY_MS
+from kafkapy.log.index.offset_index import OffsetIndex
+from kafkapy.log.index.time_index import TimeIndex
 from kafkapy.log.log import FetchIsolation, Log, LogOffsetMetadata, TimestampAndOffset
 from kafkapy.log.log_validator import RecordValidationError
-from kafkapy.log.offset_index import OffsetIndex
-from kafkapy.log.sync_queue import SYNC_DELAY_MS
-from kafkapy.log.time_index import TimeIndex
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record.record_batch import batches
 from kafkapy.record.records_builder import MemoryRecordsBuilder

@@ -12,7 +12,7 @@ import pytest
 from log_support import NOW, LogDirFixture, batch, marker, offsets, records
 
 from kafkapy.log.log import AppendOrigin, FetchIsolation, Log
-from kafkapy.log.log_segment import LogSegment
+from kafkapy.log.segments.log_segment import LogSegment
 from kafkapy.protocol.errors import KafkaError
 from kafkapy.record.record_batch import RecordBatch
 

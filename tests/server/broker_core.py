@@ -21,7 +21,7 @@ from kafkapy.common.scheduler import MockScheduler
 from kafkapy.common.time import MockTime
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
-from kafkapy.log.log_manager import LogManager
+from kafkapy.log.manager.log_manager import LogManager
 from kafkapy.network.channel import KafkaChannel
 from kafkapy.network.connection_quotas import ConnectionLimits
 from kafkapy.network.request import RequestContext

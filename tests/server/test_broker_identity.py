@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kafkapy.common.broker import Broker, EndPoint
-from kafkapy.log.checkpoints import BrokerMetadata, BrokerMetadataCheckpoint
+from kafkapy.log.files.checkpoints import BrokerMetadata, BrokerMetadataCheckpoint
 from kafkapy.server.broker_identity import (
     InconsistentBrokerError,
     broker_id,

@@ -13,9 +13,9 @@ from twisted.python.threadpool import ThreadPool
 from kafkapy.common.broker import EndPoint
 from kafkapy.common.config_def import ConfigException
 from kafkapy.controller.kafka_controller import KafkaController
-from kafkapy.log.log_cleaner import CleanerConfig, LogCleaner
+from kafkapy.log.cleaning.log_cleaner import CleanerConfig, LogCleaner
 from kafkapy.log.log_config import LogConfig
-from kafkapy.log.log_manager import LogManager
+from kafkapy.log.manager.log_manager import LogManager
 from kafkapy.network.connection_quotas import UNLIMITED, ConnectionLimits, ListenerLimits
 from kafkapy.network.socket_server import SocketServer
 from kafkapy.server.config.dynamic_config_rules import DYNAMIC_CONFIGS

@@ -18,7 +18,7 @@ from kafkapy.server.config.change_handlers import usable_topic_configs
 from kafkapy.server.replication.leadership import is_of_old_controller, leader_and_isr_response, stop_replica_response
 
 if TYPE_CHECKING:
-    from kafkapy.log.log_manager import LogManager
+    from kafkapy.log.manager.log_manager import LogManager
     from kafkapy.server.services import BrokerServices
 
 log = logging.getLogger("kafkapy.state.change")

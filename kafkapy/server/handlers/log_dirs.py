@@ -7,8 +7,8 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.log.future_logs import is_future
 from kafkapy.log.log import Log
+from kafkapy.log.manager.future_logs import is_future
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.alter_replica_log_dirs import AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse

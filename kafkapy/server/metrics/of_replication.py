@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from kafkapy.log.log_cleaner import LogCleaner
+from kafkapy.log.cleaning.log_cleaner import LogCleaner
 from kafkapy.server.metrics.metric import Metric, Sample, counter, gauge
 from kafkapy.server.metrics.sources import Sources
 from kafkapy.server.purgatory.purgatory import DelayedOperationPurgatory

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 from kafkapy.cluster.partition import Partition
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.log.checkpoints import OffsetCheckpointFile
+from kafkapy.log.files.checkpoints import OffsetCheckpointFile
 from kafkapy.log.log import Log
-from kafkapy.log.log_manager import LogManager
+from kafkapy.log.manager.log_manager import LogManager
 
 FILE_NAME = "replication-offset-checkpoint"
 

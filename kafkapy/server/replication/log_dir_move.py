@@ -7,8 +7,8 @@ import logging
 from kafkapy.cluster.partition import Partition
 from kafkapy.cluster.replica import Replica
 from kafkapy.log.log import Log
-from kafkapy.log.log_manager import LogManager
 from kafkapy.log.log_types import FetchIsolation, LogOffsetMetadata, UnexpectedAppendOffsetError
+from kafkapy.log.manager.log_manager import LogManager
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.server.replication.replica_truncation import truncation_point
 

@@ -13,8 +13,8 @@ from kafkapy.cluster.partition import Partition
 from kafkapy.common.scheduler import Scheduler
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
+from kafkapy.log.files.log_files import MAX_DIR_NAME_LENGTH, log_future_dir_name
 from kafkapy.log.log import Log
-from kafkapy.log.log_files import MAX_DIR_NAME_LENGTH, log_future_dir_name
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.server.replication.high_watermarks import HighWatermarkCheckpoints
 from kafkapy.server.replication.log_dir_move import LogDirMove, is_gone

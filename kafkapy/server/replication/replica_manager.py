@@ -14,8 +14,8 @@ from kafkapy.common.metrics_topics import BrokerTopicStats
 from kafkapy.common.time import Time
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.log import Log
-from kafkapy.log.log_manager import LogManager
 from kafkapy.log.log_types import AppendOrigin, FetchDataInfo, FetchIsolation, LogAppendInfo, LogOffsetMetadata
+from kafkapy.log.manager.log_manager import LogManager
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record.file_records import FileRecords
 from kafkapy.server.metadata.metadata_cache import MetadataCache

@@ -1,0 +1,223 @@
+"""The small files beside the data: offset and epoch checkpoints, the clean-shutdown marker, topic and broker identity.
+
+All are replaced as a whole: written to `<name>.tmp`, fsynced, renamed over the old one, directory fsynced. A crash leaves
+the old file or the new one, and perhaps a stale `.tmp` that the next write overwrites.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time as _time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from kafkapy.common import uuid
+from kafkapy.common.properties import load_file
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.log.files.log_files import delete_if_exists, fsync_dir
+
+RECOVERY_POINT_CHECKPOINT = "recovery-point-offset-checkpoint"
+LOG_START_OFFSET_CHECKPOINT = "log-start-offset-checkpoint"
+CLEANER_OFFSET_CHECKPOINT = "cleaner-offset-checkpoint"
+LEADER_EPOCH_CHECKPOINT = "leader-epoch-checkpoint"
+CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
+PARTITION_METADATA_FILE = "partition.metadata"
+META_PROPERTIES_FILE = "meta.properties"
+
+_CHECKPOINT_VERSION = 0
+
+Entry = TypeVar("Entry")
+
+
+class MalformedFileError(OSError):
+    """A checkpoint or metadata file whose content is not what its format says."""
+
+
+def write_atomically(path: str, content: bytes, sync: bool = True) -> None:
+    """Replace a file as a whole. Without `sync` it survives the death of the process, not that of the machine."""
+    temporary = path + ".tmp"
+    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    try:
+        view = memoryview(content)
+        while view:
+            view = view[os.write(fd, view) :]
+        if sync:
+            os.fsync(fd)
+    finally:
+        os.close(fd)
+    os.replace(temporary, path)
+    if sync:
+        fsync_dir(os.path.dirname(path))
+
+
+def _write_checkpoint(path: str, lines: Iterable[str], sync: bool = True) -> None:
+    body = list(lines)
+    text = "\n".join([str(_CHECKPOINT_VERSION), str(len(body)), *body]) + "\n"
+    write_atomically(path, text.encode(), sync)
+
+
+def _read_checkpoint(path: str, parse: Callable[[list[str]], Entry]) -> list[Entry]:
+    """All entries; none if the file does not exist. `MalformedFileError` for anything but version 0 in full."""
+    try:
+        with open(path, "rb") as file:
+            lines = file.read().decode().splitlines()
+    except FileNotFoundError:
+        return []
+    except UnicodeDecodeError as error:
+        raise MalformedFileError(f"Malformed checkpoint file {path}: {error}") from None
+    try:
+        if not lines:
+            return []
+        if int(lines[0]) != _CHECKPOINT_VERSION:
+            raise ValueError(f"unrecognized version {lines[0]}")
+        count, body = int(lines[1]), lines[2:]
+        if count != len(body):
+            raise ValueError(f"expected {count} entries but found {len(body)}")
+        return [parse(line.split(" ")) for line in body]
+    except (ValueError, IndexError) as error:
+        raise MalformedFileError(f"Malformed checkpoint file {path}: {error}") from None
+
+
+class OffsetCheckpointFile:
+    """Offsets by partition: text, line `0`, line `<count>`, then `<topic> <partition> <offset>` each (Kafka's class)."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def create(self) -> None:
+        """An empty file where there is none, as Kafka makes it at start. Raises `OSError`."""
+        open(self.path, "ab").close()
+
+    def write(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Replace the file. Raises `OSError`."""
+        _write_checkpoint(
+            self.path, [f"{topic} {partition} {offset}" for (topic, partition), offset in offsets.items()]
+        )
+
+    def read(self) -> dict[TopicPartition, int]:
+        """All offsets; empty if there is no file. Raises `OSError` (`MalformedFileError`)."""
+        return dict(_read_checkpoint(self.path, _parse_offset))
+
+
+def _parse_offset(fields: list[str]) -> tuple[TopicPartition, int]:
+    topic, partition, offset = fields
+    return TopicPartition(topic, int(partition)), int(offset)
+
+
+class LeaderEpochCheckpointFile:
+    """`<epoch> <start offset>` each, in the format of the offset checkpoints; lies in the partition's directory."""
+
+    def __init__(self, directory: str) -> None:
+        self.path = f"{directory}/{LEADER_EPOCH_CHECKPOINT}"
+
+    def write(self, entries: Iterable[tuple[int, int]], sync: bool = True) -> None:
+        _write_checkpoint(self.path, [f"{epoch} {offset}" for epoch, offset in entries], sync)
+
+    def read(self) -> list[tuple[int, int]]:
+        return _read_checkpoint(self.path, _parse_epoch)
+
+
+def _parse_epoch(fields: list[str]) -> tuple[int, int]:
+    epoch, offset = fields
+    return int(epoch), int(offset)
+
+
+class CleanShutdownFile:
+    """Says that a log dir was closed properly. What counts is that it exists; removed as soon as it was seen at start."""
+
+    def __init__(self, directory: str) -> None:
+        self.path = f"{directory}/{CLEAN_SHUTDOWN_FILE}"
+
+    def exists(self) -> bool:
+        return os.path.exists(self.path)
+
+    def write(self, broker_epoch: int = -1) -> None:
+        write_atomically(self.path, b'{"version":0,"brokerEpoch":%d}' % broker_epoch)
+
+    def read(self) -> int | None:
+        """The broker epoch it holds; None if there is no file or an older broker left it empty."""
+        try:
+            with open(self.path, "rb") as file:
+                return int(json.loads(file.read())["brokerEpoch"])
+        except (FileNotFoundError, ValueError, KeyError, TypeError):
+            return None
+
+    def delete(self) -> None:
+        delete_if_exists(self.path)
+
+
+class PartitionMetadataFile:
+    """`version: 0` and `topic_id: <22 characters>`, no final newline; ties the directory to one life of a topic's name."""
+
+    def __init__(self, directory: str) -> None:
+        self.path = f"{directory}/{PARTITION_METADATA_FILE}"
+
+    def write(self, topic_id: bytes, sync: bool = True) -> None:
+        write_atomically(self.path, f"version: 0\ntopic_id: {uuid.to_string(topic_id)}".encode(), sync)
+
+    def read(self) -> bytes | None:
+        """The topic id; None if there is no file, or an empty one (of a machine's crash). Raises `MalformedFileError`."""
+        try:
+            with open(self.path, "rb") as file:
+                text = file.read().decode()
+        except FileNotFoundError:
+            return None
+        if not text:
+            return None
+        try:
+            version, topic_id = (line.split(":", 1) for line in text.splitlines())
+            if version[0] != "version" or version[1].strip() != "0" or topic_id[0] != "topic_id":
+                raise ValueError("unknown version or fields")
+            value = uuid.from_string(topic_id[1].strip())
+            if value == uuid.ZERO_UUID:
+                raise ValueError("the topic id is zero")
+            return value
+        except (ValueError, IndexError) as error:
+            raise MalformedFileError(f"Malformed partition metadata file {self.path}: {error}") from None
+
+
+@dataclass(frozen=True)
+class BrokerMetadata:
+    """Who a log dir belongs to: the content of `meta.properties`."""
+
+    broker_id: int | None = None
+    cluster_id: str | None = None
+    version: int = 0
+    """0 in ZooKeeper mode; 1 (with node.id) where a migration to KRaft was begun."""
+    directory_id: str | None = None
+
+
+class BrokerMetadataCheckpoint:
+    """`meta.properties` of a log dir: Java properties with broker.id, version and cluster.id."""
+
+    def __init__(self, directory: str) -> None:
+        self.path = f"{directory}/{META_PROPERTIES_FILE}"
+
+    def write(self, metadata: BrokerMetadata) -> None:
+        properties: dict[str, object] = {
+            "broker.id" if metadata.version == 0 else "node.id": metadata.broker_id,
+            "directory.id": metadata.directory_id,
+            "version": metadata.version,
+            "cluster.id": metadata.cluster_id,
+        }
+        date = _time.strftime("%a %b %d %H:%M:%S UTC %Y", _time.gmtime())
+        lines = ["#", f"#{date}", *(f"{key}={value}" for key, value in properties.items() if value is not None)]
+        write_atomically(self.path, ("\n".join(lines) + "\n").encode("latin-1"))
+
+    def read(self) -> BrokerMetadata | None:
+        """None if there is no file. Raises `MalformedFileError` for a version or number that is none."""
+        try:
+            properties = load_file(self.path)
+            node = properties.get("node.id", properties.get("broker.id"))
+            return BrokerMetadata(
+                int(node) if node is not None else None,
+                properties.get("cluster.id"),
+                int(properties.get("version", "0")),
+                properties.get("directory.id"),
+            )
+        except FileNotFoundError:
+            return None
+        except ValueError as error:
+            raise MalformedFileError(f"Malformed {self.path}: {error}") from None

@@ -1,0 +1,218 @@
+"""What the offset index and the time index share: fixed-size entries, searched by halves (Kafka's `AbstractIndex`)."""
+
+from __future__ import annotations
+
+import os
+import struct
+from typing import ClassVar, Final
+
+from kafkapy.log.files.log_files import delete_if_exists
+
+_SEARCH_BLOCK_ENTRIES: Final = 512
+_SPILL_BYTES: Final = 1024
+
+
+class AbstractIndex:
+    """A file of fixed-size big-endian entries, ascending in both fields.
+
+    Invariant: an index is *cold* (`_memory is None`: every entry is in the file, a lookup reads what it needs and keeps
+    nothing but the number of the slot it found) or *hot* (`_memory` holds every entry; the file holds the first `_written`
+    bytes of them). Only the active segment's indexes are hot. The file of a hot index is preallocated (sparse) to the largest
+    multiple of the entry size that fits `max_index_size`; it is trimmed to its entries when the segment becomes inactive or
+    is closed.
+
+    A crash leaves a preallocated file whose tail is zeros and whose last entries may be missing. That is harmless: segments
+    past the recovery point have their indexes rebuilt, and the recovery point only moves after `write_out`.
+    The owner's lock covers every method that changes the index.
+    """
+
+    __slots__ = ("_found", "_memory", "_written", "base_offset", "entries", "max_entries", "max_index_size", "path")
+
+    ENTRY: ClassVar[struct.Struct]
+
+    def __init__(self, path: str, base_offset: int, max_index_size: int) -> None:
+        self.path = path
+        self.base_offset = base_offset
+        self.max_index_size = max_index_size
+        self.entries = 0
+        self.max_entries = 0
+        self._memory: bytearray | None = None
+        self._written = 0
+        self._found = 0
+        """Where the last search of the file ended; only a hint where to begin the next one."""
+
+    # -- life of the file
+
+    def create(self) -> None:
+        """Make a new, preallocated and empty file, in place of any other, and be hot. Raises `OSError`."""
+        delete_if_exists(self.path)
+        self._memory = bytearray()
+        self._written = self.entries = 0
+        self.max_entries = self.max_index_size // self.ENTRY.size
+        self._set_file_size(self.max_entries * self.ENTRY.size)
+
+    def open(self) -> None:
+        """Take an existing file as it is: every whole entry in it counts (recovery resets what may be wrong)."""
+        size = os.stat(self.path).st_size
+        self._memory = None
+        self._written = 0
+        self.entries = self.max_entries = size // self.ENTRY.size
+
+    @property
+    def hot(self) -> bool:
+        return self._memory is not None
+
+    def heat(self) -> None:
+        """Get ready for appends: entries into memory, file preallocated again."""
+        if self._memory is None:
+            self._memory = bytearray(self._read(0, self.entries))
+            self._written = len(self._memory)
+            self.max_entries = max(self.entries, self.max_index_size // self.ENTRY.size)
+            self._set_file_size(self.max_entries * self.ENTRY.size)
+
+    def write_out(self) -> None:
+        """Bring the file up to date with the memory (page cache only)."""
+        memory = self._memory
+        if memory is not None and self._written < len(memory):
+            fd = os.open(self.path, os.O_WRONLY)
+            try:
+                while self._written < len(memory):
+                    self._written += os.pwrite(fd, bytes(memory[self._written :]), self._written)
+            finally:
+                os.close(fd)
+
+    def trim_to_valid_size(self) -> None:
+        """Write out, cut the file behind the last entry, and be cold."""
+        if self._memory is not None:
+            self.write_out()
+            self._memory = None
+            self._written = 0
+        if self.max_entries != self.entries:
+            self._set_file_size(self.entries * self.ENTRY.size)
+            self.max_entries = self.entries
+
+    def _set_file_size(self, size: int) -> None:
+        fd = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            os.ftruncate(fd, size)
+        finally:
+            os.close(fd)
+
+    # -- entries
+
+    @property
+    def is_full(self) -> bool:
+        return self.entries >= self.max_entries
+
+    @property
+    def size_in_bytes(self) -> int:
+        return self.entries * self.ENTRY.size
+
+    def can_append_offset(self, offset: int) -> bool:
+        return 0 <= offset - self.base_offset <= 0x7FFFFFFF
+
+    def _append(self, first: int, second: int) -> None:
+        memory = self._memory
+        if memory is None:
+            self.heat()
+            memory = self._memory
+            assert memory is not None
+        memory += self.ENTRY.pack(first, second)
+        self.entries += 1
+        if len(memory) - self._written >= _SPILL_BYTES:
+            self.write_out()
+
+    def _truncate_to_entries(self, entries: int) -> None:
+        """Keep the first entries only, as a hot index: what is truncated is, or becomes, the active segment."""
+        self.heat()
+        assert self._memory is not None
+        del self._memory[entries * self.ENTRY.size :]
+        if self._written > len(self._memory):
+            # the tail of the file must read as zeros again
+            self._written = len(self._memory)
+            self._set_file_size(self._written)
+            self._set_file_size(self.max_entries * self.ENTRY.size)
+        self.entries = entries
+
+    def _raw_entry(self, slot: int) -> tuple[int, int]:
+        memory = self._memory
+        return self._unpack(self._read(slot, 1), 0) if memory is None else self._unpack(memory, slot)
+
+    def _lower_bound_slot(self, target: int, field: int) -> int:
+        """The last slot whose field (0 or 1) is <= target; -1 if there is none."""
+        memory = self._memory  # it may become cold in another thread meanwhile
+        if memory is not None:
+            return self._search(memory, 0, self.entries, target, field)
+        return self._search_file(target, field)[0]
+
+    def _lower_bound(self, target: int, field: int) -> tuple[int, int] | None:
+        """The last entry whose field (0 or 1) is <= target, as it stands there; None if there is none."""
+        memory = self._memory
+        if memory is None:
+            return self._search_file(target, field)[1]
+        slot = self._search(memory, 0, self.entries, target, field)
+        return None if slot < 0 else self._unpack(memory, slot)
+
+    def _search(self, buffer: bytes | bytearray, low: int, high: int, target: int, field: int) -> int:
+        unpack, size = self.ENTRY.unpack_from, self.ENTRY.size
+        if low < high and unpack(buffer, (high - 1) * size)[field] <= target:
+            return high - 1  # most lookups are near the end
+        while low < high:
+            middle = (low + high) >> 1
+            if unpack(buffer, middle * size)[field] <= target:
+                low = middle + 1
+            else:
+                high = middle
+        return low - 1
+
+    def _search_file(self, target: int, field: int) -> tuple[int, tuple[int, int] | None]:
+        """Look where the last search ended, for one who reads on; else halve with single reads until one block is left, and
+        search that block."""
+        entries = self.entries
+        if not entries:
+            return -1, None
+        size = self.ENTRY.size
+        fd = self._open_file()
+        try:
+            low = min(self._found, entries - 1)
+            high = min(low + _SEARCH_BLOCK_ENTRIES, entries)
+            block = os.pread(fd, (high - low) * size, low * size)
+            count = len(block) // size
+            slot = low + self._search(block, 0, count, target, field)
+            if slot < low or (slot == low + count - 1 and high < entries):
+                low, high = 0, entries
+                while high - low > _SEARCH_BLOCK_ENTRIES:
+                    middle = (low + high) >> 1
+                    if self.ENTRY.unpack(os.pread(fd, size, middle * size))[field] <= target:
+                        low = middle  # stays in the block: it may be the one
+                    else:
+                        high = middle
+                block = os.pread(fd, (high - low) * size, low * size)
+                slot = low + self._search(block, 0, len(block) // size, target, field)
+        finally:
+            os.close(fd)
+        self._found = max(slot, 0)
+        return slot, None if slot < 0 else self._unpack(block, slot - low)
+
+    def _unpack(self, buffer: bytes | bytearray, slot: int) -> tuple[int, int]:
+        first, second = self.ENTRY.unpack_from(buffer, slot * self.ENTRY.size)
+        return first, second
+
+    def _read(self, slot: int, count: int) -> bytes:
+        if not count:
+            return b""
+        size = self.ENTRY.size
+        fd = self._open_file()
+        try:
+            return os.pread(fd, count * size, slot * size)
+        finally:
+            os.close(fd)
+
+    def _open_file(self) -> int:
+        """A descriptor to read from. `FileNotFoundError` if the file is renamed at this moment: the name may have a new owner."""
+        path = self.path
+        fd = os.open(path, os.O_RDONLY)
+        if path != self.path:
+            os.close(fd)
+            raise FileNotFoundError(f"{path} was renamed")
+        return fd

@@ -1,0 +1,69 @@
+"""From offsets to file positions (Kafka's `OffsetIndex`)."""
+
+from __future__ import annotations
+
+import struct
+
+from kafkapy.log.index.abstract_index import AbstractIndex
+
+
+class OffsetIndex(AbstractIndex):
+    """Entries of 8 bytes: int32 offset minus base offset, int32 position of a batch in the .log file.
+
+    Invariant: offsets and positions both grow strictly. Sparse: an entry (o, p) says that every batch that starts before p
+    ends at or before o, and that offset o is at p or behind it (3.9.1 writes the last offset of the batch at p; older
+    brokers that of a later batch of the same append), so a search for an offset >= o may begin at p.
+    What a crash leaves: see `AbstractIndex`.
+    """
+
+    __slots__ = ("last_offset",)
+
+    ENTRY = struct.Struct(">ii")
+
+    def __init__(self, path: str, base_offset: int, max_index_size: int) -> None:
+        super().__init__(path, base_offset, max_index_size)
+        self.last_offset = base_offset
+
+    def create(self) -> None:
+        super().create()
+        self.last_offset = self.base_offset
+
+    def open(self) -> None:
+        super().open()
+        self._load_last_offset()
+
+    def append(self, offset: int, position: int) -> None:
+        """Add an entry. Raises `ValueError` if the offset does not grow or the index is full."""
+        if self.entries >= self.max_entries:
+            self.heat()
+            if self.entries >= self.max_entries:
+                raise ValueError(f"Attempt to append to a full index (size = {self.entries}).")
+        if self.entries and offset <= self.last_offset:
+            raise ValueError(
+                f"Attempt to append an offset {offset} to position {self.entries} no larger than the last offset "
+                f"appended ({self.last_offset}) to {self.path}"
+            )
+        self._append(offset - self.base_offset, position)
+        self.last_offset = offset
+
+    def lookup(self, offset: int) -> tuple[int, int]:
+        """(offset, position) of the last entry with an offset <= the given one; (base offset, 0) if there is none."""
+        found = self._lower_bound(offset - self.base_offset, 0)
+        return (self.base_offset, 0) if found is None else (self.base_offset + found[0], found[1])
+
+    def fetch_upper_bound_offset(self, position: int) -> int | None:
+        """The offset of the first entry whose position is > the given one, None if there is none."""
+        slot = self._lower_bound_slot(position, 1) + 1
+        return self.entry(slot)[0] if slot < self.entries else None
+
+    def entry(self, slot: int) -> tuple[int, int]:
+        relative, position = self._raw_entry(slot)
+        return self.base_offset + relative, position
+
+    def truncate_to(self, offset: int) -> None:
+        """Drop all entries at or behind an offset."""
+        self._truncate_to_entries(self._lower_bound_slot(offset - 1 - self.base_offset, 0) + 1)
+        self._load_last_offset()
+
+    def _load_last_offset(self) -> None:
+        self.last_offset = self.entry(self.entries - 1)[0] if self.entries else self.base_offset

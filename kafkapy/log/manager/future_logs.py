@@ -1,0 +1,120 @@
+"""Logs on their way to another log dir (KIP-113; part of Kafka's `LogManager`)."""
+
+from __future__ import annotations
+
+import logging
+import os
+from typing import TYPE_CHECKING
+
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.log.files.log_files import log_delete_dir_name, log_dir_name, log_future_dir_name
+from kafkapy.log.log import Log
+from kafkapy.protocol.errors import Errors, KafkaError
+
+if TYPE_CHECKING:
+    from kafkapy.log.manager.log_manager import LogManager
+
+logger = logging.getLogger("kafkapy.log.LogManager")
+
+
+class FutureLogs:
+    """Copies of current logs that are to take their place once they have caught up.
+
+    Invariants: `logs` holds at most one for each partition, in a live dir that is not the current log's, in a directory
+    `<topic>-<partition>.<uuid>-future`. `preferred` names the dir for the next log of a partition, current or future.
+    Everything is done under the manager's lock.
+    """
+
+    def __init__(self, manager: LogManager) -> None:
+        self.logs: dict[TopicPartition, Log] = {}
+        self.preferred: dict[TopicPartition, str] = {}
+        self._manager = manager
+
+    def get(self, partition: TopicPartition) -> Log | None:
+        return self.logs.get(partition)
+
+    def maybe_prefer(self, partition: TopicPartition, directory: str) -> None:
+        """The next log of the partition is made in this dir, unless one is there already (`maybeUpdatePreferredLogDir`)."""
+        with self._manager.lock:
+            there = (self._manager.get_log(partition), self.logs.get(partition))
+            if not any(log is not None and log.parent_dir == directory for log in there):
+                self.preferred[partition] = directory
+
+    def get_or_create(self, partition: TopicPartition, topic_id: bytes | None) -> Log:
+        """The future log, made in the preferred dir if there is none.
+
+        `KafkaError` KAFKA_STORAGE_ERROR if it cannot be made, or if a dir is offline: there may be another one in it.
+        """
+        manager = self._manager
+        with manager.lock:
+            log = self.logs.get(partition)
+            if log is not None:
+                return log
+            directory = self.preferred.get(partition)
+            if directory is None or not manager.is_log_dir_online(directory):
+                raise KafkaError(Errors.KAFKA_STORAGE_ERROR, f"There is no dir for the future log of {partition}")
+            if manager.offline_log_dirs:
+                raise KafkaError(
+                    Errors.KAFKA_STORAGE_ERROR,
+                    f"Can not create the future log of {partition} because log directories {manager.offline_log_dirs} are "
+                    "offline",
+                )
+            path = f"{directory}/{log_future_dir_name(partition)}"
+            try:
+                log = manager.open_log(path, partition, topic_id)
+            except OSError as error:
+                message = f"Error while creating the future log for {partition} in dir {directory}"
+                manager.handle_log_dir_failure(directory, message, error)
+                raise KafkaError(Errors.KAFKA_STORAGE_ERROR, message) from None
+            self.preferred.pop(partition, None)
+            self.logs[partition] = log
+            logger.info("Created future log for partition %s in %s", partition, path)
+            return log
+
+    def replace_current(self, partition: TopicPartition) -> Log:
+        """Give the future log the place of the current one, which is deleted later; the log that is current now.
+
+        They must end at the same offset, and nobody may append meanwhile. `KafkaError` KAFKA_STORAGE_ERROR: if it comes from the
+        old log's dir, the place has been taken nevertheless.
+        """
+        manager = self._manager
+        with manager.lock:
+            source, destination = manager.get_log(partition), self.logs.get(partition)
+            if source is None or destination is None:
+                raise KafkaError(
+                    Errors.KAFKA_STORAGE_ERROR, f"The current or the future replica of {partition} is offline"
+                )
+            logger.info("Replacing %s with %s", source, destination)
+            # A crash between the two renames leaves two logs of the same name: the next start says which to look at.
+            destination.rename_dir(log_dir_name(partition))
+            destination.update_high_watermark(source.high_watermark)
+            del self.logs[partition]
+            manager.logs[partition] = destination
+            if manager.cleaner is not None:
+                manager.cleaner.alter_checkpoint_dir(partition, source.parent_dir, destination.parent_dir)
+            try:
+                manager.remove_log_later(source, log_delete_dir_name(partition), sync=True)
+            except KafkaError:
+                source.close_handlers()
+                raise
+            return destination
+
+    def async_delete(self, partition: TopicPartition) -> Log | None:
+        """Take a future log away, as `LogManager.async_delete` does; None if there is none. `KafkaError` KAFKA_STORAGE_ERROR."""
+        with self._manager.lock:
+            self.preferred.pop(partition, None)
+            log = self.logs.pop(partition, None)
+            if log is not None:
+                self._manager.remove_log_later(log, log_delete_dir_name(partition))
+            return log
+
+    def drop_dir(self, directory: str) -> list[Log]:
+        """A dir is offline: forget what lies in it; those logs."""
+        gone = [log for log in self.logs.values() if log.parent_dir == directory]
+        for log in gone:
+            del self.logs[log.topic_partition]
+        return gone
+
+
+def is_future(log: Log) -> bool:
+    return os.path.basename(log.directory).endswith("-future")

@@ -1,0 +1,141 @@
+"""What is done to all logs from time to time: retention, flushes, checkpoints (part of Kafka's `LogManager`)."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable, Mapping
+
+from kafkapy.common.scheduler import Scheduler
+from kafkapy.common.time import Time
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.log.files.checkpoints import OffsetCheckpointFile
+from kafkapy.log.log import Log
+from kafkapy.log.manager.log_dirs import LogDir, LogDirs
+from kafkapy.log.manager.log_manager_config import NEVER, Cleaner, LogManagerConfig
+from kafkapy.log.segments.local_log import DirFailureHandler
+
+logger = logging.getLogger("kafkapy.log.LogManager")
+
+
+class LogMaintenance:
+    """The periodic tasks over the manager's logs; all may block, and run in background threads.
+
+    Invariant: `_logs` and `_future_logs` are the manager's own maps, of which each task takes copies. What fails on one log does
+    not keep a task from the others; a checkpoint that cannot be written takes its dir offline. They are written one at a time.
+    """
+
+    def __init__(
+        self,
+        dirs: LogDirs,
+        logs: Mapping[TopicPartition, Log],
+        future_logs: Mapping[TopicPartition, Log],
+        cleaner: Cleaner | None,
+        time: Time,
+        on_dir_failure: DirFailureHandler,
+    ) -> None:
+        self._dirs = dirs
+        self._logs = logs
+        self._future_logs = future_logs
+        self._cleaner = cleaner
+        self._time = time
+        self._on_dir_failure = on_dir_failure
+        self._checkpoint_lock = threading.Lock()
+
+    def start(self, scheduler: Scheduler, config: LogManagerConfig) -> None:
+        """Schedule all tasks."""
+        delay = config.initial_task_delay_ms
+        expiry = config.producer_id_expiration_check_interval_ms
+        for name, task, first, period in (
+            ("kafka-log-retention", self.cleanup_logs, delay, config.retention_check_ms),
+            ("kafka-log-flusher", self.flush_dirty_logs, delay, config.flush_check_ms),
+            ("kafka-recovery-point-checkpoint", self.checkpoint_recovery_points, delay,
+             config.flush_recovery_offset_checkpoint_ms),
+            ("kafka-log-start-offset-checkpoint", self.checkpoint_log_start_offsets, delay,
+             config.flush_start_offset_checkpoint_ms),
+            ("PeriodicProducerExpirationCheck", self.remove_expired_producers, expiry, expiry),
+        ):  # fmt: skip
+            if period != NEVER:
+                scheduler.schedule_in_thread(name, task, first, period)
+
+    # -- checkpoints
+
+    def checkpoint_recovery_points(self, directories: Iterable[str] | None = None) -> None:
+        """Write recovery-point-offset-checkpoint of these dirs (None: all)."""
+        for log_dir in self._of(directories):
+            offsets = {log.topic_partition: log.recovery_point for log in self._logs_in(log_dir)}
+            self._write(log_dir, log_dir.recovery_points, offsets)
+
+    def checkpoint_log_start_offsets(self, directories: Iterable[str] | None = None) -> None:
+        """Write log-start-offset-checkpoint of these dirs (None: all), where it does not follow from the first segment."""
+        for log_dir in self._of(directories):
+            offsets = {
+                log.topic_partition: log.log_start_offset
+                for log in self._logs_in(log_dir)
+                if log.log_start_offset > log.segments.first.base_offset
+            }
+            self._write(log_dir, log_dir.log_start_offsets, offsets)
+
+    def checkpoint(self, log_dir: LogDir) -> None:
+        """Write both of one dir."""
+        self.checkpoint_recovery_points([log_dir.path])
+        self.checkpoint_log_start_offsets([log_dir.path])
+
+    def checkpoint_all(self) -> None:
+        self.checkpoint_recovery_points()
+        self.checkpoint_log_start_offsets()
+
+    def _of(self, directories: Iterable[str] | None) -> list[LogDir]:
+        if directories is None:
+            return self._dirs.live()
+        return [log_dir for path in directories if (log_dir := self._dirs.get(path)) is not None]
+
+    def _logs_in(self, log_dir: LogDir) -> list[Log]:
+        return [log for log in self._all() if log.parent_dir == log_dir.path]
+
+    def _all(self) -> list[Log]:
+        return [*self._logs.values(), *self._future_logs.values()]
+
+    def _write(self, log_dir: LogDir, file: OffsetCheckpointFile, offsets: dict[TopicPartition, int]) -> None:
+        try:
+            with self._checkpoint_lock:
+                file.write(offsets)
+        except OSError as error:
+            self._on_dir_failure(log_dir.path, f"Disk error while writing {file.path}", error)
+
+    # -- retention, flushes, producers
+
+    def cleanup_logs(self) -> None:
+        """Retention: delete old segments of the logs that are not compacted (the cleaner sees to the others)."""
+        if self._cleaner is not None:
+            deletable = self._cleaner.pause_cleaning_for_non_compacted_partitions()
+        else:
+            deletable = [(log.topic_partition, log) for log in list(self._logs.values()) if not log.config.compact]
+        try:
+            for partition, log in deletable:
+                self._quietly("deleting old segments", log, log.delete_old_segments)
+                future_log = self._future_logs.get(partition)
+                if future_log is not None:
+                    self._quietly("deleting old segments", future_log, future_log.delete_old_segments)
+        finally:
+            if self._cleaner is not None:
+                self._cleaner.resume_cleaning([partition for partition, _ in deletable])
+
+    def flush_dirty_logs(self) -> None:
+        """flush.ms: fsync the logs whose last flush is so long ago."""
+        now = self._time.milliseconds()
+        for log in self._all():
+            if now - log.last_flush_ms >= log.config.flush_ms:
+                self._quietly("flushing", log, log.flush)
+
+    def remove_expired_producers(self) -> None:
+        """producer.id.expiration.ms: forget idle producers."""
+        now = self._time.milliseconds()
+        for log in list(self._logs.values()):
+            log.remove_expired_producers(now)
+
+    def _quietly(self, doing: str, log: Log, work: Callable[[], object]) -> None:
+        try:
+            work()
+        except Exception:
+            logger.exception("Error while %s of %s", doing, log.topic_partition)

@@ -1,0 +1,486 @@
+"""All logs of a broker (Kafka's `LogManager`): opens them at start, makes, deletes, flushes and cleans them up, closes them."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+
+from kafkapy.common.scheduler import Scheduler
+from kafkapy.common.time import Time
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.log.files.checkpoints import MalformedFileError, OffsetCheckpointFile
+from kafkapy.log.files.log_files import (
+    DELETE_DIR_SUFFIX,
+    STRAY_DIR_SUFFIX,
+    delete_directory,
+    log_delete_dir_name,
+    log_dir_name,
+    parse_topic_partition_name,
+)
+from kafkapy.log.files.sync_queue import SyncQueue
+from kafkapy.log.log import Log
+from kafkapy.log.log_config import LogConfig
+from kafkapy.log.log_loader import load_log
+from kafkapy.log.manager.future_logs import FutureLogs, is_future
+from kafkapy.log.manager.log_dirs import LogDir, LogDirError, LogDirs
+from kafkapy.log.manager.log_maintenance import LogMaintenance
+from kafkapy.log.manager.log_manager_config import BrokerLogConfig, Cleaner, LogManagerConfig
+from kafkapy.protocol.errors import Errors, KafkaError
+
+logger = logging.getLogger("kafkapy.log.LogManager")
+
+_OTHER_DIRECTORIES = ("remote-log-index-cache", "__cluster_metadata-0")
+
+
+class LogManager:
+    """The logs in all log dirs.
+
+    Invariants: while it runs, each live dir is locked against other brokers; `logs` holds each partition's one log, in one live
+    dir; `future` those that are on their way to another. Making and deleting logs is done under `lock`, look-ups need none. A dir
+    with an I/O error is taken offline: its logs are dropped, and `on_dir_failure` is told. What a crash leaves: no clean-shutdown
+    marker, so the next start recovers.
+    """
+
+    def __init__(
+        self,
+        log_dirs: Sequence[str],
+        default_config: LogConfig,
+        topic_configs: Mapping[str, LogConfig],
+        scheduler: Scheduler,
+        time: Time,
+        config: LogManagerConfig = LogManagerConfig(),  # noqa: B008 (a tuple of numbers)
+        make_cleaner: Callable[[LogManager], Cleaner] | None = None,
+    ) -> None:
+        """Makes and locks the dirs; `startup` loads them. `topic_configs`: for topics that have configs of their own.
+
+        `LogDirError` if no dir can be used, or one is in use by another broker.
+        """
+        self._default_config = default_config
+        self._topic_configs = dict(topic_configs)
+        self._scheduler = scheduler
+        self._syncs = SyncQueue(scheduler)
+        self._time = time
+        self._config = config
+        self.logs: dict[TopicPartition, Log] = {}
+        """The live map: take a copy before a walk."""
+        self.future = FutureLogs(self)
+        self.lock = threading.RLock()
+        self._to_forget: list[tuple[str, TopicPartition]] = []  # deleted, still in the checkpoints of the dir
+        self._dirs = LogDirs(log_dirs)
+        self.on_dir_failure: Callable[[str, list[TopicPartition]], object] = lambda directory, partitions: None
+        """Told, on whatever thread met the error, which dir is offline and which partitions are gone with it."""
+        self.cleaner: Cleaner | None = make_cleaner(self) if make_cleaner is not None else None
+        self.maintenance = LogMaintenance(
+            self._dirs, self.logs, self.future.logs, self.cleaner, time, self.handle_log_dir_failure
+        )
+
+    @classmethod
+    def from_config(
+        cls,
+        config: BrokerLogConfig,
+        topic_configs: Mapping[str, Mapping[str, str]],
+        scheduler: Scheduler,
+        time: Time,
+        make_cleaner: Callable[[LogManager], Cleaner] | None = None,
+    ) -> LogManager:
+        """The manager of a broker; `topic_configs`: the overrides of each topic that has any."""
+        defaults = config.log_config_defaults()
+        return cls(
+            config.log_dirs,
+            defaults,
+            {topic: LogConfig.from_overrides(defaults, overrides) for topic, overrides in topic_configs.items()},
+            scheduler,
+            time,
+            LogManagerConfig.of(config),
+            make_cleaner,
+        )
+
+    # -- dirs
+
+    @property
+    def live_log_dirs(self) -> list[str]:
+        """Absolute paths of the dirs that work."""
+        return self._dirs.live_paths
+
+    @property
+    def offline_log_dirs(self) -> list[str]:
+        return self._dirs.offline_paths
+
+    def is_log_dir_online(self, directory: str) -> bool:
+        """`KafkaError` LOG_DIR_NOT_FOUND if log.dirs does not have it."""
+        return self._dirs.is_online(directory)
+
+    def handle_log_dir_failure(self, directory: str, message: str, error: OSError) -> None:
+        """Take a dir offline: its logs are dropped with what is in memory of them."""
+        with self.lock:
+            log_dir = self._dirs.take_offline(directory)
+            if log_dir is None:
+                return
+            logger.error("%s: %s", message, error)
+            logger.warning("Stopping serving logs in dir %s", directory)
+            if not self.live_log_dirs:
+                logger.critical("All log dirs in %s have failed", ", ".join(self.offline_log_dirs))
+            offline = {partition: log for partition, log in self.logs.items() if log.parent_dir == directory}
+            for partition in offline:
+                del self.logs[partition]
+            gone = [*offline.values(), *self.future.drop_dir(directory)]
+        # Without the lock: a log may be waiting here for it, with its own lock held.
+        if self.cleaner is not None:
+            self.cleaner.handle_log_dir_failure(directory)
+        for log in gone:
+            log.close_handlers()
+        log_dir.lock.release()
+        self.on_dir_failure(directory, list(offline))
+
+    # -- start
+
+    def startup(self) -> None:
+        """Load all logs (blocks; long after a crash), then start the periodic tasks. `LogDirError`, `KafkaError`."""
+        started = self._time.monotonic_ms()
+        try:
+            loaded = sum([self._load_dir(log_dir) for log_dir in self._dirs.live()])
+        except BaseException:
+            self._dirs.release()
+            raise
+        logger.info("Loaded %d logs in %dms", loaded, self._time.monotonic_ms() - started)
+        self.maintenance.start(self._scheduler, self._config)
+        if self.cleaner is not None:
+            self.cleaner.startup()
+
+    def _load_dir(self, log_dir: LogDir) -> int:
+        """Load all logs of one dir in parallel threads; how many there were."""
+        try:
+            clean = log_dir.clean_shutdown_file.exists()
+            # Should this start fail half-way, the next one has to recover.
+            log_dir.clean_shutdown_file.delete()
+            log_dir.had_clean_shutdown = clean
+            paths = [path for path in _subdirectories(log_dir.path) if not self._is_set_aside(path)]
+            recovery_points = _read_or_nothing(log_dir.recovery_points)
+            log_start_offsets = _read_or_nothing(log_dir.log_start_offsets)
+        except OSError as error:
+            self.handle_log_dir_failure(log_dir.path, f"Error while loading log dir {log_dir.path}", error)
+            return 0
+        logger.info(
+            "%s %d logs from %s since %sclean shutdown file was found",
+            "Skipping recovery of" if clean else "Recovering", len(paths), log_dir.path, "" if clean else "no ",
+        )  # fmt: skip
+
+        def load(path: str) -> None:
+            partition = parse_topic_partition_name(path)
+            try:
+                self._load(
+                    path, partition, recovery_points.get(partition, 0), log_start_offsets.get(partition, 0), clean
+                )
+            except OSError as error:
+                self.handle_log_dir_failure(log_dir.path, f"Error while loading log {path}", error)
+
+        self._for_all(load, paths, "log-recovery")
+        log_dir.load_completed = True
+        return len(paths)
+
+    def _is_set_aside(self, path: str) -> bool:
+        """Not a partition's log: waiting for removal, or not ours."""
+        name = os.path.basename(path)
+        if name in _OTHER_DIRECTORIES:
+            return True
+        try:
+            partition = parse_topic_partition_name(path)
+        except ValueError as error:
+            raise LogDirError(str(error)) from None
+        if name.endswith(STRAY_DIR_SUFFIX):
+            logger.warning("Log directory %s is left alone: it is not the current log of %s", path, partition)
+            return True
+        if name.endswith(DELETE_DIR_SUFFIX):
+            self._delete_later(lambda: delete_directory(path), path)
+            return True
+        return False
+
+    def _load(self, path: str, partition: TopicPartition, recovery_point: int, log_start: int, clean: bool) -> None:
+        started = self._time.monotonic_ms()
+        log = load_log(
+            path,
+            self._config_of(partition.topic),
+            self._scheduler,
+            self._time,
+            self.handle_log_dir_failure,
+            log_start_offset=log_start,
+            recovery_point=recovery_point,
+            had_clean_shutdown=clean,
+            producer_id_expiration_ms=self._config.producer_id_expiration_ms,
+            syncs=self._syncs,
+        )
+        with self.lock:
+            if log.parent_dir not in self._dirs:  # gone offline meanwhile
+                return
+            previous = (self.future.logs if is_future(log) else self.logs).setdefault(partition, log)
+        if previous is not log:
+            raise LogDirError(
+                f"Duplicate log directories for {partition} are found in both {log.directory} and {previous.directory}. It is "
+                "likely because log directory failure happened while broker was replacing current replica with future "
+                "replica. Recover broker from this failure by manually deleting one of the two directories for this "
+                "partition. It is recommended to delete the partition in the log directory that is known to have failed "
+                "recently."
+            )
+        took = self._time.monotonic_ms() - started
+        logger.debug("Completed load of %s with %d segments in %dms", log, len(log.segments), took)
+
+    def _for_all(self, work: Callable[[str], None], items: list[str], name: str) -> None:
+        if self._config.recovery_threads_per_data_dir <= 1 or len(items) <= 1:
+            for item in items:
+                work(item)
+            return
+        with ThreadPoolExecutor(self._config.recovery_threads_per_data_dir, name) as pool:
+            futures: list[Future[None]] = [pool.submit(work, item) for item in items]
+            for future in futures:
+                future.result()
+
+    # -- stop
+
+    def shutdown(self) -> None:
+        """Flush and close all logs, write the checkpoints and the clean-shutdown markers, unlock the dirs. Blocks."""
+        logger.info("Shutting down.")
+        if self.cleaner is not None:
+            self.cleaner.shutdown()
+        try:
+            self._syncs.run_all()
+            for log_dir in self._dirs.live():
+                self._close_dir(log_dir)
+        finally:
+            self._dirs.release()
+        logger.info("Shutdown complete.")
+
+    def _close_dir(self, log_dir: LogDir) -> None:
+        logs = {log.directory: log for log in self._logs_in(log_dir.path)}
+        failed: list[str] = []
+
+        def close(name: str) -> None:
+            try:
+                logs[name].flush(force_active_segment=True)
+                logs[name].close()
+            except Exception as error:
+                logger.warning("Error while closing %s: %s", name, error)
+                failed.append(name)
+
+        self._for_all(close, list(logs), "log-closing")
+        if failed or log_dir.path not in self._dirs:
+            return
+        self.maintenance.checkpoint(log_dir)
+        if log_dir.had_clean_shutdown or log_dir.load_completed:
+            try:
+                log_dir.clean_shutdown_file.write()
+            except OSError as error:
+                logger.error("Could not write the clean shutdown file in %s: %s", log_dir.path, error)
+
+    # -- logs
+
+    def get_log(self, partition: TopicPartition) -> Log | None:
+        return self.logs.get(partition)
+
+    def all_logs(self) -> list[Log]:
+        """Future logs included."""
+        return [*self.logs.values(), *self.future.logs.values()]
+
+    def logs_by_topic(self, topic: str) -> list[Log]:
+        return [log for log in self.all_logs() if log.topic_partition.topic == topic]
+
+    def _logs_in(self, directory: str) -> list[Log]:
+        return [log for log in self.all_logs() if log.parent_dir == directory]
+
+    def get_or_create_log(self, partition: TopicPartition, topic_id: bytes | None = None, is_new: bool = False) -> Log:
+        """The partition's log, made if there is none, in the dir with the fewest logs.
+
+        `KafkaError`: INCONSISTENT_TOPIC_ID; KAFKA_STORAGE_ERROR if it cannot be made, or might be in an offline dir
+        (`is_new` says that it cannot).
+        """
+        with self.lock:
+            log = self.logs.get(partition)
+            if log is None:
+                if not is_new and self.offline_log_dirs:
+                    raise KafkaError(
+                        Errors.KAFKA_STORAGE_ERROR,
+                        f"Can not create log for {partition} because log directories {self.offline_log_dirs} are offline",
+                    )
+                log = self.logs[partition] = self._create(partition, topic_id)
+            elif topic_id is not None:
+                log.assign_topic_id(topic_id)
+            return log
+
+    def _create(self, partition: TopicPartition, topic_id: bytes | None) -> Log:
+        preferred = self.future.preferred.pop(partition, "")
+        for directory in [preferred] if preferred in self._dirs else self._dirs_by_load():
+            path = f"{directory}/{log_dir_name(partition)}"
+            try:
+                log = self.open_log(path, partition, topic_id)
+            except OSError as error:
+                self.handle_log_dir_failure(
+                    directory, f"Error while creating log for {partition} in dir {directory}", error
+                )
+                continue
+            logger.info("Created log for partition %s in %s", partition, path)
+            return log
+        raise KafkaError(Errors.KAFKA_STORAGE_ERROR, f"No log directories available for {partition}")
+
+    def _dirs_by_load(self) -> list[str]:
+        """The live dirs, that with the fewest logs first."""
+        counts = dict.fromkeys(self.live_log_dirs, 0)
+        if len(counts) > 1:
+            for log in self.all_logs():
+                if log.parent_dir in counts:
+                    counts[log.parent_dir] += 1
+        return sorted(counts, key=counts.__getitem__)
+
+    def open_log(self, path: str, partition: TopicPartition, topic_id: bytes | None) -> Log:
+        """A log that is not in use yet, made if it is not there. As `load_log`."""
+        return load_log(
+            path,
+            self._config_of(partition.topic),
+            self._scheduler,
+            self._time,
+            self.handle_log_dir_failure,
+            topic_id=topic_id,
+            producer_id_expiration_ms=self._config.producer_id_expiration_ms,
+            syncs=self._syncs,
+        )
+
+    def async_delete(self, partition: TopicPartition) -> Log | None:
+        """Take a partition's log away: its directory is renamed at once and removed after log.segment.delete.delay.ms.
+
+        None if there is no such log. `KafkaError` KAFKA_STORAGE_ERROR if it may be in an offline dir.
+        """
+        with self.lock:
+            log = self.logs.pop(partition, None)
+        if log is None:
+            if self.offline_log_dirs:
+                raise KafkaError(
+                    Errors.KAFKA_STORAGE_ERROR,
+                    f"Failed to delete log for {partition} because it may be in one of the offline directories "
+                    f"{self.offline_log_dirs}",
+                )
+            return None
+        if self.cleaner is not None:
+            self.cleaner.abort_cleaning(partition)
+        self.remove_log_later(log, log_delete_dir_name(partition))
+        return log
+
+    def remove_log_later(self, log: Log, name: str, sync: bool = False) -> None:
+        """Rename a log that is in no map any more, and remove it after log.segment.delete.delay.ms. `KafkaError`.
+
+        Its new name is durable a moment later, with `sync` at once: a topic of a thousand partitions must not hold up everybody
+        for as many fsyncs.
+        """
+        log.rename_dir(name, sync)
+        logger.info(
+            "Log for partition %s is renamed to %s and is scheduled for deletion", log.topic_partition, log.directory
+        )
+        self._delete_later(log.delete, log.directory)
+        self._forget_later(log)
+
+    def _forget_later(self, log: Log) -> None:
+        """Take a deleted log out of the checkpoints, so that a log of the same name is not opened with its recovery point after a
+        crash. Each checkpoint is synced, and its dir with the new name of the log: logs are deleted by the hundred, and one
+        writing serves all that came before it."""
+        with self.lock:
+            self._to_forget.append((log.parent_dir, log.topic_partition))
+            if len(self._to_forget) == 1:
+                self._scheduler.schedule_in_thread("checkpoint-after-delete", self._forget_deleted)
+
+    def _forget_deleted(self) -> None:
+        with self.lock:
+            deleted, self._to_forget = self._to_forget, []
+        for directory in {directory for directory, _ in deleted}:
+            if self.cleaner is not None:
+                self.cleaner.update_checkpoints(directory, {partition for of, partition in deleted if of == directory})
+        self.maintenance.checkpoint_all()
+
+    def _delete_later(self, delete: Callable[[], object], directory: str) -> None:
+        def run() -> None:
+            try:
+                delete()
+                logger.info("Deleted log directory %s.", directory)
+            except (KafkaError, OSError) as error:
+                logger.error("Exception while deleting %s: %s", directory, error)
+
+        self._scheduler.schedule_in_thread("kafka-delete-logs", run, self._default_config.file_delete_delay_ms)
+
+    # -- configs
+
+    def _config_of(self, topic: str) -> LogConfig:
+        return self._topic_configs.get(topic, self._default_config)
+
+    def update_topic_config(self, topic: str, overrides: Mapping[str, str]) -> None:
+        """The topic's own configs are these now. `ConfigException` if a value is not allowed."""
+        config = LogConfig.from_overrides(self._default_config, overrides)
+        if overrides:
+            self._topic_configs[topic] = config
+        else:
+            self._topic_configs.pop(topic, None)
+        for log in self.logs_by_topic(topic):
+            old = log.update_config(config)
+            if old.compact and not config.compact and self.cleaner is not None:
+                self.cleaner.abort_cleaning(log.topic_partition)
+
+    def reconfigure_default_config(self, config: LogConfig) -> None:
+        """The broker's defaults are these now; topics keep what they have of their own."""
+        self._default_config = config
+        self._topic_configs = {
+            topic: LogConfig.from_overrides(config, {name: own.get(name) for name in own.overridden})
+            for topic, own in self._topic_configs.items()
+        }
+        for log in self.all_logs():
+            log.update_config(self._config_of(log.topic_partition.topic))
+
+    # -- truncation
+
+    def truncate_to(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Truncate logs, and write down their recovery points. Partitions without a log are passed over."""
+        changed = set()
+        for partition, offset in offsets.items():
+            log = self.logs.get(partition)
+            if log is None:
+                continue
+            if self.cleaner is not None and offset < log.active_segment.base_offset:
+                self.cleaner.abort_and_pause_cleaning(partition)
+                try:
+                    truncated = log.truncate_to(offset)
+                    self.cleaner.maybe_truncate_checkpoint(log.parent_dir, partition, log.active_segment.base_offset)
+                finally:
+                    self.cleaner.resume_cleaning([partition])
+            else:
+                truncated = log.truncate_to(offset)
+            if truncated:
+                changed.add(log.parent_dir)
+        self.maintenance.checkpoint_recovery_points(changed)
+
+    def truncate_fully_and_start_at(
+        self, partition: TopicPartition, offset: int, log_start_offset: int | None = None
+    ) -> None:
+        """Drop all records of a partition; it goes on at `offset`."""
+        log = self.logs.get(partition)
+        if log is None:
+            return
+        cleaner = self.cleaner
+        if cleaner is not None:
+            cleaner.abort_and_pause_cleaning(partition)
+        try:
+            log.truncate_fully_and_start_at(offset, log_start_offset)
+            if cleaner is not None:
+                cleaner.maybe_truncate_checkpoint(log.parent_dir, partition, log.active_segment.base_offset)
+        finally:
+            if cleaner is not None:
+                cleaner.resume_cleaning([partition])
+        self.maintenance.checkpoint_recovery_points([log.parent_dir])
+
+
+def _subdirectories(directory: str) -> list[str]:
+    return [entry.path for entry in os.scandir(directory) if entry.is_dir()]
+
+
+def _read_or_nothing(file: OffsetCheckpointFile) -> dict[TopicPartition, int]:
+    try:
+        return file.read()
+    except MalformedFileError as error:
+        logger.warning("%s: it is taken as empty", error)
+        return {}

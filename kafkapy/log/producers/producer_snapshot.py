@@ -1,0 +1,101 @@
+"""The file format of producer snapshots (Kafka's `ProducerStateManager.writeSnapshot`)."""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterable, Iterator
+
+from crc32c import crc32c
+
+from kafkapy.log.files.checkpoints import MalformedFileError
+from kafkapy.log.producers.producer_state import NO_TXN, NUM_BATCHES_TO_RETAIN, BatchMetadata, ProducerStateEntry
+from kafkapy.record.record_batch import NO_SEQUENCE
+
+_VERSION = 1
+_HEADER = struct.Struct(">hIi")
+_CRC_START = 6
+_ENTRY = struct.Struct(">qhiqiqiq")
+_NO_BATCH = BatchMetadata(NO_SEQUENCE, -1, 0, -1)
+
+
+def encode_snapshot(producers: Iterable[ProducerStateEntry]) -> bytes:
+    """int16 version 1, uint32 CRC-32C of the rest, int32 count, 46 bytes for each entry.
+
+    A producer has an entry for each of its last batches, oldest first, where Kafka writes the last one only: several of its
+    batches may wait for followers at the same time, and whichever it sends again has to be known. Of several entries of a
+    producer Kafka takes the last, so it reads the same as from its own.
+    """
+    rows = [row for entry in producers for row in _rows(entry)]
+    content = bytearray(_HEADER.pack(_VERSION, 0, len(rows)) + b"".join(rows))
+    struct.pack_into(">I", content, 2, crc32c(content[_CRC_START:]))
+    return bytes(content)
+
+
+def _rows(entry: ProducerStateEntry) -> Iterator[bytes]:
+    for batch in entry.batches[:-1]:
+        yield _row(entry, batch, batch.timestamp)
+    yield _row(entry, entry.batches[-1] if entry.batches else _NO_BATCH, entry.last_timestamp)
+
+
+def _row(entry: ProducerStateEntry, batch: BatchMetadata, timestamp: int) -> bytes:
+    return _ENTRY.pack(
+        entry.producer_id,
+        entry.producer_epoch,
+        batch.last_seq,
+        batch.last_offset,
+        batch.offset_delta,
+        timestamp,
+        entry.coordinator_epoch,
+        entry.current_txn_first_offset,
+    )
+
+
+def decode_snapshot(content: bytes, path: str = "") -> list[ProducerStateEntry]:
+    """The producers of a snapshot; `MalformedFileError` for another version, a wrong CRC or a wrong length."""
+    if len(content) < _HEADER.size:
+        raise MalformedFileError(f"Snapshot {path} is corrupt: {len(content)} bytes are less than its header")
+    version, crc, count = _HEADER.unpack_from(content)
+    if version != _VERSION:
+        raise MalformedFileError(f"Snapshot {path} contained an unknown file version {version}")
+    computed = crc32c(content[_CRC_START:])
+    if crc != computed:
+        raise MalformedFileError(
+            f"Snapshot {path} is corrupt (CRC is no longer valid). Stored crc: {crc}. Computed crc: {computed}"
+        )
+    if count < 0 or len(content) != _HEADER.size + count * _ENTRY.size:
+        raise MalformedFileError(f"Snapshot {path} is corrupt: {count} entries in {len(content)} bytes")
+    producers: dict[int, ProducerStateEntry] = {}
+    for fields in _ENTRY.iter_unpack(content[_HEADER.size :]):
+        entry = _entry(*fields)
+        before = producers.get(entry.producer_id)
+        if before is not None and before.producer_epoch == entry.producer_epoch:
+            entry.batches = (before.batches + entry.batches)[-NUM_BATCHES_TO_RETAIN:]
+        producers[entry.producer_id] = entry
+    return list(producers.values())
+
+
+def _entry(
+    producer_id: int, epoch: int, seq: int, offset: int, delta: int, timestamp: int, coordinator_epoch: int, txn: int
+) -> ProducerStateEntry:
+    batch = BatchMetadata(seq, offset, delta, timestamp) if offset >= 0 else None
+    return ProducerStateEntry(producer_id, epoch, coordinator_epoch, timestamp, txn if txn >= 0 else NO_TXN, batch)
+
+
+def write_snapshot(path: str, producers: Iterable[ProducerStateEntry], sync: bool) -> None:
+    """Write a snapshot file. A crash may leave it torn: the CRC tells. Raises `OSError`."""
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    try:
+        view = memoryview(encode_snapshot(producers))
+        while view:
+            view = view[os.write(fd, view) :]
+        if sync:
+            os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def read_snapshot(path: str) -> list[ProducerStateEntry]:
+    """Raises `OSError` (`MalformedFileError`)."""
+    with open(path, "rb") as file:
+        return decode_snapshot(file.read(), path)

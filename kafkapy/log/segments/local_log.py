@@ -1,0 +1,341 @@
+"""The segments of one log on disk, and everything that changes their list (Kafka's `LocalLog`)."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from kafkapy.common.scheduler import Scheduler
+from kafkapy.common.time import Time
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.log.files.log_files import (
+    CLEANED_FILE_SUFFIX,
+    DELETED_FILE_SUFFIX,
+    SWAP_FILE_SUFFIX,
+    delete_directory,
+    delete_if_exists,
+    fsync_dir,
+)
+from kafkapy.log.log_config import LogConfig
+from kafkapy.log.log_types import FetchDataInfo, LogOffsetMetadata
+from kafkapy.log.segments.log_segment import LogSegment
+from kafkapy.log.segments.log_segments import LogSegments
+from kafkapy.protocol.errors import Errors, KafkaError
+
+logger = logging.getLogger("kafkapy.log.Log")
+
+Result = TypeVar("Result")
+
+DirFailureHandler = Callable[[str, str, OSError], object]
+"""Told of an I/O error: (log dir, what was being done, the error). It takes the dir offline."""
+
+
+class LocalLog:
+    """A directory of segments.
+
+    Invariants: there is always at least one segment, the last one is active; `log_end_offset` is one more than the last
+    offset in it (or its base offset); everything below `recovery_point` is on the disk, not only in the page cache.
+    `lock` covers each change of the list or of a segment; readers take none (see `LogSegments`). Files are made and renamed in
+    the directory under it only, since the directory itself may be renamed. An fsync goes without: it passes over what it does
+    not find.
+    A replacement or removal of segments goes by renames, in an order that `LogLoader` can finish after a crash at any point.
+    """
+
+    def __init__(
+        self,
+        directory: str,
+        topic_partition: TopicPartition,
+        config: LogConfig,
+        segments: LogSegments,
+        recovery_point: int,
+        log_end_offset: int,
+        scheduler: Scheduler,
+        time: Time,
+        on_dir_failure: DirFailureHandler,
+    ) -> None:
+        self.directory = directory
+        self.parent_dir = os.path.dirname(directory)
+        self.topic_partition = topic_partition
+        self.config = config
+        self.segments = segments
+        self.recovery_point = recovery_point
+        self.scheduler = scheduler
+        self.time = time
+        self.lock = threading.RLock()
+        self.closed = False
+        """No file may be touched any more: closed, deleted, or its dir is offline."""
+        self.last_flush_ms = time.milliseconds()
+        self._on_dir_failure = on_dir_failure
+        self.log_end_offset = log_end_offset
+        self.log_end_offset_metadata = LogOffsetMetadata(log_end_offset)
+        self._update_log_end_offset(log_end_offset)
+
+    # -- small things
+
+    @property
+    def name(self) -> str:
+        return os.path.basename(self.directory)
+
+    @property
+    def size(self) -> int:
+        """Bytes of all segments' .log files."""
+        return self.segments.size_in_bytes
+
+    @property
+    def log_segments(self) -> list[LogSegment]:
+        return self.segments.values()
+
+    @property
+    def active_segment(self) -> LogSegment:
+        return self.segments.active
+
+    def non_active_segments_from(self, offset: int) -> list[LogSegment]:
+        """The segments from the one that holds `offset` on, without the active one (for the cleaner)."""
+        active = self.segments.active
+        return [segment for segment in self.segments.from_offset(offset) if segment.base_offset < active.base_offset]
+
+    def update_config(self, config: LogConfig) -> LogConfig:
+        """Go on with another config; the one before."""
+        old, self.config = self.config, config
+        for segment in self.segments.values():
+            segment.config = config
+        return old
+
+    def _check_open(self) -> None:
+        if self.closed:
+            raise KafkaError(
+                Errors.KAFKA_STORAGE_ERROR,
+                f"The log for partition {self.topic_partition} is closed or its dir is offline",
+            )
+
+    def _storage_failure(self, doing: str, error: OSError) -> KafkaError:
+        """Report an I/O error; the exception to raise."""
+        message = f"Error while {doing} for {self.topic_partition} in dir {self.parent_dir}"
+        self._on_dir_failure(self.parent_dir, message, error)
+        return KafkaError(Errors.KAFKA_STORAGE_ERROR, f"{message}: {error}")
+
+    @contextmanager
+    def _io(self, doing: str) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise self._storage_failure(doing, error) from error
+
+    def _read_files(self, doing: str, read: Callable[[], Result]) -> Result:
+        """What `read` finds in the files of segments, without the lock unless a file is being renamed or removed meanwhile."""
+        try:
+            return read()
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise self._storage_failure(doing, error) from error
+        with self._io(doing), self.lock:
+            self._check_open()
+            return read()
+
+    def _update_log_end_offset(self, offset: int) -> None:
+        active = self.segments.active
+        self.log_end_offset = offset
+        self.log_end_offset_metadata = LogOffsetMetadata(offset, active.base_offset, active.size)
+        if self.recovery_point > offset:
+            self.recovery_point = offset
+
+    # -- reading
+
+    def _read_up_to(
+        self, start_offset: int, max_length: int, min_one_message: bool, end: LogOffsetMetadata
+    ) -> tuple[FetchDataInfo, LogSegment | None]:
+        """Data from `start_offset` on, below `end`, and the segment it is in. `KafkaError` OFFSET_OUT_OF_RANGE; `OSError`."""
+        log_end = self.log_end_offset_metadata
+        segment = self.segments.floor(start_offset)
+        if start_offset > log_end.message_offset or segment is None:
+            raise KafkaError(
+                Errors.OFFSET_OUT_OF_RANGE,
+                f"Received request for offset {start_offset} for partition {self.topic_partition}, but we only have log "
+                f"segments upto {log_end.message_offset}.",
+            )
+        if start_offset == end.message_offset:
+            return FetchDataInfo(end), None
+        if start_offset > end.message_offset:
+            return FetchDataInfo(self._position_of(start_offset)), None
+        while segment is not None:
+            base_offset = segment.base_offset
+            if base_offset < end.segment_base_offset:
+                max_position: int | None = segment.size
+            elif base_offset == end.segment_base_offset:
+                max_position = end.relative_position_in_segment
+            else:
+                max_position = None
+            info = segment.read(start_offset, max_length, max_position, min_one_message)
+            if info is not None:
+                return info, segment
+            segment = self.segments.higher(base_offset)
+        # Compaction has removed everything from the offset on.
+        return FetchDataInfo(log_end), None
+
+    def _position_of(self, offset: int) -> LogOffsetMetadata:
+        """Where an offset lies. `KafkaError` OFFSET_OUT_OF_RANGE if it is behind the end or before the first segment."""
+        info, _ = self._read_up_to(offset, 1, False, self.log_end_offset_metadata)
+        return info.fetch_offset_metadata
+
+    def _collect_aborted(
+        self, start_offset: int, info: FetchDataInfo, segment: LogSegment | None
+    ) -> list[tuple[int, int]]:
+        """(producer id, first offset) of the aborted transactions that may overlap what was read."""
+        if segment is None or not len(info.records):
+            return []
+        position = info.fetch_offset_metadata.relative_position_in_segment + len(info.records)
+        upper_bound = segment.offset_index.fetch_upper_bound_offset(position)
+        if upper_bound is None:
+            higher = self.segments.higher(segment.base_offset)
+            upper_bound = higher.base_offset if higher is not None else self.log_end_offset
+        aborted: list[tuple[int, int]] = []
+        for later in self.segments.from_offset(segment.base_offset):
+            found, complete = later.collect_aborted_txns(start_offset, upper_bound)
+            aborted += [(txn.producer_id, txn.first_offset) for txn in found]
+            if complete:
+                break
+        return aborted
+
+    # -- rolling, truncating
+
+    def _roll_segment(self, expected_next_offset: int) -> LogSegment:
+        """Begin a new active segment at max(`expected_next_offset`, log end). Raises `OSError`."""
+        new_offset = max(expected_next_offset, self.log_end_offset)
+        active = self.segments.active
+        if new_offset == active.base_offset and active.size == 0:
+            # An index that holds no entry at all (segment.index.bytes too small) is full from the start (KAFKA-6388).
+            logger.warning(
+                "[%s] Trying to roll a new log segment at %d while it is active with size 0", self.name, new_offset
+            )
+            self._replace_active(new_offset)
+        elif new_offset <= active.base_offset:
+            raise ValueError(
+                f"Trying to roll a new log segment for {self.name} at {new_offset}, but active is {active}"
+            )
+        else:
+            active.on_become_inactive()
+            self.segments.add(LogSegment.create(self.directory, new_offset, self.config, self.time))
+        self._update_log_end_offset(self.log_end_offset)
+        logger.info(
+            "[Log partition=%s, dir=%s] Rolled new log segment at offset %d", self.name, self.parent_dir, new_offset
+        )
+        return self.segments.active
+
+    def _replace_active(self, new_offset: int) -> None:
+        """Put a new empty segment in the place of the active one, which is deleted."""
+        old = self.segments.active
+        old.change_file_suffixes("", DELETED_FILE_SUFFIX)
+        new = LogSegment.create(self.directory, new_offset, self.config, self.time)
+        self.segments.replace([new], [old])
+        self._delete_segment_files([old])
+
+    def _truncate_segments_fully(self, new_offset: int) -> None:
+        self.remove_and_delete_segments(self.segments.values()[:-1])
+        self._replace_active(new_offset)
+        self._update_log_end_offset(new_offset)
+
+    def _truncate_segments_to(self, offset: int) -> list[LogSegment]:
+        deletable = [segment for segment in self.segments.values() if segment.base_offset > offset]
+        self.remove_and_delete_segments(deletable)
+        self.segments.active.truncate_to(offset)
+        self._update_log_end_offset(offset)
+        return deletable
+
+    # -- deleting, replacing
+
+    def remove_and_delete_segments(self, segments: list[LogSegment]) -> None:
+        """Take segments out of the list; their files go after file.delete.delay.ms. Raises `OSError`."""
+        if segments:
+            self.segments.replace([], segments)
+            self._delete_segment_files(segments)
+
+    def _delete_segment_files(self, segments: list[LogSegment]) -> None:
+        for segment in segments:
+            if segment.suffix != DELETED_FILE_SUFFIX:
+                segment.change_file_suffixes(segment.suffix, DELETED_FILE_SUFFIX)
+            segment.close_handlers()
+        self._delete_files_later("delete-file", [path for segment in segments for path in segment.paths()])
+
+    def _delete_files_later(self, name: str, paths: list[str]) -> None:
+        def delete() -> None:
+            with self._io("deleting files"):
+                for path in paths:
+                    delete_if_exists(f"{self.directory}/{os.path.basename(path)}")
+
+        if paths:
+            self.scheduler.schedule_in_thread(name, delete, self.config.file_delete_delay_ms)
+
+    def _swap_segments(self, new_segments: list[LogSegment], old_segments: list[LogSegment]) -> list[LogSegment]:
+        """Replace `old_segments` by `new_segments` (.cleaned files, flushed); the old ones whose base offset is no more.
+
+        Crash-safe order: .cleaned -> .swap, from the last one on; old files -> .deleted; then drop the .swap suffix.
+        """
+        new = sorted(new_segments, key=lambda segment: segment.base_offset)
+        old = [segment for segment in old_segments if self.segments.get(segment.base_offset) is segment]
+        for segment in reversed(new):
+            if segment.suffix == CLEANED_FILE_SUFFIX:
+                segment.change_file_suffixes(CLEANED_FILE_SUFFIX, SWAP_FILE_SUFFIX)
+        self.segments.replace(new, old)
+        self._delete_segment_files(old)
+        for segment in new:
+            segment.change_file_suffixes(SWAP_FILE_SUFFIX, "")
+        fsync_dir(self.directory)
+        bases = {segment.base_offset for segment in new}
+        return [segment for segment in old if segment.base_offset not in bases]
+
+    # -- durability
+
+    def _flush_segments(self, up_to: int) -> None:
+        """Fsync everything below `up_to` that is past the recovery point. Raises `OSError`."""
+        start = self.recovery_point
+        if start > up_to:
+            return
+        with self.lock:
+            self._check_open()
+            segments = self.segments.between(start, up_to)
+            for segment in segments:
+                segment.write_out_indexes()
+        for segment in segments:
+            segment.flush()
+        if any(segment.base_offset >= start for segment in segments):
+            fsync_dir(self.directory)  # new files need their names on the disk too
+
+    def _mark_flushed(self, offset: int) -> None:
+        if offset > self.recovery_point:
+            self.recovery_point = offset
+            self.last_flush_ms = self.time.milliseconds()
+
+    # -- the directory
+
+    def _rename_directory(self, name: str, sync: bool) -> None:
+        """Raises `OSError`."""
+        renamed = f"{self.parent_dir}/{name}"
+        os.rename(self.directory, renamed)
+        self.directory = renamed
+        for segment in self.segments.values():
+            segment.update_directory(renamed)
+        if sync:
+            fsync_dir(self.parent_dir)
+
+    def close_handlers(self) -> None:
+        """Let go of all files without touching the disk: its dir is offline."""
+        with self.lock:
+            self.closed = True
+            for segment in self.segments.values():
+                segment.close_handlers()
+
+    def _close_segments(self) -> None:
+        """Trim and close. Raises `OSError`."""
+        for segment in self.segments.values():
+            segment.close()
+        self.closed = True
+
+    def _delete_directory(self) -> None:
+        """Remove the directory with everything in it. Raises `OSError`."""
+        delete_directory(self.directory)
+        self.segments.clear()

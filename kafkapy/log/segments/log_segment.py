@@ -1,0 +1,400 @@
+"""One segment of a log: a .log file and its indexes (Kafka's `LogSegment`)."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from kafkapy.common.time import Time
+from kafkapy.log.files.file_batches import Batch, BatchHeader, find_offset, headers, whole_batches
+from kafkapy.log.files.log_files import LOG_FILE_SUFFIX, segment_file
+from kafkapy.log.index.time_index import NO_TIMESTAMP
+from kafkapy.log.index.transaction_index import AbortedTxn
+from kafkapy.log.log_config import MAX_LONG, LogConfig
+from kafkapy.log.log_types import CompletedTxn, FetchDataInfo, LogOffsetMetadata
+from kafkapy.log.segments.segment_files import SegmentFiles
+from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.record.file_records import FileRecords
+
+logger = logging.getLogger("kafkapy.log.LogSegment")
+
+_RECENT_BATCHES: Final = 64
+
+LastStableOffset = Callable[[CompletedTxn], int]
+
+
+class LogSegment(SegmentFiles):
+    """Batches with offsets from `base_offset` on, up to the base offset of the next segment.
+
+    Invariants: bytes `[0, size)` of the .log file are whole batches in rising order of offsets; a failed write is cut off
+    again. The offset index and the time index point into those bytes (sparsely), the transaction index lists the markers of
+    aborted transactions among them. What a crash leaves: a torn last batch, indexes behind the data; `recover` mends both.
+
+    Only the active segment grows. Methods that change a segment are called under its log's lock.
+    """
+
+    __slots__ = (
+        "_bytes_since_last_index_entry",
+        "_created_ms",
+        "_max_timestamp",
+        "_offset_of_max_timestamp",
+        "_older_batches",
+        "_recent_batches",
+        "_roll_jitter_ms",
+        "_rolling_based_timestamp",
+        "_writable",
+        "size",
+        "time",
+    )
+
+    def __init__(
+        self,
+        directory: str,
+        base_offset: int,
+        config: LogConfig,
+        time: Time,
+        size: int,
+        txn_index_exists: bool,
+        suffix: str,
+    ) -> None:
+        """Use `create` or `open`."""
+        super().__init__(directory, base_offset, config, txn_index_exists, suffix)
+        self.time = time
+        self.size = size
+        self._writable = False
+        self._roll_jitter_ms = config.random_segment_jitter()
+        self._created_ms = time.milliseconds()
+        self._rolling_based_timestamp: int | None = None
+        self._max_timestamp: int | None = None
+        self._offset_of_max_timestamp = base_offset
+        self._bytes_since_last_index_entry = 0
+        # Base offset of the batches appended last -> position << 32 | size: readers at the end of the log need no index.
+        self._recent_batches: dict[int, int] = {}
+        self._older_batches: dict[int, int] = {}
+
+    @classmethod
+    def create(cls, directory: str, base_offset: int, config: LogConfig, time: Time, suffix: str = "") -> LogSegment:
+        """A new, empty segment; files that are in the way are deleted. Raises `OSError`."""
+        segment = cls(directory, base_offset, config, time, 0, False, suffix)
+        for path in segment._create_files():
+            logger.warning("Newly rolled segment file %s already exists; deleting it first", path)
+        segment._become_empty()
+        return segment
+
+    @classmethod
+    def open(
+        cls, directory: str, base_offset: int, config: LogConfig, time: Time, txn_index_exists: bool, suffix: str = ""
+    ) -> LogSegment:
+        """The segment whose files are there. Raises `OSError`."""
+        size = os.stat(segment_file(directory, base_offset, LOG_FILE_SUFFIX, suffix)).st_size
+        return cls(directory, base_offset, config, time, size, txn_index_exists, suffix)
+
+    def _become_empty(self) -> None:
+        self._max_timestamp, self._offset_of_max_timestamp = NO_TIMESTAMP, self.base_offset
+        self._rolling_based_timestamp = None
+        self._writable = True
+        self._forget_recent_batches()
+
+    def become_writable(self) -> None:
+        """Get the indexes ready for appends."""
+        if not self._writable:
+            self.offset_index.heat()
+            self.time_index.heat()
+            self._writable = True
+
+    # -- the append path
+
+    def should_roll(
+        self, incoming_size: int, max_timestamp: int, max_offset: int, now_ms: int, config: LogConfig
+    ) -> bool:
+        """Must a new segment begin before `incoming_size` bytes up to `max_offset` are appended?"""
+        size = self.size
+        if size > config.segment_bytes - incoming_size:
+            return True
+        if not self._writable:
+            self.become_writable()
+        if size and self.time_waited_for_roll(now_ms, max_timestamp) > config.max_segment_ms - self._roll_jitter_ms:
+            return True
+        offset_index, time_index = self._offset_index, self._time_index
+        assert offset_index is not None and time_index is not None
+        return (
+            offset_index.entries >= offset_index.max_entries
+            or time_index.entries >= time_index.max_entries - 1
+            or not 0 <= max_offset - self.base_offset <= 0x7FFFFFFF
+        )
+
+    def append(self, records: bytes | bytearray | memoryview, batches: Iterable[Batch]) -> None:
+        """Append whole batches; `batches` are views of the batches in `records`, in order.
+
+        Raises `OSError` (the file is as before) or, if an offset does not fit the segment, `KafkaError`.
+        """
+        if not self._writable:
+            self.become_writable()
+        position = self.size
+        fd = self.file.fileno()
+        try:
+            written = os.pwrite(fd, records, position)
+        except OSError:
+            self._undo_write(fd)
+            raise
+        if written != len(records):
+            self._write_rest(fd, records, written)
+        self.size = position + len(records)
+        max_timestamp = self.max_timestamp_so_far
+        for batch in batches:
+            batch_timestamp = batch.max_timestamp
+            last_offset = batch.last_offset
+            size = batch.size_in_bytes
+            if position == 0:
+                self._rolling_based_timestamp = batch_timestamp
+            if batch_timestamp > max_timestamp:
+                self._max_timestamp = max_timestamp = batch_timestamp
+                self._offset_of_max_timestamp = last_offset
+            if self._bytes_since_last_index_entry > self.config.index_interval_bytes:
+                self._add_index_entry(last_offset, position)
+                self._bytes_since_last_index_entry = 0
+            self._bytes_since_last_index_entry += size
+            if batch.magic >= 2:
+                self._recent_batches[batch.base_offset] = position << 32 | size
+            position += size
+        if len(self._recent_batches) > _RECENT_BATCHES:
+            self._older_batches = self._recent_batches
+            self._recent_batches = {}
+
+    def _add_index_entry(self, offset: int, position: int) -> None:
+        """Entries may be missing: an append of many batches can fill an index before the next one rolls the segment."""
+        offset_index, time_index = self.offset_index, self.time_index
+        if offset_index.entries < offset_index.max_entries and not time_index.is_full:
+            offset_index.append(offset, position)
+            time_index.maybe_append(self.max_timestamp_so_far, self._offset_of_max_timestamp)
+
+    def _write_rest(self, fd: int, records: bytes | bytearray | memoryview, written: int) -> None:
+        """The disk took only a part: go on until it has all or says why not."""
+        try:
+            while written < len(records):
+                more = os.pwrite(fd, memoryview(records)[written:], self.size + written)
+                if not more:
+                    raise OSError(errno.ENOSPC, "The disk takes no more bytes", self.log_path)
+                written += more
+        except OSError:
+            self._undo_write(fd)
+            raise
+
+    def _undo_write(self, fd: int) -> None:
+        if not self.config.preallocate:
+            os.ftruncate(fd, self.size)
+
+    def update_txn_index(self, completed: CompletedTxn, last_stable_offset: int) -> None:
+        """Note an aborted transaction. Raises `OSError`."""
+        if completed.is_aborted:
+            self.txn_index.append(
+                AbortedTxn(completed.producer_id, completed.first_offset, completed.last_offset, last_stable_offset)
+            )
+
+    # -- the read path
+
+    def translate_offset(self, offset: int) -> tuple[int, int] | None:
+        """(position, size) of the first batch whose last offset is >= `offset`; None if there is none."""
+        recent = self._recent_batches.get(offset) or self._older_batches.get(offset)
+        if recent is not None:
+            return recent >> 32, recent & 0xFFFFFFFF
+        header = find_offset(self.file, self.offset_index.lookup(offset)[1], self.size, offset)
+        return (header.position, header.size) if header is not None else None
+
+    def read(
+        self, start_offset: int, max_size: int, max_position: int | None, min_one_message: bool = False
+    ) -> FetchDataInfo | None:
+        """At most `max_size` bytes from the batch that holds `start_offset`, nothing at or behind `max_position`.
+
+        With `min_one_message` the first batch comes whole, however big. None if the segment ends before the offset; no bytes
+        if `max_position` is None (not known).
+        """
+        found = self.translate_offset(start_offset)
+        if found is None:
+            return None
+        position, size = found
+        metadata = LogOffsetMetadata(start_offset, self.base_offset, position)
+        limit = max(max_size, size) if min_one_message else max_size
+        if limit == 0 or max_position is None:
+            return FetchDataInfo(metadata)
+        available = max(0, max_position - position)
+        return FetchDataInfo(metadata, FileRecords(self.file, position, min(available, limit)), limit < size)
+
+    def collect_aborted_txns(self, fetch_offset: int, upper_bound_offset: int) -> tuple[list[AbortedTxn], bool]:
+        """See `TransactionIndex`."""
+        return self.txn_index.collect_aborted_txns(fetch_offset, upper_bound_offset)
+
+    def headers_from(self, position: int) -> Iterable[BatchHeader]:
+        """The headers of the batches from a position on, to the end."""
+        return headers(self.file, position, self.size)
+
+    def batches(self) -> Iterable[Batch]:
+        """All batches, with their bytes."""
+        return self.batches_between(0, self.size)
+
+    def batches_between(self, position: int, end_position: int) -> Iterable[Batch]:
+        """The whole batches between two positions, the first of which is the beginning of one."""
+        return whole_batches(self.file, position, end_position)
+
+    def read_next_offset(self) -> int:
+        """One more than the last offset in the segment; the base offset if it is empty."""
+        position = self.offset_index.lookup(self.offset_index.last_offset)[1]
+        next_offset = self.base_offset
+        for header in self.headers_from(position):
+            next_offset = header.last_offset + 1
+        return next_offset
+
+    # -- times
+
+    @property
+    def max_timestamp_so_far(self) -> int:
+        """The largest timestamp in the segment, ms; -1 if there is none."""
+        timestamp = self._max_timestamp
+        if timestamp is None:
+            timestamp, self._offset_of_max_timestamp = self.time_index.last_entry
+            self._max_timestamp = timestamp
+        return timestamp
+
+    @property
+    def largest_timestamp(self) -> int:
+        """The largest timestamp of a record, or else when the file was last modified, ms."""
+        timestamp = self.max_timestamp_so_far
+        return timestamp if timestamp >= 0 else self.last_modified
+
+    @property
+    def max_timestamp_and_offset(self) -> tuple[int, int]:
+        """The largest timestamp and the last offset of the batch that has it; (-1, base offset) if there is none."""
+        return self.max_timestamp_so_far, self._offset_of_max_timestamp
+
+    def time_waited_for_roll(self, now_ms: int, message_timestamp: int) -> int:
+        """How old the segment is: by its first batch's timestamp against the incoming one, or else by the clock."""
+        first = self._rolling_based_timestamp
+        if first is None:
+            first = self._load_first_batch_timestamp()
+        return message_timestamp - first if first >= 0 else now_ms - self._created_ms
+
+    @property
+    def first_batch_timestamp(self) -> int:
+        """The max timestamp of the first batch; the largest possible if there is none."""
+        first = self._load_first_batch_timestamp()
+        return first if first >= 0 else MAX_LONG
+
+    def _load_first_batch_timestamp(self) -> int:
+        if self._rolling_based_timestamp is None:
+            header = next(iter(self.headers_from(0)), None)
+            if header is None:
+                return NO_TIMESTAMP
+            self._rolling_based_timestamp = header.max_timestamp
+        return self._rolling_based_timestamp
+
+    # -- structure
+
+    def truncate_to(self, offset: int) -> int:
+        """Drop every batch that holds an offset >= `offset`; bytes that went. Raises `OSError`."""
+        found = self.translate_offset(offset)
+        self.offset_index.truncate_to(offset)
+        self.time_index.truncate_to(offset)
+        self.txn_index.truncate_to(offset)
+        self._writable = True
+        removed = 0
+        if found is not None:
+            removed = self.size - found[0]
+            os.ftruncate(self.file.fileno(), found[0])
+            self.size = found[0]
+        if self.size == 0:
+            self._created_ms = self.time.milliseconds()
+            self._rolling_based_timestamp = None
+        self._bytes_since_last_index_entry = 0
+        self._forget_recent_batches()
+        if self.max_timestamp_so_far >= 0:
+            self._read_largest_timestamp()
+        return removed
+
+    def _forget_recent_batches(self) -> None:
+        self._recent_batches = {}
+        self._older_batches = {}
+
+    def _read_largest_timestamp(self) -> None:
+        timestamp, offset = self.time_index.last_entry
+        for header in self.headers_from(self.offset_index.lookup(offset)[1]):
+            if header.max_timestamp > timestamp:
+                timestamp, offset = header.max_timestamp, header.last_offset
+        self._max_timestamp, self._offset_of_max_timestamp = timestamp, offset
+
+    def on_become_inactive(self) -> None:
+        """The log goes on in another segment: complete the time index and trim the files."""
+        self.time_index.maybe_append(self.max_timestamp_so_far, self._offset_of_max_timestamp, skip_full_check=True)
+        self._trim()
+        self._forget_recent_batches()
+
+    def _trim(self) -> None:
+        self.offset_index.trim_to_valid_size()
+        self.time_index.trim_to_valid_size()
+        self._writable = False
+        if self.config.preallocate:
+            os.ftruncate(self.file.fileno(), self.size)
+
+    def recover(self, on_batch: Callable[[Batch], CompletedTxn | None], last_stable_offset: LastStableOffset) -> int:
+        """Check every batch, rebuild the indexes, cut at the first bad byte; how many bytes went. Raises `OSError`.
+
+        `on_batch` notes a batch's epoch and producer; a transaction that it reports as completed gets into the transaction
+        index with the offset that `last_stable_offset` has for it.
+        """
+        self._create_indexes()
+        self.txn_index.reset()
+        self._become_empty()
+        valid_bytes = last_index_entry = 0
+        try:
+            for batch in self.batches():
+                batch.ensure_valid()
+                last_offset = batch.last_offset
+                self._ensure_offset_in_range(last_offset)
+                if batch.max_timestamp > self.max_timestamp_so_far:
+                    self._max_timestamp, self._offset_of_max_timestamp = batch.max_timestamp, last_offset
+                if valid_bytes - last_index_entry > self.config.index_interval_bytes:
+                    self._add_index_entry(last_offset, valid_bytes)
+                    last_index_entry = valid_bytes
+                valid_bytes += batch.size_in_bytes
+                completed = on_batch(batch)
+                if completed is not None:
+                    self.update_txn_index(completed, last_stable_offset(completed))
+        except KafkaError as error:
+            if error.error not in (Errors.CORRUPT_MESSAGE, Errors.INVALID_RECORD):
+                raise
+            logger.warning(
+                "Found invalid messages in log segment %s at byte offset %d: %s", self.log_path, valid_bytes, error
+            )
+        truncated = self.size - valid_bytes
+        os.ftruncate(self.file.fileno(), valid_bytes)
+        self.size = valid_bytes
+        self.time_index.maybe_append(self.max_timestamp_so_far, self._offset_of_max_timestamp, skip_full_check=True)
+        self._trim()
+        return truncated
+
+    def _ensure_offset_in_range(self, offset: int) -> None:
+        if not 0 <= offset - self.base_offset <= 0x7FFFFFFF:
+            raise KafkaError(
+                Errors.UNKNOWN_SERVER_ERROR,
+                f"Detected offset overflow at offset {offset} in segment {self}: it does not fit an index entry",
+            )
+
+    def close(self) -> None:
+        """Trim and close the files. Raises `OSError`."""
+        if self._max_timestamp is not None:
+            self.time_index.maybe_append(self._max_timestamp, self._offset_of_max_timestamp, skip_full_check=True)
+        if self._offset_index is not None or self._time_index is not None:
+            self._trim()
+        self.close_handlers()
+
+    def __repr__(self) -> str:
+        return (
+            f"LogSegment(baseOffset={self.base_offset}, size={self.size}, largestRecordTimestamp={self._max_timestamp})"
+        )
+
+
+def total_size(segments: Iterable[LogSegment]) -> int:
+    """Bytes of their .log files."""
+    return sum(segment.size for segment in segments)

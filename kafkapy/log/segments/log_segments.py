@@ -1,0 +1,102 @@
+"""The segments of a log in order (Kafka's `LogSegments`)."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+
+from kafkapy.log.segments.log_segment import LogSegment
+
+
+class LogSegments:
+    """A map from base offset to segment.
+
+    Invariant: `_view` is a pair of equally long lists, base offsets and segments, in rising order, which are never changed:
+    each change makes a new pair. So a reader that has taken the pair sees one state without a lock; writers hold the log's.
+    """
+
+    __slots__ = ("_view", "active")
+
+    active: LogSegment
+    """The last segment: the one that grows. Not set while the map is empty."""
+
+    def __init__(self) -> None:
+        self._view: tuple[list[int], list[LogSegment]] = ([], [])
+
+    def add(self, segment: LogSegment) -> None:
+        """Add a segment, in place of one with the same base offset if there is any."""
+        bases, segments = self._view
+        slot = bisect_left(bases, segment.base_offset)
+        rest = slot + (slot < len(bases) and bases[slot] == segment.base_offset)
+        self._set([*segments[:slot], segment, *segments[rest:]])
+
+    def remove(self, base_offset: int) -> None:
+        self._set([segment for segment in self._view[1] if segment.base_offset != base_offset])
+
+    def replace(self, added: Iterable[LogSegment], removed: Iterable[LogSegment]) -> None:
+        """Both at once: readers see all of it or nothing."""
+        by_base = {segment.base_offset: segment for segment in self._view[1]}
+        for segment in removed:
+            by_base.pop(segment.base_offset, None)
+        by_base.update((segment.base_offset, segment) for segment in added)
+        self._set([by_base[base] for base in sorted(by_base)])
+
+    def clear(self) -> None:
+        self._set([])
+
+    def _set(self, segments: list[LogSegment]) -> None:
+        if segments:
+            self.active = segments[-1]
+        self._view = ([segment.base_offset for segment in segments], segments)
+
+    def __len__(self) -> int:
+        return len(self._view[0])
+
+    def __contains__(self, base_offset: int) -> bool:
+        return self.get(base_offset) is not None
+
+    def get(self, base_offset: int) -> LogSegment | None:
+        bases, segments = self._view
+        slot = bisect_left(bases, base_offset)
+        return segments[slot] if slot < len(bases) and bases[slot] == base_offset else None
+
+    @property
+    def first(self) -> LogSegment:
+        return self._view[1][0]
+
+    @property
+    def size_in_bytes(self) -> int:
+        return sum(segment.size for segment in self._view[1])
+
+    def values(self) -> list[LogSegment]:
+        """All segments; the list is the caller's."""
+        return self._view[1][:]
+
+    def floor(self, offset: int) -> LogSegment | None:
+        """The segment with the largest base offset <= `offset`."""
+        bases, segments = self._view
+        slot = bisect_right(bases, offset)
+        return segments[slot - 1] if slot else None
+
+    def higher(self, base_offset: int) -> LogSegment | None:
+        """The segment with the smallest base offset > `base_offset`."""
+        bases, segments = self._view
+        slot = bisect_right(bases, base_offset)
+        return segments[slot] if slot < len(bases) else None
+
+    def lower(self, base_offset: int) -> LogSegment | None:
+        """The segment with the largest base offset < `base_offset`."""
+        bases, segments = self._view
+        slot = bisect_left(bases, base_offset)
+        return segments[slot - 1] if slot else None
+
+    def from_offset(self, offset: int) -> list[LogSegment]:
+        """The segment that holds `offset` (or the first one behind it) and all behind."""
+        bases, segments = self._view
+        return segments[max(0, bisect_right(bases, offset) - 1) :]
+
+    def between(self, start: int, end: int) -> list[LogSegment]:
+        """The segments that may hold offsets of `[start, end)`."""
+        if start >= end:
+            return []
+        return [segment for segment in self.from_offset(start) if segment.base_offset < end]

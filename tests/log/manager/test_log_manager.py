@@ -1,0 +1,444 @@
+"""All logs of a broker: dirs and locks, start and stop, checkpoints, deletion, dirs that fail."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from log_support import NOW, batch, log_config, offsets
+
+from kafkapy.common.scheduler import MockScheduler
+from kafkapy.common.time import MockTime
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.log.log import Log
+from kafkapy.log.log_config import LogConfig
+from kafkapy.log.manager.log_dirs import LogDirError
+from kafkapy.log.manager.log_manager import LogManager
+from kafkapy.log.manager.log_manager_config import LogManagerConfig
+from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.server.config.kafka_config import KafkaConfig
+
+SIZE = len(batch())
+T0, T1, T2 = (TopicPartition("topic-with-dash", n) for n in range(3))
+
+
+class Broker:
+    """A log manager that can be stopped, killed and started again on the same dirs."""
+
+    def __init__(self, root: Path, dirs: int = 1, **config: Any) -> None:
+        self.dirs = [str(root / f"dir{n}") for n in range(dirs)]
+        self.config = log_config(**config)
+        self.topic_configs: dict[str, LogConfig] = {}
+        self.time = MockTime(NOW)
+        self.scheduler = MockScheduler(self.time)
+        self.failures: list[tuple[str, list[TopicPartition]]] = []
+        self.settings: dict[str, Any] = {}
+        self.make_cleaner: Any = None
+
+    def start(self) -> LogManager:
+        self.scheduler = MockScheduler(self.time)
+        self.manager = LogManager(
+            self.dirs,
+            self.config,
+            self.topic_configs,
+            self.scheduler,
+            self.time,
+            LogManagerConfig(**self.settings),
+            self.make_cleaner,
+        )
+        self.manager.on_dir_failure = lambda directory, partitions: self.failures.append((directory, partitions))
+        self.manager.startup()
+        return self.manager
+
+    def kill(self) -> None:
+        """The process dies: nothing is written any more, the locks go."""
+        self.manager._dirs.release()
+
+    def read(self, name: str, number: int = 0) -> str:
+        return (Path(self.dirs[number]) / name).read_text()
+
+    def names(self, number: int = 0) -> list[str]:
+        return sorted(os.listdir(self.dirs[number]))
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterable[Broker]:
+    one = Broker(tmp_path)
+    yield one
+    one.kill()
+
+
+@pytest.fixture
+def two_dirs(tmp_path: Path) -> Iterable[Broker]:
+    one = Broker(tmp_path, 2)
+    yield one
+    one.kill()
+
+
+def _fill(log: Log, count: int = 1) -> None:
+    for _ in range(count):
+        log.append_as_leader(batch(), 0)
+
+
+def test_a_clean_stop_and_start(broker: Broker) -> None:
+    manager = broker.start()
+    assert broker.names() == [".lock"]
+    log = manager.get_or_create_log(T1, b"0123456789abcdef", is_new=True)
+    assert manager.get_or_create_log(T1) is manager.get_log(T1) is log
+    _fill(log, 2)
+    manager.shutdown()
+    assert broker.names() == [
+        ".kafka_cleanshutdown", "log-start-offset-checkpoint", "recovery-point-offset-checkpoint", "topic-with-dash-1",
+    ]  # fmt: skip
+    assert broker.read("recovery-point-offset-checkpoint") == "0\n1\ntopic-with-dash 1 6\n"
+    assert broker.read("log-start-offset-checkpoint") == "0\n0\n"
+    manager = broker.start()
+    assert ".kafka_cleanshutdown" not in broker.names()
+    log = manager.get_or_create_log(T1, b"0123456789abcdef")
+    assert (log.log_end_offset, log.recovery_point, offsets(log)) == (6, 6, list(range(6)))
+    with pytest.raises(KafkaError) as info:
+        manager.get_or_create_log(T1, b"x" * 16)
+    assert info.value.error is Errors.INCONSISTENT_TOPIC_ID
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_a_start_after_a_kill_recovers(broker: Broker, threads: int) -> None:
+    broker.settings = {"recovery_threads_per_data_dir": threads}
+    manager = broker.start()
+    for partition in (T0, T1, T2):
+        _fill(manager.get_or_create_log(partition), 1 + partition.partition)
+    broker.kill()
+    torn = Path(broker.dirs[0]) / "topic-with-dash-2" / "00000000000000000000.log"
+    os.truncate(torn, 3 * SIZE - 1)
+    manager = broker.start()
+    assert [manager.get_log(p).log_end_offset for p in (T0, T1, T2)] == [3, 6, 6]  # type: ignore[union-attr]
+    manager.shutdown()
+    assert ".kafka_cleanshutdown" in broker.names()
+
+
+def test_two_brokers_cannot_share_a_dir(broker: Broker) -> None:
+    broker.start()
+    with pytest.raises(
+        LogDirError, match=r"Failed to acquire lock on file .lock in .*dir0. A Kafka instance in another"
+    ):
+        LogManager(broker.dirs, broker.config, {}, broker.scheduler, broker.time)
+    other_process = (
+        "import sys; from kafkapy.log.manager.log_dirs import *\n"
+        f"try: DirLock({broker.dirs[0]!r}).acquire()\n"
+        "except LogDirError: sys.exit(7)"
+    )
+    assert subprocess.run([sys.executable, "-c", other_process], check=False).returncode == 7
+    broker.manager.shutdown()
+    assert ".lock" not in broker.names()
+    assert subprocess.run([sys.executable, "-c", other_process], check=False).returncode == 0
+
+
+def test_dirs_that_cannot_be_used(tmp_path: Path) -> None:
+    (tmp_path / "dir0").write_text("a file")
+    (tmp_path / "dir1").write_text("a file")
+    broker = Broker(tmp_path, 2)
+    with pytest.raises(LogDirError, match=r"None of the specified log dirs from .*dir0, .*dir1 can be created"):
+        broker.start()
+    os.unlink(tmp_path / "dir1")
+    manager = broker.start()
+    assert (manager.live_log_dirs, manager.offline_log_dirs) == (broker.dirs[1:], broker.dirs[:1])
+    broker.kill()
+    with pytest.raises(LogDirError, match="Duplicate log directory found"):
+        LogManager([broker.dirs[1], broker.dirs[1] + "/."], broker.config, {}, broker.scheduler, broker.time)
+
+
+def test_a_foreign_directory_stops_the_start(broker: Broker) -> None:
+    os.makedirs(broker.dirs[0] + "/lost+found")
+    with pytest.raises(LogDirError, match=r"Found directory .*lost\+found, 'lost\+found' is not in the form of"):
+        broker.start()
+
+
+def test_new_logs_go_to_the_dir_with_the_fewest(two_dirs: Broker) -> None:
+    manager = two_dirs.start()
+    for number in range(5):
+        manager.get_or_create_log(TopicPartition("t", number))
+    counts = [sum(name.startswith("t-") for name in two_dirs.names(n)) for n in (0, 1)]
+    assert sorted(counts) == [2, 3]
+    assert all(manager.is_log_dir_online(directory) for directory in two_dirs.dirs)
+    with pytest.raises(KafkaError):
+        manager.is_log_dir_online("/elsewhere")
+
+
+def test_a_log_in_both_dirs_stops_the_start(two_dirs: Broker) -> None:
+    for directory in two_dirs.dirs:
+        os.makedirs(directory + "/t-0")
+    with pytest.raises(LogDirError, match="Duplicate log directories for t-0 are found in both"):
+        two_dirs.start()
+
+
+def test_a_deleted_log_is_renamed_at_once_and_removed_later(broker: Broker) -> None:
+    manager = broker.start()
+    log = manager.get_or_create_log(T0)
+    _fill(log)
+    assert manager.async_delete(T0) is log
+    assert manager.get_log(T0) is None
+    (renamed,) = [name for name in broker.names() if name.endswith("-delete")]
+    assert renamed.startswith("topic-with-dash-0.") and len(renamed) == len("topic-with-dash-0.") + 32 + len("-delete")
+    again = manager.get_or_create_log(T0)
+    assert again.log_end_offset == 0, "the name is free at once"
+    broker.scheduler.advance(0)
+    assert broker.read("recovery-point-offset-checkpoint") == "0\n1\ntopic-with-dash 0 0\n"
+    broker.scheduler.advance(59_999)
+    assert renamed in broker.names()
+    broker.scheduler.advance(1)
+    assert renamed not in broker.names()
+    assert manager.async_delete(T2) is None
+
+
+def test_deleting_a_log_waits_for_no_disk(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reactor deletes a topic's thousand logs; what they need of the disk is done once for all of them, in the background."""
+    manager = broker.start()
+    for partition in (T0, T1):
+        _fill(manager.get_or_create_log(partition))
+    synced: list[str] = []
+    monkeypatch.setattr(os, "fsync", lambda fd: synced.append(os.readlink(f"/proc/self/fd/{fd}")))
+    for partition in (T0, T1):
+        manager.async_delete(partition)
+    assert synced == []
+    broker.scheduler.advance(0)
+    assert synced.count(broker.dirs[0]) == 2, "with its new names, after either checkpoint"
+
+
+def test_names_of_deleted_logs_are_cut_to_255_characters(broker: Broker) -> None:
+    manager = broker.start()
+    partition = TopicPartition("t" * 249, 12)
+    manager.get_or_create_log(partition)
+    manager.async_delete(partition)
+    (renamed,) = [name for name in broker.names() if name.endswith("-delete")]
+    assert len(renamed) == 255 and "-12." in renamed
+
+
+def test_removal_goes_on_after_a_restart(broker: Broker) -> None:
+    manager = broker.start()
+    _fill(manager.get_or_create_log(T0))
+    manager.async_delete(T0)
+    broker.kill()
+    manager = broker.start()
+    assert manager.get_log(T0) is None
+    broker.scheduler.advance(60_000)
+    assert not any(name.endswith("-delete") for name in broker.names())
+
+
+def test_stray_logs_are_left_alone(broker: Broker) -> None:
+    os.makedirs(f"{broker.dirs[0]}/t-0.0123456789abcdef0123456789abcdef-stray")
+    assert broker.start().all_logs() == []
+    broker.scheduler.advance(100_000)
+    assert len([name for name in broker.names() if name.startswith("t-")]) == 1
+
+
+def test_checkpoints_are_written_periodically(broker: Broker) -> None:
+    manager = broker.start()
+    log = manager.get_or_create_log(T0)
+    _fill(log, 3)
+    log.flush()
+    log.update_high_watermark(9)
+    log.maybe_increment_log_start_offset(4)
+    broker.scheduler.advance(30_000)
+    assert broker.read("recovery-point-offset-checkpoint") == "0\n1\ntopic-with-dash 0 9\n"
+    assert broker.read("log-start-offset-checkpoint") == "0\n1\ntopic-with-dash 0 4\n"
+    _fill(log)
+    broker.kill()
+    log = broker.start().get_or_create_log(T0)
+    assert (log.log_start_offset, log.log_end_offset, log.recovery_point) == (4, 12, 9)
+
+
+def test_a_malformed_checkpoint_counts_as_empty(broker: Broker) -> None:
+    _fill(broker.start().get_or_create_log(T0))
+    broker.kill()
+    (Path(broker.dirs[0]) / "recovery-point-offset-checkpoint").write_text("nonsense")
+    log = broker.start().get_log(T0)
+    assert log is not None and (log.recovery_point, log.log_end_offset) == (0, 3)
+
+
+def test_retention_runs_periodically_on_what_is_not_compacted(broker: Broker) -> None:
+    broker.topic_configs = {"compacted": log_config(cleanup_policy=["compact"], retention_ms=0, segment_bytes=SIZE)}
+    broker.config = log_config(retention_ms=0, segment_bytes=SIZE)
+    manager = broker.start()
+    logs = [manager.get_or_create_log(TopicPartition(topic, 0)) for topic in ("compacted", "deleted")]
+    for log in logs:
+        _fill(log, 2)
+        log.update_high_watermark(6)
+    broker.scheduler.advance(30_000)
+    assert [log.log_start_offset for log in logs] == [0, 6]
+
+
+def test_flush_ms(broker: Broker) -> None:
+    broker.config = log_config(flush_ms=5000)
+    broker.settings = {"flush_check_ms": 1000, "initial_task_delay_ms": 0}
+    log = broker.start().get_or_create_log(T0)
+    _fill(log)
+    broker.scheduler.advance(4999)
+    assert log.recovery_point == 0
+    broker.scheduler.advance(1001)
+    assert log.recovery_point == 3
+
+
+def test_idle_producers_are_forgotten(broker: Broker) -> None:
+    broker.settings = {"producer_id_expiration_ms": 1000, "producer_id_expiration_check_interval_ms": 500}
+    log = broker.start().get_or_create_log(T0)
+    log.append_as_leader(batch(producer=(1, 0, 0)), 0)
+    broker.scheduler.advance(999)
+    assert log.active_producers()
+    broker.scheduler.advance(501)
+    assert not log.active_producers()
+
+
+def test_topic_configs_take_effect_on_open_and_new_logs(broker: Broker) -> None:
+    manager = broker.start()
+    log = manager.get_or_create_log(T0)
+    manager.update_topic_config(T0.topic, {"segment.bytes": str(SIZE), "max.message.bytes": str(SIZE)})
+    _fill(log, 3)
+    assert len(log.segments) == 3
+    with pytest.raises(KafkaError):
+        log.append_as_leader(batch(values=[b"x"] * 9), 0)
+    assert manager.get_or_create_log(T1).config.segment_bytes == SIZE
+    assert manager.get_or_create_log(TopicPartition("other", 0)).config.segment_bytes == 1 << 30
+    manager.reconfigure_default_config(log_config(retention_ms=5))
+    assert (log.config.retention_ms, log.config.segment_bytes) == (5, SIZE)
+    manager.update_topic_config(T0.topic, {})
+    assert (log.config.retention_ms, log.config.segment_bytes) == (5, 1 << 30)
+    assert manager.get_or_create_log(TopicPartition("other", 0)).config.retention_ms == 5
+
+
+def test_a_failing_dir_goes_offline_alone(two_dirs: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    manager = two_dirs.start()
+    logs = [manager.get_or_create_log(TopicPartition("t", number)) for number in range(4)]
+    for log in logs:
+        _fill(log)
+    bad = logs[0].parent_dir
+
+    def broken_disk(fd: int, data: bytes, position: int) -> int:
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "pwrite", broken_disk)
+        with pytest.raises(KafkaError) as info:
+            _fill(logs[0])
+    assert info.value.error is Errors.KAFKA_STORAGE_ERROR
+    lost = [log.topic_partition for log in logs if log.parent_dir == bad]
+    assert two_dirs.failures == [(bad, lost)]
+    assert manager.offline_log_dirs == [bad] and not manager.is_log_dir_online(bad)
+    for log in logs:
+        if log.parent_dir == bad:
+            assert manager.get_log(log.topic_partition) is None
+            with pytest.raises(KafkaError):
+                _fill(log)
+        else:
+            _fill(log)
+            assert manager.get_log(log.topic_partition) is log
+    with pytest.raises(KafkaError):
+        manager.get_or_create_log(lost[0])
+    with pytest.raises(KafkaError):
+        manager.async_delete(lost[0])
+    assert manager.get_or_create_log(TopicPartition("new", 0), is_new=True).parent_dir != bad
+    manager.shutdown()
+    clean = [".kafka_cleanshutdown" in two_dirs.names(n) for n in (0, 1)]
+    assert clean == [directory != bad for directory in two_dirs.dirs]
+
+
+def test_a_checkpoint_that_cannot_be_written_takes_its_dir_offline(two_dirs: Broker) -> None:
+    manager = two_dirs.start()
+    log = manager.get_or_create_log(T0)
+    os.makedirs(f"{log.parent_dir}/recovery-point-offset-checkpoint.tmp")
+    manager.maintenance.checkpoint_recovery_points()
+    assert two_dirs.failures == [(log.parent_dir, [T0])]
+
+
+def test_truncation_writes_the_recovery_points_down(broker: Broker) -> None:
+    manager = broker.start()
+    log = manager.get_or_create_log(T0)
+    _fill(log, 3)
+    log.flush()
+    manager.truncate_to({T0: 3, T2: 0})
+    assert (log.log_end_offset, broker.read("recovery-point-offset-checkpoint")) == (3, "0\n1\ntopic-with-dash 0 3\n")
+    manager.truncate_fully_and_start_at(T0, 70)
+    assert (log.log_start_offset, log.log_end_offset) == (70, 70)
+    manager.truncate_fully_and_start_at(T0, 1)
+    assert broker.read("recovery-point-offset-checkpoint") == "0\n1\ntopic-with-dash 0 1\n"
+    manager.truncate_fully_and_start_at(T2, 70)
+
+
+def test_a_start_that_was_cut_short_leaves_no_clean_marker(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    manager = broker.start()
+    manager.get_or_create_log(T0)
+    manager.shutdown()
+    monkeypatch.setattr(
+        "kafkapy.log.manager.log_manager.load_log", lambda *a, **k: (_ for _ in ()).throw(RuntimeError("killed"))
+    )
+    with pytest.raises(RuntimeError, match="killed"):
+        broker.start()
+    assert ".kafka_cleanshutdown" not in broker.names()
+
+
+class RecordingCleaner:
+    """Notes what the manager asks of it."""
+
+    def __init__(self, manager: LogManager) -> None:
+        self.manager = manager
+        self.calls: list[str] = []
+
+    def pause_cleaning_for_non_compacted_partitions(self) -> list[tuple[TopicPartition, Log]]:
+        self.calls.append("pause")
+        return [(log.topic_partition, log) for log in self.manager.all_logs() if not log.config.compact]
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *arguments: self.calls.append(name)
+
+
+def test_the_cleaner_is_kept_off_logs_that_change(broker: Broker) -> None:
+    broker.make_cleaner = RecordingCleaner
+    manager = broker.start()
+    cleaner = manager.cleaner
+    assert isinstance(cleaner, RecordingCleaner)
+    manager.update_topic_config(T0.topic, {"cleanup.policy": "compact"})
+    log = manager.get_or_create_log(T0)
+    _fill(log)
+    log.roll()
+    _fill(log)
+    manager.truncate_to({T0: 5})
+    assert cleaner.calls == ["startup"], "only the active segment is cut"
+    manager.truncate_to({T0: 0})
+    manager.maintenance.cleanup_logs()
+    manager.update_topic_config(T0.topic, {})
+    manager.get_or_create_log(T1)
+    manager.async_delete(T0)
+    manager.async_delete(T1)
+    broker.scheduler.advance(0)
+    manager.shutdown()
+    assert cleaner.calls == [
+        "startup",
+        "abort_and_pause_cleaning", "maybe_truncate_checkpoint", "resume_cleaning",
+        "pause", "resume_cleaning",
+        "abort_cleaning",
+        "abort_cleaning", "abort_cleaning", "update_checkpoints",
+        "shutdown",
+    ]  # fmt: skip
+
+
+def test_the_manager_of_a_broker_follows_its_config(tmp_path: Path) -> None:
+    config = KafkaConfig(
+        {
+            "zookeeper.connect": "unused:2181",
+            "log.dirs": f"{tmp_path}/a,{tmp_path}/b",
+            "log.retention.ms": "77",
+        }
+    )
+    time = MockTime(NOW)
+    manager = LogManager.from_config(config, {"t": {"retention.ms": "5"}}, MockScheduler(time), time)
+    manager.startup()
+    try:
+        assert manager.live_log_dirs == [f"{tmp_path}/a", f"{tmp_path}/b"]
+        assert manager.get_or_create_log(TopicPartition("t", 0)).config.retention_ms == 5
+        assert manager.get_or_create_log(TopicPartition("u", 0)).config.retention_ms == 77
+    finally:
+        manager.shutdown()
