@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
-from typing import Final
 
 from kafkapy.cluster.in_sync_replicas import NOBODY, PartitionHost
 from kafkapy.cluster.isr_keeper import IsrKeeper
 from kafkapy.cluster.replica import Replica
+from kafkapy.common.leader_and_isr import NO_EPOCH, NO_LEADER
 from kafkapy.common.time import Time
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
@@ -18,9 +18,6 @@ from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.leader_and_isr import LeaderAndIsrRequest
 
 log = logging.getLogger("kafkapy.cluster.Partition")
-
-NO_EPOCH: Final = -1
-NO_LEADER: Final = -1
 
 State = LeaderAndIsrRequest.LeaderAndIsrPartitionState
 

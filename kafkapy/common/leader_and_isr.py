@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from typing import Final
 
-NO_LEADER = -1
-LEADER_DURING_DELETE = -2
+NO_LEADER: Final = -1
+LEADER_DURING_DELETE: Final = -2
+NO_EPOCH: Final = -1
+"""No leader epoch is known."""
 INITIAL_LEADER_EPOCH = 0
 INITIAL_PARTITION_EPOCH = 0
 NO_PARTITION_EPOCH = -1

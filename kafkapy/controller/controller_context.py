@@ -18,7 +18,6 @@ from kafkapy.controller.states import (
 
 EPOCH_DURING_DELETE = -2
 """Stands for every leader epoch in a StopReplica of a topic that is being deleted (KIP-570)."""
-NO_EPOCH = -1
 
 NO_ASSIGNMENT = ReplicaAssignment(())
 

@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from kafkapy.common.limits import MAX_INT
 from kafkapy.common.rate import Rate
 
-UNLIMITED = (1 << 31) - 1
+UNLIMITED = MAX_INT
 
 
 @dataclass(frozen=True)

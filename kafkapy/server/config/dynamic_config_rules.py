@@ -11,8 +11,8 @@ from kafkapy.common.config_def import ConfigDef, ConfigException, ConfigKey, Con
 from kafkapy.common.config_table import ConfigTable, config
 from kafkapy.common.config_validators import at_least
 from kafkapy.server.config.kafka_config import KafkaConfig
+from kafkapy.common.limits import MAX_LONG
 
-MAX_LONG = (1 << 63) - 1
 
 
 class ReplicationQuotaConfigs(ConfigTable):

@@ -9,12 +9,12 @@ from collections.abc import Mapping
 
 from kafkapy.common.broker import EndPoint
 from kafkapy.common.config_def import ConfigException
+from kafkapy.common.limits import MAX_INT
 
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 _COMMA = re.compile(r"\s*,\s*")
 _URI = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]+)")
-_MAX_INT = (1 << 31) - 1
 
 
 def csv_list(text: str | None) -> list[str]:
@@ -68,7 +68,7 @@ def _parse_end_point(part: str, text: str, protocols: Mapping[str, str]) -> EndP
     if not match:
         raise ConfigException(f"{problem}Unable to parse {part} to a broker endpoint")
     name, host, port = match[1].upper(), match[2] or None, int(match[3])
-    if not -_MAX_INT <= port <= _MAX_INT:
+    if not -MAX_INT <= port <= MAX_INT:
         raise ConfigException(f'{problem}For input string: "{match[3]}"')
     if name not in protocols:
         raise ConfigException(f"{problem}No security protocol defined for listener {name}")

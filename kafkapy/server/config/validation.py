@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from kafkapy.common import metadata_version
 from kafkapy.common.config_def import ConfigException
-
-if TYPE_CHECKING:
-    from kafkapy.server.config.kafka_config import KafkaConfig
+from kafkapy.server.config.config_values import ConfigValues
 
 _HOST = re.compile(r"[0-9a-zA-Z\-%._:]*")
 _DEFAULT_PRINCIPAL_BUILDER = "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder"
@@ -20,7 +17,7 @@ def _require(condition: bool, sentence: str) -> None:
         raise ConfigException(sentence)
 
 
-def validate_mode(config: KafkaConfig) -> None:
+def validate_mode(config: ConfigValues) -> None:
     """This broker runs with ZooKeeper: what asks for KRaft cannot be had."""
     _require(
         not config.process_roles,
@@ -34,7 +31,7 @@ def validate_mode(config: KafkaConfig) -> None:
     )
 
 
-def validate_values(config: KafkaConfig) -> None:
+def validate_values(config: ConfigValues) -> None:
     """`ConfigException` with a sentence if two configs contradict each other or one is missing."""
     _validate_identity(config)
     _validate_logs(config)
@@ -45,7 +42,7 @@ def validate_values(config: KafkaConfig) -> None:
     _validate_connections(config)
 
 
-def _validate_identity(config: KafkaConfig) -> None:
+def _validate_identity(config: ConfigValues) -> None:
     _require(config.node_id == config.broker_id, "You must set `node.id` to the same value as `broker.id`.")
     _require(
         config.raw_zookeeper_connect is not None,
@@ -60,7 +57,7 @@ def _validate_identity(config: KafkaConfig) -> None:
         _require(config.broker_id >= 0, "broker.id must be greater than or equal to 0")
 
 
-def _validate_logs(config: KafkaConfig) -> None:
+def _validate_logs(config: ConfigValues) -> None:
     _require(config.log_roll_time_millis >= 1, "log.roll.ms must be greater than or equal to 1")
     _require(config.log_roll_time_jitter_millis >= 0, "log.roll.jitter.ms must be greater than or equal to 0")
     _require(
@@ -80,7 +77,7 @@ def _validate_logs(config: KafkaConfig) -> None:
     )
 
 
-def _validate_replication(config: KafkaConfig) -> None:
+def _validate_replication(config: ConfigValues) -> None:
     _require(
         config.replica_fetch_wait_max_ms <= config.replica_socket_timeout_ms,
         "replica.socket.timeout.ms should always be at least replica.fetch.wait.max.ms to prevent unnecessary socket "
@@ -93,7 +90,7 @@ def _validate_replication(config: KafkaConfig) -> None:
     )
 
 
-def _validate_groups(config: KafkaConfig) -> None:
+def _validate_groups(config: ConfigValues) -> None:
     _require(
         -1 <= config.offsets_commit_required_acks <= config.offsets_topic_replication_factor,
         "offsets.commit.required.acks must be greater or equal to -1 and less or equal to "
@@ -113,7 +110,7 @@ def _validate_groups(config: KafkaConfig) -> None:
             _require(value <= high, f"{name} must be less than or equals to {highest}")
 
 
-def _validate_listeners(config: KafkaConfig) -> None:
+def _validate_listeners(config: ConfigValues) -> None:
     _require(
         not config.controller_listener_names,
         f"controller.listener.names must be empty when not running in KRaft mode: [{config.controller_listener_names}]",
@@ -154,7 +151,7 @@ def _validate_listeners(config: KafkaConfig) -> None:
         )
 
 
-def _validate_versions(config: KafkaConfig) -> None:
+def _validate_versions(config: ConfigValues) -> None:
     protocol_version, format_version = config.inter_broker_protocol_version, config.log_message_format_version
     if metadata_version.is_message_format_ignored(protocol_version):
         return
@@ -167,7 +164,7 @@ def _validate_versions(config: KafkaConfig) -> None:
     )
 
 
-def _validate_connections(config: KafkaConfig) -> None:
+def _validate_connections(config: ConfigValues) -> None:
     if config.inter_broker_security_protocol.startswith("SASL"):
         mechanisms = config.listener_value(config.inter_broker_listener_name, "sasl.enabled.mechanisms")
         _require(

@@ -16,6 +16,7 @@ from kafkapy.common.config_validators import at_least
 from kafkapy.server.config.dynamic_broker_config import DEFAULT_ENTITY
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
 from kafkapy.zk.zk_data import ConfigEntityZNode
+from kafkapy.common.limits import MAX_INT, MAX_LONG
 
 log = logging.getLogger("kafkapy.server.ZkAdminManager")
 
@@ -25,29 +26,27 @@ CLIENTS: Final = "clients"
 USERS: Final = "users"
 IPS: Final = "ips"
 
-_MAX_LONG = (1 << 63) - 1
-_MAX_INT = (1 << 31) - 1
 
 
 class ClientQuotaConfigs(ConfigTable):
     """The quotas of a user, a client id, or a client id of a user (KIP-55, KIP-124, KIP-599)."""
 
     producer_byte_rate: int = config(
-        ConfigType.LONG, _MAX_LONG, None, "Bytes a second that may be produced.", name="producer_byte_rate"
+        ConfigType.LONG, MAX_LONG, None, "Bytes a second that may be produced.", name="producer_byte_rate"
     )
     consumer_byte_rate: int = config(
-        ConfigType.LONG, _MAX_LONG, None, "Bytes a second that may be fetched.", name="consumer_byte_rate"
+        ConfigType.LONG, MAX_LONG, None, "Bytes a second that may be fetched.", name="consumer_byte_rate"
     )
     request_percentage: float = config(
         ConfigType.DOUBLE,
-        float(_MAX_INT),
+        float(MAX_INT),
         None,
         "Share of a thread's time that requests may take, percent.",
         name="request_percentage",
     )
     controller_mutation_rate: float = config(
         ConfigType.DOUBLE,
-        float(_MAX_INT),
+        float(MAX_INT),
         None,
         "Partitions a second that may be made or deleted.",
         name="controller_mutation_rate",
@@ -69,7 +68,7 @@ class IpConfigs(ConfigTable):
     """The quota of an IP address (KIP-612)."""
 
     connection_creation_rate: int = config(
-        ConfigType.INT, _MAX_INT, at_least(0), "New connections a second.", name="connection_creation_rate"
+        ConfigType.INT, MAX_INT, at_least(0), "New connections a second.", name="connection_creation_rate"
     )
 
 

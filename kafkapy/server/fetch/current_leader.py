@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from kafkapy.common.leader_and_isr import NO_EPOCH, NO_LEADER
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.server.metadata.metadata_cache import NO_LEADER, Node
+from kafkapy.server.metadata.metadata_cache import Node
 
 if TYPE_CHECKING:
     from kafkapy.server.services import BrokerServices
@@ -28,7 +29,7 @@ def current_leader(broker: BrokerServices, name: TopicPartition, listener_name: 
         leader, epoch = state.leader, state.leader_epoch
     else:
         return None
-    if (leader, epoch) == (NO_LEADER, -1):
+    if (leader, epoch) == (NO_LEADER, NO_EPOCH):
         return None
     node = broker.metadata_cache.alive_broker(leader, listener_name)
     return Leader(leader, epoch, set() if node is None else {node})

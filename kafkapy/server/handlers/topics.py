@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from kafkapy.common.leader_and_isr import NO_LEADER
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
@@ -19,7 +20,7 @@ from kafkapy.server.admin.zk_admin_manager import CreatePartitionsTopic, TopicCh
 from kafkapy.server.authorizer import CLUSTER_NAME
 from kafkapy.server.config.config_resource import ResourceType
 from kafkapy.server.config.describe_configs import ConfigHelper
-from kafkapy.server.metadata.metadata_cache import NO_LEADER, MetadataCache
+from kafkapy.server.metadata.metadata_cache import MetadataCache
 
 if TYPE_CHECKING:
     from kafkapy.server.services import BrokerServices

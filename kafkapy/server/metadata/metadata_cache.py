@@ -7,12 +7,10 @@ from typing import Any, NamedTuple
 
 from twisted.internet.defer import Deferred
 
+from kafkapy.common.leader_and_isr import LEADER_DURING_DELETE
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest
-
-LEADER_DURING_DELETE = -2
-NO_LEADER = -1
 
 PartitionState = UpdateMetadataRequest.UpdateMetadataPartitionState
 

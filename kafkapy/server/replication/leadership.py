@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from kafkapy.cluster.partition import Partition
+from kafkapy.common.leader_and_isr import NO_EPOCH
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.log.log import Log
@@ -20,7 +21,6 @@ from kafkapy.server.replication.replica_manager import ReplicaManager
 
 log = logging.getLogger("kafkapy.state.change")
 
-NO_EPOCH = -1
 
 PartitionState = LeaderAndIsrRequest.LeaderAndIsrPartitionState
 

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
 from typing import Any, NamedTuple, Protocol
 
+from kafkapy.common.leader_and_isr import NO_EPOCH
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.log import Log
 from kafkapy.log.log_types import LogAppendInfo
@@ -34,7 +35,6 @@ from kafkapy.server.replication.replica_truncation import truncation_point
 
 log = logging.getLogger("kafkapy.server.ReplicaFetcher")
 
-NO_EPOCH = -1
 LATEST = -1
 EARLIEST = -2
 FIRST_BACKOFF_MS = 50

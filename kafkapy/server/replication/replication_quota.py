@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from kafkapy.common.limits import MAX_LONG
 from kafkapy.common.rate import SimpleRate
 from kafkapy.common.time import Time
 from kafkapy.common.topic_partition import TopicPartition
 
-UNLIMITED = (1 << 63) - 1
 ALL_REPLICAS = "*"
 
 
@@ -16,7 +16,7 @@ class ReplicationQuota:
     """The rate of one direction, and the partitions it counts for."""
 
     def __init__(self, time: Time, num_windows: int = 11, window_seconds: int = 1) -> None:
-        self.limit = UNLIMITED
+        self.limit = MAX_LONG
         """Bytes a second."""
         self._time = time
         self._rate = SimpleRate(num_windows, window_seconds * 1000)
@@ -53,7 +53,7 @@ class ReplicationQuota:
         self._rate.record(size, self._time.monotonic_ms())
 
     def is_exceeded(self) -> bool:
-        return self.limit != UNLIMITED and self.rate() > self.limit
+        return self.limit != MAX_LONG and self.rate() > self.limit
 
     def rate(self) -> float:
         """Bytes a second."""
@@ -86,4 +86,4 @@ class ReplicationThrottles:
             (self.follower, self.FOLLOWER_RATE),
             (self.alter_log_dirs, self.ALTER_LOG_DIRS_RATE),
         ):
-            quota.limit = int(broker_configs.get(name, default_configs.get(name, UNLIMITED)))
+            quota.limit = int(broker_configs.get(name, default_configs.get(name, MAX_LONG)))

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from kafkapy.common.time import MockTime
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.server.replication.replication_quota import UNLIMITED, ReplicationQuota, ReplicationThrottles
+from kafkapy.common.limits import MAX_LONG
+from kafkapy.server.replication.replication_quota import ReplicationQuota, ReplicationThrottles
 
 
 def test_a_burst_counts_from_the_first_second_on() -> None:
@@ -49,4 +50,4 @@ def test_a_broker_s_own_rate_wins_over_that_of_all() -> None:
     throttles.update_rates({throttles.LEADER_RATE: "5"}, {throttles.LEADER_RATE: "6", throttles.FOLLOWER_RATE: "7"})
     assert (throttles.leader.limit, throttles.follower.limit) == (5, 7)
     throttles.update_rates({}, {})
-    assert throttles.leader.limit == UNLIMITED
+    assert throttles.leader.limit == MAX_LONG

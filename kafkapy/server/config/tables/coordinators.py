@@ -5,11 +5,10 @@ from __future__ import annotations
 from kafkapy.common.config_def import ConfigType, Importance, UpdateMode
 from kafkapy.common.config_table import ConfigTable, config
 from kafkapy.common.config_validators import at_least
+from kafkapy.common.limits import MAX_INT
 
 BOOLEAN, INT, SHORT, LONG = ConfigType.BOOLEAN, ConfigType.INT, ConfigType.SHORT, ConfigType.LONG
 HIGH, LOW = Importance.HIGH, Importance.LOW
-CLUSTER_WIDE = UpdateMode.CLUSTER_WIDE
-MAX_INT = (1 << 31) - 1
 
 
 class CoordinatorConfigs(ConfigTable):
@@ -49,7 +48,7 @@ class CoordinatorConfigs(ConfigTable):
         "Longest timeout a producer may ask for its transactions.", HIGH)
     transaction_partition_verification_enable: bool = config(
         BOOLEAN, True, None,
-        "Check with the transaction coordinator that a partition belongs to the transaction.", LOW, CLUSTER_WIDE)
+        "Check with the transaction coordinator that a partition belongs to the transaction.", LOW, UpdateMode.CLUSTER_WIDE)
     transaction_remove_expired_transaction_cleanup_interval_ms: int = config(
         INT, 3600000, at_least(1),
         "Period of the check for transactional ids to expire.", LOW)

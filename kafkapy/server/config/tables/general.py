@@ -9,7 +9,6 @@ from kafkapy.common.config_validators import at_least
 BOOLEAN, STRING, INT, LONG = ConfigType.BOOLEAN, ConfigType.STRING, ConfigType.INT, ConfigType.LONG
 LIST, CLASS = ConfigType.LIST, ConfigType.CLASS
 HIGH, LOW = Importance.HIGH, Importance.LOW
-CLUSTER_WIDE = UpdateMode.CLUSTER_WIDE
 
 
 class GeneralConfigs(ConfigTable):
@@ -27,7 +26,7 @@ class GeneralConfigs(ConfigTable):
         "Deprecated: add Kafka's JMX reporter to metric.reporters.", LOW)
     background_threads: int = config(
         INT, 10, at_least(1),
-        "Threads for fsync, deletion, recovery and ZooKeeper work.", HIGH, CLUSTER_WIDE)
+        "Threads for fsync, deletion, recovery and ZooKeeper work.", HIGH, UpdateMode.CLUSTER_WIDE)
     broker_id: int = config(
         INT, -1, None,
         "Id of this broker; -1 takes one from ZooKeeper if broker.id.generation.enable allows it.", HIGH)
@@ -55,7 +54,7 @@ class GeneralConfigs(ConfigTable):
         "Most partitions one DescribeTopicPartitions answer holds.")
     metric_reporters: list[str] = config(
         LIST, "", None,
-        "Classes that are told of metrics (Java classes).", LOW, CLUSTER_WIDE)
+        "Classes that are told of metrics (Java classes).", LOW, UpdateMode.CLUSTER_WIDE)
     metrics_num_samples: int = config(INT, 2, at_least(1), "Samples a metric keeps.", LOW)
     metrics_recording_level: str = config(
         STRING, "INFO", None,

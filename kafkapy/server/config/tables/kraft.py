@@ -7,12 +7,11 @@ import re
 from kafkapy.common.config_def import ConfigException, ConfigType, Importance
 from kafkapy.common.config_table import ConfigTable, config
 from kafkapy.common.config_validators import EachOneOf, OneOf, at_least, between
+from kafkapy.common.limits import MAX_INT, MAX_LONG
 
 BOOLEAN, STRING, INT, SHORT = ConfigType.BOOLEAN, ConfigType.STRING, ConfigType.INT, ConfigType.SHORT
 LONG, LIST = ConfigType.LONG, ConfigType.LIST
 HIGH, LOW = Importance.HIGH, Importance.LOW
-MAX_INT = (1 << 31) - 1
-MAX_LONG = (1 << 63) - 1
 
 
 class _Entries:

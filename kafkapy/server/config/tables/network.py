@@ -5,11 +5,11 @@ from __future__ import annotations
 from kafkapy.common.config_def import ConfigType, Importance, UpdateMode
 from kafkapy.common.config_table import ConfigTable, config
 from kafkapy.common.config_validators import OneOf, at_least
+from kafkapy.common.limits import MAX_INT
 
 STRING, INT, LONG = ConfigType.STRING, ConfigType.INT, ConfigType.LONG
 HIGH, MEDIUM, LOW = Importance.HIGH, Importance.MEDIUM, Importance.LOW
 PER_BROKER, CLUSTER_WIDE = UpdateMode.PER_BROKER, UpdateMode.CLUSTER_WIDE
-MAX_INT = (1 << 31) - 1
 
 
 class NetworkConfigs(ConfigTable):

@@ -8,7 +8,6 @@ from kafkapy.common.config_validators import KnownVersion, at_least
 
 BOOLEAN, STRING, INT, LONG = ConfigType.BOOLEAN, ConfigType.STRING, ConfigType.INT, ConfigType.LONG
 HIGH, LOW = Importance.HIGH, Importance.LOW
-CLUSTER_WIDE = UpdateMode.CLUSTER_WIDE
 
 
 class ReplicationConfigs(ConfigTable):
@@ -50,7 +49,7 @@ class ReplicationConfigs(ConfigTable):
         "Threads that move replicas between data directories; unset takes the number of directories.", HIGH)
     num_replica_fetchers: int = config(
         INT, 1, None,
-        "Fetcher threads for each broker that is followed.", HIGH, CLUSTER_WIDE)
+        "Fetcher threads for each broker that is followed.", HIGH, UpdateMode.CLUSTER_WIDE)
     replica_fetch_backoff_ms: int = config(INT, 1000, at_least(0), "How long a follower waits after a failed fetch.")
     replica_fetch_max_bytes: int = config(INT, 1048576, at_least(0), "Bytes a follower asks for per partition.")
     replica_fetch_min_bytes: int = config(INT, 1, None, "Bytes a follower waits for.", HIGH)
@@ -78,4 +77,4 @@ class ReplicationConfigs(ConfigTable):
     replication_quota_window_size_seconds: int = config(INT, 1, at_least(1), "Length of one such sample, seconds.", LOW)
     unclean_leader_election_enable: bool = config(
         BOOLEAN, False, None,
-        "Let a replica that is not in sync lead when no other is left. Loses records.", HIGH, CLUSTER_WIDE)
+        "Let a replica that is not in sync lead when no other is left. Loses records.", HIGH, UpdateMode.CLUSTER_WIDE)

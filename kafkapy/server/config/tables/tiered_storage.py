@@ -5,12 +5,11 @@ from __future__ import annotations
 from kafkapy.common.config_def import ConfigException, ConfigType, Importance, UpdateMode
 from kafkapy.common.config_table import ConfigTable, config
 from kafkapy.common.config_validators import NonEmptyString, at_least, between
+from kafkapy.common.limits import MAX_LONG
 
 BOOLEAN, STRING, INT, LONG = ConfigType.BOOLEAN, ConfigType.STRING, ConfigType.INT, ConfigType.LONG
 DOUBLE = ConfigType.DOUBLE
 MEDIUM, LOW = Importance.MEDIUM, Importance.LOW
-CLUSTER_WIDE = UpdateMode.CLUSTER_WIDE
-MAX_LONG = (1 << 63) - 1
 
 
 class _ThreadPoolSize:
@@ -28,22 +27,22 @@ THREAD_POOL_SIZE = _ThreadPoolSize()
 class TieredStorageConfigs(ConfigTable):
     log_local_retention_bytes: int = config(
         LONG, -2, at_least(-2),
-        "Tiered storage: bytes of a partition kept on this broker; -2 takes log.retention.bytes.", MEDIUM, CLUSTER_WIDE)
+        "Tiered storage: bytes of a partition kept on this broker; -2 takes log.retention.bytes.", MEDIUM, UpdateMode.CLUSTER_WIDE)
     log_local_retention_ms: int = config(
         LONG, -2, at_least(-2),
-        "Tiered storage: time records stay on this broker; -2 takes log.retention.ms.", MEDIUM, CLUSTER_WIDE)
+        "Tiered storage: time records stay on this broker; -2 takes log.retention.ms.", MEDIUM, UpdateMode.CLUSTER_WIDE)
     remote_fetch_max_wait_ms: int = config(
         INT, 500, at_least(1),
-        "Tiered storage: longest wait of a fetch for remote data.", MEDIUM, CLUSTER_WIDE)
+        "Tiered storage: longest wait of a fetch for remote data.", MEDIUM, UpdateMode.CLUSTER_WIDE)
     remote_log_index_file_cache_total_size_bytes: int = config(
         LONG, 1073741824, at_least(1),
-        "Tiered storage: bytes of cached remote indexes.", LOW, CLUSTER_WIDE)
+        "Tiered storage: bytes of cached remote indexes.", LOW, UpdateMode.CLUSTER_WIDE)
     remote_log_manager_copier_thread_pool_size: int = config(
         INT, -1, THREAD_POOL_SIZE,
         "Tiered storage: threads that copy segments; -1 takes remote.log.manager.thread.pool.size.")
     remote_log_manager_copy_max_bytes_per_second: int = config(
         LONG, MAX_LONG, at_least(1),
-        "Tiered storage: quota of copying.", MEDIUM, CLUSTER_WIDE)
+        "Tiered storage: quota of copying.", MEDIUM, UpdateMode.CLUSTER_WIDE)
     remote_log_manager_copy_quota_window_num: int = config(
         INT, 11, at_least(1),
         "Tiered storage: samples of that quota.")
@@ -55,7 +54,7 @@ class TieredStorageConfigs(ConfigTable):
         "Tiered storage: threads that expire segments; -1 takes remote.log.manager.thread.pool.size.")
     remote_log_manager_fetch_max_bytes_per_second: int = config(
         LONG, MAX_LONG, at_least(1),
-        "Tiered storage: quota of fetching.", MEDIUM, CLUSTER_WIDE)
+        "Tiered storage: quota of fetching.", MEDIUM, UpdateMode.CLUSTER_WIDE)
     remote_log_manager_fetch_quota_window_num: int = config(
         INT, 11, at_least(1),
         "Tiered storage: samples of that quota.")

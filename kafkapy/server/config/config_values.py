@@ -1,0 +1,131 @@
+"""Every value of a broker's configuration by name and type, and what several of them say together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafkapy.common import metadata_version
+from kafkapy.common.broker import EndPoint
+from kafkapy.common.limits import MAX_LONG
+from kafkapy.log.log_config import LogConfig
+from kafkapy.server.config.tables.coordinators import CoordinatorConfigs
+from kafkapy.server.config.tables.general import GeneralConfigs
+from kafkapy.server.config.tables.kraft import KRaftConfigs
+from kafkapy.server.config.tables.logs import LogConfigs
+from kafkapy.server.config.tables.network import NetworkConfigs
+from kafkapy.server.config.tables.replication import ReplicationConfigs
+from kafkapy.server.config.tables.security import SecurityConfigs
+from kafkapy.server.config.tables.tiered_storage import TieredStorageConfigs
+
+_MINUTE_MS = 60 * 1000
+_HOUR_MS = 60 * _MINUTE_MS
+
+
+class ConfigValues(
+    GeneralConfigs,
+    NetworkConfigs,
+    LogConfigs,
+    ReplicationConfigs,
+    CoordinatorConfigs,
+    SecurityConfigs,
+    TieredStorageConfigs,
+    KRaftConfigs,
+):
+    """Every config of a broker as a typed attribute: `log.segment.bytes` is `log_segment_bytes`.
+
+    Where a value must be worked out of others, the attribute below has the result (`listeners`: end points) and
+    `raw_...` has the text.
+    """
+
+    originals: dict[str, str]
+    """What was set, by name: the file, and dynamic configs over it."""
+    zookeeper_connect: str
+    """`host:port,host:port/chroot`."""
+    listener_security_protocol_map: dict[str, str]
+    """Listener name -> PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL."""
+    listeners: list[EndPoint]
+    """Where to listen; host None is every interface."""
+    advertised_listeners: list[EndPoint]
+    """What ZooKeeper and metadata say; one for each listener, or for some of them."""
+    inter_broker_listener_name: str
+    inter_broker_security_protocol: str
+    control_plane_listener_name: str | None
+    log_dirs: list[str]
+    max_connections_per_ip_overrides: dict[str, int]
+    """Host or address -> number of connections."""
+
+    # What holds when several configs speak of one thing
+
+    @property
+    def data_plane_listeners(self) -> list[EndPoint]:
+        return [e for e in self.listeners if e.listener_name != self.control_plane_listener_name]
+
+    @property
+    def control_plane_listener(self) -> EndPoint | None:
+        return next((e for e in self.listeners if e.listener_name == self.control_plane_listener_name), None)
+
+    @property
+    def log_retention_time_millis(self) -> int:
+        """log.retention.ms, else minutes, else hours; every negative value is -1: for ever."""
+        if self.log_retention_ms is not None:
+            millis = self.log_retention_ms
+        elif self.log_retention_minutes is not None:
+            millis = self.log_retention_minutes * _MINUTE_MS
+        else:
+            millis = self.log_retention_hours * _HOUR_MS
+        return max(millis, -1)
+
+    @property
+    def log_roll_time_millis(self) -> int:
+        return self.log_roll_hours * _HOUR_MS if self.log_roll_ms is None else self.log_roll_ms
+
+    @property
+    def log_roll_time_jitter_millis(self) -> int:
+        return self.log_roll_jitter_hours * _HOUR_MS if self.log_roll_jitter_ms is None else self.log_roll_jitter_ms
+
+    @property
+    def log_flush_time_millis(self) -> int:
+        """log.flush.interval.ms, else log.flush.scheduler.interval.ms."""
+        interval = self.log_flush_interval_ms
+        return self.log_flush_scheduler_interval_ms if interval is None else interval
+
+    @property
+    def zk_connection_timeout_ms(self) -> int:
+        timeout = self.zookeeper_connection_timeout_ms
+        return self.zookeeper_session_timeout_ms if timeout is None else timeout
+
+    @property
+    def effective_num_replica_alter_log_dirs_threads(self) -> int:
+        threads = self.num_replica_alter_log_dirs_threads
+        return len(self.log_dirs) if threads is None else threads
+
+    def listener_value(self, listener_name: str, name: str) -> Any:
+        """The value of `name` for one listener: `listener.name.<listener>.<name>` where set, else the general one."""
+        return self.own_listener_value(listener_name, name, self.get(name))
+
+    def own_listener_value(self, listener_name: str, name: str, default: Any) -> Any:
+        """The value of `listener.name.<listener>.<name>`; `default` where it isn't set."""
+        own = self.originals.get(f"listener.name.{listener_name.lower()}.{name}")
+        return default if own is None else self.definition[name].parse(own)
+
+    def log_config_defaults(self) -> LogConfig:
+        """What holds for a topic without configs of its own (Kafka's `extractLogConfigMap`)."""
+        difference = self.log_message_timestamp_difference_max_ms
+        before, after = self.log_message_timestamp_before_max_ms, self.log_message_timestamp_after_max_ms
+        values = {
+            name: self.get(key.synonyms[0]) for name, key in LogConfig.definition.items() if len(key.synonyms) == 1
+        }
+        values |= {
+            "retention.ms": self.log_retention_time_millis,
+            "segment.ms": self.log_roll_time_millis,
+            "segment.jitter.ms": self.log_roll_time_jitter_millis,
+            "flush.ms": self.log_flush_time_millis,
+            "message.timestamp.before.max.ms": difference if before == MAX_LONG else before,
+            "message.timestamp.after.max.ms": difference if after == MAX_LONG else after,
+        }
+        protocol_version = self.inter_broker_protocol_version
+        if metadata_version.is_message_format_ignored(protocol_version):
+            del values["message.format.version"]
+        else:
+            values["message.format.version"] = metadata_version.from_version_string(self.log_message_format_version)
+        return LogConfig(values, zstd_supported=metadata_version.is_zstd_supported(protocol_version))
