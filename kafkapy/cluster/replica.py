@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafkapy.log.log_types import LogOffsetMetadata
+from kafkapy.log.log_types import UNKNOWN_OFFSET, LogOffsetMetadata
 from kafkapy.protocol.errors import Errors, KafkaError
 
-UNKNOWN_OFFSET: Final = -1
 NO_BROKER_EPOCH: Final = -1
 LONG_AGO_MS: Final = -(1 << 62)
 """Of the monotonic clock, which may itself be near 0."""

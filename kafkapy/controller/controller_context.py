@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from kafkapy.common.broker import Broker
-from kafkapy.common.leader_and_isr import LeaderIsrAndControllerEpoch
+from kafkapy.common.leader_and_isr import NO_EPOCH, LeaderIsrAndControllerEpoch
 from kafkapy.common.replica_assignment import ReplicaAssignment
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.controller.states import (

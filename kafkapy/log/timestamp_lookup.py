@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kafkapy.common.timestamps import (
+    EARLIEST_LOCAL_TIMESTAMP,
+    EARLIEST_TIMESTAMP,
+    LATEST_TIERED_TIMESTAMP,
+    LATEST_TIMESTAMP,
+    MAX_TIMESTAMP,
+)
 from kafkapy.log.files.file_batches import Batch, read_batch
 from kafkapy.log.log_types import UNKNOWN_OFFSET, TimestampAndOffset
 from kafkapy.log.segments.log_segment import LogSegment
@@ -12,12 +19,6 @@ from kafkapy.record.record_batch import NO_TIMESTAMP, TimestampType
 
 if TYPE_CHECKING:
     from kafkapy.log.log import Log
-
-LATEST_TIMESTAMP = -1
-EARLIEST_TIMESTAMP = -2
-MAX_TIMESTAMP = -3
-EARLIEST_LOCAL_TIMESTAMP = -4
-LATEST_TIERED_TIMESTAMP = -5
 
 
 def fetch_offset_by_timestamp(log: Log, timestamp: int) -> TimestampAndOffset | None:

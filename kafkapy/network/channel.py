@@ -6,24 +6,22 @@ import logging
 from collections import deque
 from collections.abc import Callable
 from struct import Struct
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 
 from twisted.internet.protocol import connectionDone
 from twisted.python.failure import Failure
 
-from kafkapy.common.metrics_requests import RequestStats
-from kafkapy.network.request import Request, RequestContext
+from kafkapy.common.metrics_requests import RequestStats, RequestStatsByApi
+from kafkapy.network.memory_pool import MemoryPool
+from kafkapy.network.request import AnswerChannel, Request, RequestContext
 from kafkapy.network.send_queue import Part
 from kafkapy.network.transport import PlaintextTransport
-from kafkapy.protocol.api_codecs import NotServedError
+from kafkapy.protocol.api_codecs import ApiCodecs, NotServedError
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.framing import read_request_header
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.response_errors import error_codes
 from kafkapy.protocol.wire import SchemaError
-
-if TYPE_CHECKING:
-    from kafkapy.network.socket_server import SocketServer
 
 log = logging.getLogger("kafkapy.network.SocketServer")
 
@@ -55,7 +53,26 @@ _ERRORS_NOTED_BY_HANDLER: Final = (ApiKey.PRODUCE, ApiKey.FETCH)
 _shared: Final = memoryview(bytearray(SHARED_BUFFER_SIZE))
 
 
-class KafkaChannel:
+class ChannelOwner(Protocol):
+    """What a connection needs of the `SocketServer`."""
+
+    reactor: Any
+    max_request_size: int
+    codecs: ApiCodecs
+    memory_pool: MemoryPool | None
+    request_stats: RequestStatsByApi | None
+
+    @property
+    def now(self) -> Callable[[], float]:
+        """A clock that never goes back, seconds."""
+        ...
+
+    def channel_opened(self, channel: KafkaChannel) -> None: ...
+
+    def channel_closed(self, channel: KafkaChannel) -> None: ...
+
+
+class KafkaChannel(AnswerChannel):
     """The protocol of one connection: Twisted's `IProtocol`, but not derived from its `Protocol`, so that it can be compiled.
 
     Invariants:
@@ -77,8 +94,9 @@ class KafkaChannel:
 
     transport: PlaintextTransport
 
-    def __init__(self, server: SocketServer, context: RequestContext, handler: Callable[[Request], None]) -> None:
+    def __init__(self, server: ChannelOwner, context: RequestContext, handler: Callable[[Request], None]) -> None:
         self._server = server
+        self._now = server.now
         self._handler = handler
         self._max_request_size = server.max_request_size
         self._codecs = server.codecs
@@ -134,7 +152,7 @@ class KafkaChannel:
         self._pending = bigger
 
     def bytes_received(self, count: int) -> None:
-        self.last_active = self._server.now()
+        self.last_active = self._now()
         if self._pending is None:
             self._handle_frames(_shared, count)
         else:
@@ -281,7 +299,7 @@ class KafkaChannel:
             self._send(request, response, throttle_ms)
             self.request_done(throttle_ms)
             return
-        request.answer = (response, throttle_ms, self._server.now())
+        request.answer = (response, throttle_ms, self._now())
         if request not in self._awaiting:  # it was answered at once
             self._awaiting.append(request)
             self._busy = False
@@ -308,7 +326,7 @@ class KafkaChannel:
             self._send(request, response, throttle_ms)
             longest_throttle_ms = max(longest_throttle_ms, throttle_ms)
             if request.times is not None and self._stats is not None:
-                self._stats[request.api_key].answered((*request.times, answered_at, self._server.now()))
+                self._stats[request.api_key].answered((*request.times, answered_at, self._now()))
         if longest_throttle_ms >= 0:
             self._held = False
             self.request_done(longest_throttle_ms)
@@ -348,7 +366,7 @@ class KafkaChannel:
         self._busy = False
         self._throttle_ms = throttle_ms
         if self._in_flight is not None:
-            self._answered_at = self._server.now()
+            self._answered_at = self._now()
         if self.transport.outgoing.queued_bytes:
             self._unsent = True
         else:
@@ -363,7 +381,7 @@ class KafkaChannel:
 
     def _unmute(self) -> None:
         if not self._handling or self._stats is not None:
-            self.last_active = now = self._server.now()  # the client had to wait; its time begins now
+            self.last_active = now = self._now()  # the client had to wait; its time begins now
             if self._in_flight is not None:
                 stats, received, handled = self._in_flight
                 self._in_flight = None
@@ -396,11 +414,11 @@ class KafkaChannel:
         """The handler of a request has returned."""
         assert self._stats is not None
         if request in self._awaiting:
-            request.times = (received, self._server.now())
+            request.times = (received, self._now())
         elif not self._busy and not self._unsent:
             self._stats[request.api_key].at_once(self.last_active - received)
         elif not self.closed:
-            self._answered_at = handled = self._server.now()
+            self._answered_at = handled = self._now()
             self._in_flight = (self._stats[request.api_key], received, handled)
 
     def is_of_follower(self) -> None:
@@ -443,7 +461,7 @@ class KafkaChannel:
         queued = self.transport.outgoing.queued_bytes
         if queued != self._queued_before:
             self._queued_before = queued
-            self.last_active = self._server.now()
+            self.last_active = self._now()
         return self.last_active < since and (queued > 0 or not (self.muted or self._awaiting))
 
     def abort(self, reason: str) -> None:

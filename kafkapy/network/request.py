@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.framing import ApiCodec
 from kafkapy.protocol.message import Message
-
-if TYPE_CHECKING:
-    from kafkapy.network.channel import KafkaChannel
 
 
 class KafkaPrincipal(NamedTuple):
@@ -58,6 +56,30 @@ class RequestContext:
         self.client_software_version = "unknown"
 
 
+class AnswerChannel:
+    """Where a request came from, as the request sees it. A base class, not a Protocol: calls from compiled code stay direct."""
+
+    closed: bool
+
+    def send_response(self, request: Request, response: Message, throttle_ms: int = 0) -> None:
+        raise NotImplementedError
+
+    def request_done(self, throttle_ms: int = 0) -> None:
+        raise NotImplementedError
+
+    def close(self, reason: str) -> None:
+        raise NotImplementedError
+
+    def hurry_awaiting(self) -> None:
+        raise NotImplementedError
+
+    def note_errors(self, api_key: ApiKey, response: Message) -> None:
+        raise NotImplementedError
+
+    def is_of_follower(self) -> None:
+        raise NotImplementedError
+
+
 class Request:
     """One decoded request. It is answered exactly once: by `respond`, `no_response` or `close_connection`.
 
@@ -80,7 +102,7 @@ class Request:
 
     def __init__(
         self,
-        channel: KafkaChannel,
+        channel: AnswerChannel,
         context: RequestContext,
         codec: ApiCodec,
         correlation_id: int,

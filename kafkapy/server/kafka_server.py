@@ -56,7 +56,7 @@ from kafkapy.server.coordinators.coordinator_log import CoordinatorLog
 from kafkapy.server.fetch.fetch_session import FetchSessionCache
 from kafkapy.server.inter_broker.producer_ids import Block, ProducerIdManager
 from kafkapy.server.kafka_apis import HANDLERS, KafkaApis
-from kafkapy.server.metadata.finalized_features import FinalizedFeatures
+from kafkapy.server.metadata.finalized_features import FinalizedFeatureListener
 from kafkapy.server.metadata.first_metadata import FirstMetadata
 from kafkapy.server.metadata.metadata_cache import MetadataCache
 from kafkapy.server.metrics.config import MetricsConfig
@@ -227,7 +227,7 @@ class KafkaServer:
             ),
             authorizer=AllowAll(),
             broker_epoch=lambda: self._broker_epoch,
-            finalized_features=FinalizedFeatures(
+            finalized_features=FinalizedFeatureListener(
                 zk_client, lambda work: self._scheduler.schedule_in_thread("features", work)
             ),
             log_dir_moves=log_dir_moves,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kafkapy.server.config.kafka_config import KafkaConfig
     from kafkapy.server.fetch.fetch_session import FetchSessionCache
     from kafkapy.server.inter_broker.producer_ids import ProducerIdManager
-    from kafkapy.server.metadata.finalized_features import FinalizedFeatures
+    from kafkapy.server.metadata.finalized_features import FinalizedFeatureListener
     from kafkapy.server.metadata.metadata_cache import MetadataCache
     from kafkapy.server.replication.leadership import Leadership
     from kafkapy.server.replication.replica_alter_log_dirs import ReplicaAlterLogDirsManager
@@ -60,7 +60,7 @@ class BrokerServices:
     producer_ids: ProducerIdManager
     authorizer: Authorizer
     broker_epoch: Callable[[], int]
-    finalized_features: FinalizedFeatures
+    finalized_features: FinalizedFeatureListener
     log_dir_moves: ReplicaAlterLogDirsManager
     throttles: ReplicationThrottles
 

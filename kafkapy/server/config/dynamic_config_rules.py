@@ -10,9 +10,8 @@ from kafkapy.common.broker import EndPoint
 from kafkapy.common.config_def import ConfigDef, ConfigException, ConfigKey, ConfigType, UpdateMode
 from kafkapy.common.config_table import ConfigTable, config
 from kafkapy.common.config_validators import at_least
-from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.common.limits import MAX_LONG
-
+from kafkapy.server.config.kafka_config import KafkaConfig
 
 
 class ReplicationQuotaConfigs(ConfigTable):

@@ -13,10 +13,10 @@ from typing import Final
 from kafkapy.common.config_def import ConfigDef, ConfigException, ConfigType
 from kafkapy.common.config_table import ConfigTable, config
 from kafkapy.common.config_validators import at_least
+from kafkapy.common.limits import MAX_INT, MAX_LONG
 from kafkapy.server.config.dynamic_broker_config import DEFAULT_ENTITY
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
 from kafkapy.zk.zk_data import ConfigEntityZNode
-from kafkapy.common.limits import MAX_INT, MAX_LONG
 
 log = logging.getLogger("kafkapy.server.ZkAdminManager")
 
@@ -25,7 +25,6 @@ BROKERS: Final = "brokers"
 CLIENTS: Final = "clients"
 USERS: Final = "users"
 IPS: Final = "ips"
-
 
 
 class ClientQuotaConfigs(ConfigTable):

@@ -8,7 +8,7 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.log_types import AppendOrigin, FetchIsolation
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.server.metadata.metadata_cache import MetadataCache
-from kafkapy.server.purgatory.delayed_produce import PendingAppend
+from kafkapy.server.replication.delayed_produce import PendingAppend
 from kafkapy.server.replication.replica_manager import ReplicaManager
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from kafkapy.clients.metadata import Node
 from kafkapy.common.leader_and_isr import NO_EPOCH, NO_LEADER
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.server.metadata.metadata_cache import Node
 
 if TYPE_CHECKING:
     from kafkapy.server.services import BrokerServices

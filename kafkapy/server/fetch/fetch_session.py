@@ -11,8 +11,9 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.log.log_types import LogOffsetMetadata
 from kafkapy.protocol.errors import Errors
-from kafkapy.server.purgatory.delayed_fetch import DelayedFetch
-from kafkapy.server.replication.replica_manager import FetchPartition, FetchResult, ReplicaManager
+from kafkapy.server.replication.delayed_fetch import DelayedFetch
+from kafkapy.server.replication.fetch_params import FetchPartition, FetchResult
+from kafkapy.server.replication.replica_manager import ReplicaManager
 
 INVALID_SESSION_ID: Final = 0
 INITIAL_EPOCH: Final = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from kafkapy.clients.metadata import Node
 from kafkapy.common.metrics_topics import StatsByTopic
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
@@ -24,9 +25,8 @@ from kafkapy.server.fetch.fetch_session import (
     Key,
     SessionErrorContext,
 )
-from kafkapy.server.metadata.metadata_cache import Node
-from kafkapy.server.purgatory.delayed_fetch import DelayedFetch
-from kafkapy.server.replication.replica_manager import FetchParams, FetchPartition, FetchResult, is_enough
+from kafkapy.server.replication.delayed_fetch import DelayedFetch
+from kafkapy.server.replication.fetch_params import FetchParams, FetchPartition, FetchResult, is_enough
 
 if TYPE_CHECKING:
     from kafkapy.server.services import BrokerServices

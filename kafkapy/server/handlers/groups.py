@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
+from kafkapy.clients.metadata import Node
 from kafkapy.common import metadata_version
 from kafkapy.common.topic_names import GROUP_METADATA_TOPIC
 from kafkapy.common.topic_partition import TopicPartition
@@ -30,7 +31,6 @@ from kafkapy.protocol.messages.sync_group import SyncGroupRequest
 from kafkapy.server.authorizer import CLUSTER_NAME
 from kafkapy.server.handlers.metadata import ACL_OPERATIONS, GROUP_OPERATIONS
 from kafkapy.server.handlers.zookeeper_offsets import fetch_from_zookeeper, write_offsets
-from kafkapy.server.metadata.metadata_cache import Node
 
 if TYPE_CHECKING:
     from kafkapy.server.services import BrokerServices

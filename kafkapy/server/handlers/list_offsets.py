@@ -5,6 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from kafkapy.common.timestamps import (
+    EARLIEST_LOCAL_TIMESTAMP,
+    EARLIEST_TIMESTAMP,
+    LATEST_TIERED_TIMESTAMP,
+    LATEST_TIMESTAMP,
+    MAX_TIMESTAMP,
+)
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
@@ -19,12 +26,14 @@ if TYPE_CHECKING:
     from kafkapy.log.log import Log
     from kafkapy.server.services import BrokerServices
 
-LATEST = -1
-EARLIEST = -2
-MAX_TIMESTAMP = -3
-EARLIEST_LOCAL = -4
-LATEST_TIERED = -5
-_FIRST_VERSION = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
+_FIRST_VERSION = {
+    LATEST_TIMESTAMP: 0,
+    EARLIEST_TIMESTAMP: 0,
+    MAX_TIMESTAMP: 7,
+    EARLIEST_LOCAL_TIMESTAMP: 8,
+    LATEST_TIERED_TIMESTAMP: 9,
+}
+_SEGMENT_ENDS = (EARLIEST_TIMESTAMP, EARLIEST_LOCAL_TIMESTAMP, LATEST_TIERED_TIMESTAMP)
 _CONSUMER = -1
 _DEBUGGING_CONSUMER = -2
 _READ_COMMITTED = 1
@@ -85,13 +94,13 @@ def _lookup(
     is_client = body.replica_id == _CONSUMER
     end = _last_fetchable_offset(log, is_client, body.isolation_level)
     behind = is_client and local.leader_epoch_start_offset > log.high_watermark
-    if timestamp == LATEST:
+    if timestamp == LATEST_TIMESTAMP:
         if behind:
             # Elected just now: what was committed before is not known to be committed yet (KIP-207).
             raise KafkaError(Errors.OFFSET_NOT_AVAILABLE if version >= 5 else Errors.LEADER_NOT_AVAILABLE)
         return _found(partition, -1, end, local.leader_epoch, version)
     found = log.fetch_offset_by_timestamp(timestamp)
-    if found is None or (timestamp not in (EARLIEST, EARLIEST_LOCAL, LATEST_TIERED) and found.offset >= end):
+    if found is None or (timestamp not in _SEGMENT_ENDS and found.offset >= end):
         if behind:
             raise KafkaError(Errors.OFFSET_NOT_AVAILABLE if version >= 5 else Errors.LEADER_NOT_AVAILABLE)
         return PartitionResponse(partition_index=partition.partition, timestamp=-1, offset=-1)

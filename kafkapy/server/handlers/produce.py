@@ -6,6 +6,7 @@ import logging
 from struct import Struct
 from typing import TYPE_CHECKING, Final
 
+from kafkapy.clients.metadata import Node
 from kafkapy.common.topic_names import INTERNAL_TOPICS
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.log_validator import InvalidProduceRequest, RecordValidationError
@@ -16,8 +17,7 @@ from kafkapy.protocol.produce_codec import partition_response, produce_response,
 from kafkapy.record.record_batch import LOG_OVERHEAD, MIN_RECORD_SIZE, TRANSACTIONAL_MASK, batches
 from kafkapy.record.varint import MAX_INT
 from kafkapy.server.fetch.current_leader import current_leader
-from kafkapy.server.metadata.metadata_cache import Node
-from kafkapy.server.purgatory.delayed_produce import PendingAppend
+from kafkapy.server.replication.delayed_produce import PendingAppend
 
 if TYPE_CHECKING:
     from kafkapy.server.services import BrokerServices

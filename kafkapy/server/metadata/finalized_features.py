@@ -15,7 +15,7 @@ log = logging.getLogger("kafkapy.server.FinalizedFeatureChangeListener")
 UNKNOWN_EPOCH = -1
 
 
-class FinalizedFeatures:
+class FinalizedFeatureListener:
     """Invariant: `epoch` is the data version of /feature as last read, -1 while there is none or it disables versioning."""
 
     def __init__(self, zk_client: KafkaZkClient, in_background: Callable[[Callable[[], None]], object]) -> None:

@@ -7,21 +7,13 @@ from typing import Any, NamedTuple
 
 from twisted.internet.defer import Deferred
 
+from kafkapy.clients.metadata import Node
 from kafkapy.common.leader_and_isr import LEADER_DURING_DELETE
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest
 
 PartitionState = UpdateMetadataRequest.UpdateMetadataPartitionState
-
-
-class Node(NamedTuple):
-    """A broker's address on one listener."""
-
-    id: int
-    host: str
-    port: int
-    rack: str | None
 
 
 class LiveBroker(NamedTuple):

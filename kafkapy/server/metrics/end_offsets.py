@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 
 from kafkapy.clients.completion import Completion, spawn
+from kafkapy.common.timestamps import LATEST_TIMESTAMP
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
@@ -15,7 +16,6 @@ from kafkapy.server.replication.replica_manager import ReplicaManager
 
 log = logging.getLogger("kafkapy.server.Metrics")
 
-_LATEST = -1
 _CONSUMER = -1
 
 TIMEOUT_MS = 500
@@ -111,7 +111,7 @@ def _request(partitions: Iterable[TopicPartition]) -> ListOffsetsRequest:
     by_topic: dict[str, list[ListOffsetsRequest.ListOffsetsPartition]] = {}
     for partition in partitions:
         by_topic.setdefault(partition.topic, []).append(
-            ListOffsetsRequest.ListOffsetsPartition(partition_index=partition.partition, timestamp=_LATEST)
+            ListOffsetsRequest.ListOffsetsPartition(partition_index=partition.partition, timestamp=LATEST_TIMESTAMP)
         )
     return ListOffsetsRequest(
         replica_id=_CONSUMER,

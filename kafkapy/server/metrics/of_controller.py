@@ -14,7 +14,7 @@ _ZOOKEEPER = "kafka.server:type=SessionExpireListener,name={}"
 
 IDLE = 0
 
-STATES: dict[str, tuple[int, tuple[str, ...]]] = {
+CONTROLLER_STATES: dict[str, tuple[int, tuple[str, ...]]] = {
     "ControllerChange": (1, ("Startup", "ControllerChange", "Reelect", "RegisterBrokerAndReelect", "Expire")),
     "LeaderElection": (2, ("BrokerChange", "BrokerModifications")),
     "TopicChange": (3, ("TopicChange", "PartitionModifications")),
@@ -33,7 +33,7 @@ STATES: dict[str, tuple[int, tuple[str, ...]]] = {
 }
 """Kafka's `ControllerState`: the name in the metric, the number, the events during which it holds."""
 
-_NUMBER_OF_EVENT = {event: number for number, events in STATES.values() for event in events}
+_NUMBER_OF_EVENT = {event: number for number, events in CONTROLLER_STATES.values() for event in events}
 
 
 def _state(sources: Sources) -> float:
@@ -77,11 +77,11 @@ def _stats_metric(state: str) -> Metric:
         f"kafka_controller_controllerstats_{name.lower()}",
         f"kafka.controller:type=ControllerStats,name={name}",
         f"How long the controller here took for {what}, ms.",
-        _time_of(STATES[state][1]),
+        _time_of(CONTROLLER_STATES[state][1]),
     )
 
 
-METRICS: tuple[Metric, ...] = (
+CONTROLLER_METRICS: tuple[Metric, ...] = (
     gauge(
         "kafka_controller_kafkacontroller_activecontrollercount", _CONTROLLER.format("ActiveControllerCount"),
         "1: this broker is the controller.", lambda s: int(s.services.controller.is_active)),
@@ -108,7 +108,7 @@ METRICS: tuple[Metric, ...] = (
     gauge(
         "kafka_controller_kafkacontroller_controllerstate", _CONTROLLER.format("ControllerState"),
         "What the controller here is busy with, Kafka's numbers: 0 nothing, "
-        + ", ".join(f"{number} {state}" for state, (number, _) in STATES.items()) + ".", _state),
+        + ", ".join(f"{number} {state}" for state, (number, _) in CONTROLLER_STATES.items()) + ".", _state),
     gauge(
         "kafka_controller_controllereventmanager_eventqueuesize",
         "kafka.controller:type=ControllerEventManager,name=EventQueueSize",
@@ -127,7 +127,7 @@ METRICS: tuple[Metric, ...] = (
         "kafka.controller:type=ControllerStats,name=UncleanLeaderElectionsPerSec",
         "Of these, leaders that were not in sync: records are lost.",
         lambda s: s.services.controller.unclean_leader_elections),
-    *map(_stats_metric, STATES),
+    *map(_stats_metric, CONTROLLER_STATES),
     gauge(
         "kafka_brokers", "",
         "As kafka_exporter: number of brokers, as this one knows.",

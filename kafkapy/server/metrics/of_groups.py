@@ -80,7 +80,7 @@ def _state_metric(state: GroupState) -> Metric:
     )
 
 
-METRICS: tuple[Metric, ...] = (
+GROUP_METRICS: tuple[Metric, ...] = (
     gauge(
         "kafka_server_groupmetadatamanager_numgroups", _MANAGER.format("NumGroups"),
         "Groups that are coordinated here.", lambda s: len(s.services.group_coordinator.groups)),

@@ -73,7 +73,7 @@ def _since_last_run(sources: Sources) -> float | Iterator[Sample]:
     return sources.services.time.milliseconds() - cleaner.manager.time_of_last_run
 
 
-METRICS: tuple[Metric, ...] = (
+REPLICATION_METRICS: tuple[Metric, ...] = (
     gauge(
         "kafka_server_replicamanager_partitioncount", _REPLICAS.format("PartitionCount"),
         "Partitions with a replica here.", lambda s: len(s.partitions())),

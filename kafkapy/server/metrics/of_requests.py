@@ -68,7 +68,7 @@ def _resident_bytes(sources: Sources) -> float:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-METRICS: tuple[Metric, ...] = (
+REQUEST_METRICS: tuple[Metric, ...] = (
     counter(
         "kafka_network_requestmetrics_requests_total", _REQUESTS.format("RequestsPerSec"),
         "Requests that were answered.", _counts, "request"),

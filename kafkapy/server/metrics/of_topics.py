@@ -68,7 +68,7 @@ def _partition_counts(sources: Sources) -> Iterator[Sample]:
             yield (topic,), cache.num_partitions(topic) or 0
 
 
-METRICS: tuple[Metric, ...] = (
+TOPIC_METRICS: tuple[Metric, ...] = (
     counter(
         "kafka_server_brokertopicmetrics_messagesin_total", _TOPICS.format("MessagesInPerSec"),
         "Records appended by producers. The series without a topic is the sum of all.",

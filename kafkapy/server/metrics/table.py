@@ -17,11 +17,11 @@ TRUNCATED = gauge(
 """Read where the page is made."""
 
 SECTIONS: tuple[tuple[str, Sequence[Metric]], ...] = (
-    ("Requests, connections, the event loop", of_requests.METRICS),
-    ("Topics and partitions", of_topics.METRICS),
-    ("Replication, what waits, logs", of_replication.METRICS),
-    ("Controller and ZooKeeper", of_controller.METRICS),
-    ("Consumer groups", of_groups.METRICS),
+    ("Requests, connections, the event loop", of_requests.REQUEST_METRICS),
+    ("Topics and partitions", of_topics.TOPIC_METRICS),
+    ("Replication, what waits, logs", of_replication.REPLICATION_METRICS),
+    ("Controller and ZooKeeper", of_controller.CONTROLLER_METRICS),
+    ("Consumer groups", of_groups.GROUP_METRICS),
     ("About the metrics", (TRUNCATED,)),
 )
 

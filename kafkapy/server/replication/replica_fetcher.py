@@ -20,6 +20,7 @@ from enum import Enum
 from typing import Any, NamedTuple, Protocol
 
 from kafkapy.common.leader_and_isr import NO_EPOCH
+from kafkapy.common.timestamps import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.log import Log
 from kafkapy.log.log_types import LogAppendInfo
@@ -35,8 +36,6 @@ from kafkapy.server.replication.replica_truncation import truncation_point
 
 log = logging.getLogger("kafkapy.server.ReplicaFetcher")
 
-LATEST = -1
-EARLIEST = -2
 FIRST_BACKOFF_MS = 50
 _NOT_YET = frozenset(
     (
@@ -236,7 +235,7 @@ class ReplicaFetcher:
             step = self._ask_for_epochs()
             if step is not None:
                 return step
-        for phase, timestamp in ((Phase.FINDING_END, LATEST), (Phase.FINDING_START, EARLIEST)):
+        for phase, timestamp in ((Phase.FINDING_END, LATEST_TIMESTAMP), (Phase.FINDING_START, EARLIEST_TIMESTAMP)):
             if self._waiting[phase]:
                 return self._ask_for_offsets(self._waiting[phase], timestamp)
         return self._fetch(now_ms)
@@ -524,7 +523,7 @@ class ReplicaFetcher:
             for topic in response.topics
             for answer in topic.partitions
         }
-        latest = step.request.topics[0].partitions[0].timestamp == LATEST
+        latest = step.request.topics[0].partitions[0].timestamp == LATEST_TIMESTAMP
         phase, found = (Phase.FINDING_END, self._found_end) if latest else (Phase.FINDING_START, self._found_start)
         for partition, fetch, answer in self._answered(step, answers, phase, "its offsets", now_ms):
             offset = answer.offset or (answer.old_style_offsets or [0])[0]

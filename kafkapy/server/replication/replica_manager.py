@@ -3,33 +3,31 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping
 
 from kafkapy.cluster.in_sync_replicas import AlterPartitionOutcome
 from kafkapy.cluster.partition import Partition
-from kafkapy.cluster.replica import NO_BROKER_EPOCH, Replica
+from kafkapy.cluster.replica import Replica
 from kafkapy.common.leader_and_isr import LeaderAndIsr
 from kafkapy.common.metrics_topics import BrokerTopicStats
 from kafkapy.common.time import Time
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.log import Log
-from kafkapy.log.log_types import AppendOrigin, FetchDataInfo, FetchIsolation, LogAppendInfo, LogOffsetMetadata
+from kafkapy.log.log_types import AppendOrigin, FetchDataInfo, FetchIsolation, LogAppendInfo
 from kafkapy.log.manager.log_manager import LogManager
 from kafkapy.protocol.errors import Errors, KafkaError
-from kafkapy.record.file_records import FileRecords
 from kafkapy.server.metadata.metadata_cache import MetadataCache
-from kafkapy.server.purgatory.delayed_fetch import DelayedFetch
-from kafkapy.server.purgatory.delayed_produce import DelayedProduce, PendingAppend
 from kafkapy.server.purgatory.purgatory import DelayedOperationPurgatory
 from kafkapy.server.purgatory.timer import Timer
+from kafkapy.server.replication.delayed_fetch import DelayedFetch
+from kafkapy.server.replication.delayed_produce import DelayedProduce, PendingAppend
+from kafkapy.server.replication.fetch_params import NO_RECORDS, FetchParams, FetchPartition, FetchResult, is_enough
+from kafkapy.server.replication.hosted_partitions import HostedPartitions
 from kafkapy.server.replication.quiet_partitions import QuietPartitions
 from kafkapy.server.replication.replica_selector import ReplicaSelector, ReplicaView
 from kafkapy.server.replication.replication_quota import ReplicationQuota
 
 log = logging.getLogger("kafkapy.server.ReplicaManager")
-
-_NO_RECORDS: Final = b""
 
 AlterPartition = Callable[
     [TopicPartition, bytes, LeaderAndIsr, Mapping[int, int], Callable[[AlterPartitionOutcome], None]], None
@@ -37,127 +35,10 @@ AlterPartition = Callable[
 """Asks for another ISR, as `PartitionHost.alter_partition`."""
 
 
-class FetchPartition:
-    """What a fetch wants of one partition."""
-
-    __slots__ = (
-        "current_leader_epoch",
-        "fetch_offset",
-        "last_fetched_epoch",
-        "log_start_offset",
-        "max_bytes",
-        "topic_id",
-        "topic_partition",
-    )
-
-    def __init__(
-        self,
-        topic_partition: TopicPartition,
-        topic_id: bytes,
-        fetch_offset: int,
-        log_start_offset: int,
-        max_bytes: int,
-        current_leader_epoch: int,
-        last_fetched_epoch: int,
-    ) -> None:
-        self.topic_partition = topic_partition
-        self.topic_id = topic_id
-        self.fetch_offset = fetch_offset
-        self.log_start_offset = log_start_offset
-        self.max_bytes = max_bytes
-        self.current_leader_epoch = current_leader_epoch
-        self.last_fetched_epoch = last_fetched_epoch
-
-
-class FetchResult:
-    """What came of one partition of a fetch. `start` is the fetch offset's place in the log, for a fetch that waits."""
-
-    __slots__ = (
-        "aborted_transactions",
-        "diverging_epoch",
-        "error",
-        "has_all",
-        "high_watermark",
-        "last_stable_offset",
-        "log_start_offset",
-        "preferred_read_replica",
-        "records",
-        "size",
-        "start",
-    )
-
-    def __init__(
-        self,
-        error: Errors,
-        high_watermark: int = -1,
-        last_stable_offset: int = -1,
-        log_start_offset: int = -1,
-        records: bytes | FileRecords = _NO_RECORDS,
-        size: int = 0,
-        start: LogOffsetMetadata | None = None,
-    ) -> None:
-        self.error = error
-        self.high_watermark = high_watermark
-        self.last_stable_offset = last_stable_offset
-        self.log_start_offset = log_start_offset
-        self.records: bytes | FileRecords | None = records
-        self.size = size
-        self.start = start
-        self.aborted_transactions: list[tuple[int, int]] | None = None
-        self.diverging_epoch: tuple[int, int] | None = None
-        self.preferred_read_replica = -1
-        self.has_all = False
-        """A follower that is in sync and has everything: nothing changes before something happens to the partition."""
-
-
-class FetchParams:
-    """How a fetch is to be answered. `isolation` already says who asks: a follower reads to the log end."""
-
-    __slots__ = (
-        "hard_max_bytes",
-        "isolation",
-        "leader_only",
-        "listener_name",
-        "max_bytes",
-        "max_wait_ms",
-        "min_bytes",
-        "rack_id",
-        "replica_epoch",
-        "replica_id",
-    )
-
-    def __init__(
-        self,
-        replica_id: int,
-        max_wait_ms: int,
-        min_bytes: int,
-        max_bytes: int,
-        isolation: FetchIsolation,
-        hard_max_bytes: bool,
-        leader_only: bool = True,
-        replica_epoch: int = NO_BROKER_EPOCH,
-        rack_id: str = "",
-        listener_name: str = "",
-    ) -> None:
-        self.replica_id = replica_id
-        self.max_wait_ms = max_wait_ms
-        self.min_bytes = min_bytes
-        self.max_bytes = max_bytes
-        self.isolation = isolation
-        self.hard_max_bytes = hard_max_bytes
-        """Fetch v0-2: not even one batch may pass the limits."""
-        self.leader_only = leader_only
-        """Consumers that know of KIP-392 may read from followers."""
-        self.replica_epoch = replica_epoch
-        self.rack_id = rack_id
-        self.listener_name = listener_name
-
-
-class ReplicaManager:
+class ReplicaManager(HostedPartitions):
     """All partitions of this broker.
 
-    Invariant: lives on the reactor thread; `_partitions` holds a partition from the first LeaderAndIsr that names it until it is
-    deleted; `offline` those whose directory has failed.
+    Invariant: lives on the reactor thread.
     """
 
     def __init__(
@@ -175,19 +56,16 @@ class ReplicaManager:
         replica_selector: ReplicaSelector | None = None,
         leader_quota: ReplicationQuota | None = None,
     ) -> None:
+        super().__init__(metadata_cache, ReplicationQuota(time) if leader_quota is None else leader_quota)
         self.broker_id = broker_id
         self.log_manager = log_manager
-        self.metadata_cache = metadata_cache
         self.time = time
         self.controller_epoch = 0
-        self.offline: set[TopicPartition] = set()
-        self._partitions: dict[TopicPartition, Partition] = {}
         self.produce_purgatory = DelayedOperationPurgatory("Produce", timer, producer_purge_interval)
         self.fetch_purgatory = DelayedOperationPurgatory("Fetch", timer, fetch_purge_interval)
         self.delete_records_purgatory = DelayedOperationPurgatory("DeleteRecords", timer, delete_records_purge_interval)
         self.quiet_partitions = QuietPartitions()
         self.replica_lag_time_max_ms = replica_lag_time_max_ms
-        self.leader_quota = ReplicationQuota(time) if leader_quota is None else leader_quota
         self._replica_selector = replica_selector
         self.submit_alter_partition: AlterPartition | None = None
         """Set before the first partition is led here."""
@@ -198,27 +76,6 @@ class ReplicaManager:
         self.failed_isr_updates = 0
 
     # ------------------------------------------------------------------------------------------------ partitions
-
-    def partition(self, topic_partition: TopicPartition) -> Partition | None:
-        return self._partitions.get(topic_partition)
-
-    def is_unknown(self, topic_partition: TopicPartition) -> bool:
-        """Is it neither in use here nor in a dir that has failed?"""
-        return topic_partition not in self._partitions and topic_partition not in self.offline
-
-    def partitions(self) -> Iterator[Partition]:
-        return iter(self._partitions.values())
-
-    def get_partition(self, topic_partition: TopicPartition) -> Partition:
-        """The partition, or the `KafkaError` that a client must get (`getPartitionOrError`)."""
-        partition = self._partitions.get(topic_partition)
-        if partition is not None:
-            return partition
-        if topic_partition in self.offline:
-            raise KafkaError(Errors.KAFKA_STORAGE_ERROR, f"Partition {topic_partition} is in an offline log directory")
-        if self.metadata_cache.contains(topic_partition.topic, topic_partition.partition):
-            raise KafkaError(Errors.NOT_LEADER_OR_FOLLOWER)
-        raise KafkaError(Errors.UNKNOWN_TOPIC_OR_PARTITION)
 
     def get_or_create_partition(self, topic_partition: TopicPartition) -> Partition:
         partition = self._partitions.get(topic_partition)
@@ -257,15 +114,6 @@ class ReplicaManager:
         if info.first_offset >= 0:
             stats.messages_in += info.last_offset - info.first_offset + 1
         return info
-
-    def name_of(self, topic: str, index: int) -> TopicPartition:
-        """`TopicPartition(topic, index)`, not made anew for a partition that is here."""
-        partition = self._partitions.get((topic, index))  # type: ignore[call-overload]
-        return TopicPartition(topic, index) if partition is None else partition.topic_partition
-
-    def is_committed(self, topic_partition: TopicPartition, required_offset: int) -> bool:
-        partition = self._partitions.get(topic_partition)
-        return partition is not None and partition.is_committed(required_offset)
 
     def wait_for_commit(
         self,
@@ -348,25 +196,7 @@ class ReplicaManager:
             if replica is not None:
                 replica.was_caught_up(fetch_ms)
 
-    def should_leader_throttle(self, partition: Partition, replica_id: int) -> bool:
-        """Is nothing to be sent to this follower now? Those in sync are never held up."""
-        quota = self.leader_quota
-        return (
-            not quota.is_idle
-            and replica_id not in partition.isr
-            and quota.is_throttled(partition.topic_partition)
-            and quota.is_exceeded()
-        )
-
     # ------------------------------------------------------------------------------------------------ reads
-
-    def partition_for_fetch(self, fetch: FetchPartition) -> Partition:
-        """`KafkaError` if there is none here, or one of another life of the topic."""
-        topic_partition = fetch.topic_partition
-        partition = self._partitions.get(topic_partition) or self.get_partition(topic_partition)
-        if fetch.topic_id != partition.topic_id and fetch.topic_id.strip(b"\0") and partition.topic_id.strip(b"\0"):
-            raise KafkaError(Errors.INCONSISTENT_TOPIC_ID)
-        return partition
 
     def read_from_log(
         self,
@@ -438,11 +268,31 @@ class ReplicaManager:
             log.exception("Error processing fetch with offset %d of %s", fetch.fetch_offset, fetch.topic_partition)
             self._stats_of_clients.known(fetch.topic_partition.topic).failed_fetches += 1
             return FetchResult(Errors.UNKNOWN_SERVER_ERROR)
+        result = self._found(params, partition, partition_log, replica, info, high_watermark)
+        if replica is not None:
+            # Not while the ISR is about to change: whoever is put out has to be looked at to get in again.
+            result.has_all = (
+                fetch.fetch_offset == leader_end
+                and replica.broker_id in partition.isr
+                and not partition.in_sync.in_flight
+            )
+        return result
+
+    def _found(
+        self,
+        params: FetchParams,
+        partition: Partition,
+        partition_log: Log,
+        replica: Replica | None,
+        info: FetchDataInfo,
+        high_watermark: int,
+    ) -> FetchResult:
+        """What is told of what was read."""
         # The beginning of a batch is of no use to a client, and says to an old one only that its limit is too small.
         cut = info.first_entry_incomplete and not params.hard_max_bytes
-        records = _NO_RECORDS if cut else info.records
+        records = NO_RECORDS if cut else info.records
         if replica is not None and records and self.should_leader_throttle(partition, replica.broker_id):
-            records = _NO_RECORDS
+            records = NO_RECORDS
         result = FetchResult(
             Errors.NONE,
             high_watermark,
@@ -452,15 +302,8 @@ class ReplicaManager:
             len(records),
             info.fetch_offset_metadata,
         )
-        if isolation is FetchIsolation.TXN_COMMITTED:
+        if params.isolation is FetchIsolation.TXN_COMMITTED:
             result.aborted_transactions = None if cut else info.aborted_transactions or []
-        elif replica is not None:
-            # Not while the ISR is about to change: whoever is put out has to be looked at to get in again.
-            result.has_all = (
-                fetch.fetch_offset == leader_end
-                and replica.broker_id in partition.isr
-                and not partition.in_sync.in_flight
-            )
         return result
 
     def _preferred_read_replica(
@@ -523,13 +366,3 @@ class ReplicaManager:
             operation = DelayedFetch(params, waiting, self, lambda: done(self.read_from_log(params, fetches)))
             self.fetch_purgatory.try_complete_else_watch(operation, [fetch.topic_partition for fetch in fetches])
         self.role_changed(*progressed)
-
-
-def is_enough(params: FetchParams, results: list[FetchResult]) -> bool:
-    """Is there something that must be said now?"""
-    size = 0
-    for result in results:
-        if result.error is not Errors.NONE or result.diverging_epoch is not None or result.preferred_read_replica != -1:
-            return True
-        size += result.size
-    return size >= params.min_bytes

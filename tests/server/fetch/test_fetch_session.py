@@ -13,7 +13,7 @@ from kafkapy.server.fetch.fetch_session import (
     IncrementalFetchContext,
     SessionErrorContext,
 )
-from kafkapy.server.replication.replica_manager import FetchPartition, FetchResult
+from kafkapy.server.replication.fetch_params import FetchPartition, FetchResult
 
 
 def cache(size: int = 10, time: MockTime | None = None) -> FetchSessionCache:

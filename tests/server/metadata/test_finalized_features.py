@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kafkapy.server.metadata.finalized_features import UNKNOWN_EPOCH, FinalizedFeatures
+from kafkapy.server.metadata.finalized_features import UNKNOWN_EPOCH, FinalizedFeatureListener
 from kafkapy.zk.errors import ZooKeeperError
 
 
@@ -36,11 +36,11 @@ class FakeZooKeeper:
         return self.version is not None
 
 
-def features(zookeeper: Any) -> FinalizedFeatures:
+def features(zookeeper: Any) -> FinalizedFeatureListener:
     def now(work: Callable[[], None]) -> None:
         work()
 
-    made = FinalizedFeatures(zookeeper, now)
+    made = FinalizedFeatureListener(zookeeper, now)
     made.startup()
     return made
 

@@ -13,7 +13,7 @@ from kafkapy.common.metrics import Histogram
 from kafkapy.server.metrics.config import MetricsConfig
 from kafkapy.server.metrics.exposition import SAMPLES_PER_PIECE, pieces
 from kafkapy.server.metrics.metric import Kind, Metric, counter, gauge, summaries, summary
-from kafkapy.server.metrics.of_controller import STATES
+from kafkapy.server.metrics.of_controller import CONTROLLER_STATES
 from kafkapy.server.metrics.table import METRICS
 
 SOURCES: Any = SimpleNamespace()
@@ -126,7 +126,7 @@ class TestTable:
         assert name in {metric.name for metric in METRICS}
 
     def test_each_state_of_the_controller_is_timed(self) -> None:
-        assert sum("rateandtimems" in metric.name for metric in METRICS) == len(STATES)
+        assert sum("rateandtimems" in metric.name for metric in METRICS) == len(CONTROLLER_STATES)
 
 
 class TestConfig:

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
+from kafkapy.common.limits import MAX_LONG
 from kafkapy.common.time import MockTime
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.common.limits import MAX_LONG
 from kafkapy.server.replication.replication_quota import ReplicationQuota, ReplicationThrottles
 
 

@@ -30,7 +30,8 @@ class LogConfigs(ConfigTable):
         INT, 3, between(-131072, 22),
         "The zstd level where the broker compresses.", MEDIUM, UpdateMode.CLUSTER_WIDE)
     create_topic_policy_class_name: str | None = config(CLASS, None, None, "Plug-in that may refuse new topics.", LOW)
-    log_cleaner_backoff_ms: int = config(LONG, 15000, at_least(0), "Sleep when nothing to clean.", MEDIUM, UpdateMode.CLUSTER_WIDE)
+    log_cleaner_backoff_ms: int = config(
+        LONG, 15000, at_least(0), "Sleep when nothing to clean.", MEDIUM, UpdateMode.CLUSTER_WIDE)
     log_cleaner_dedupe_buffer_size: int = config(
         LONG, 134217728, None,
         "Memory for the offset maps of all cleaner threads, bytes.", MEDIUM, UpdateMode.CLUSTER_WIDE)
@@ -82,7 +83,8 @@ class LogConfigs(ConfigTable):
     log_flush_start_offset_checkpoint_interval_ms: int = config(
         INT, 60000, at_least(0),
         "Period of writing the log start offsets.", HIGH)
-    log_index_interval_bytes: int = config(INT, 4096, at_least(0), "Bytes between index entries.", MEDIUM, UpdateMode.CLUSTER_WIDE)
+    log_index_interval_bytes: int = config(
+        INT, 4096, at_least(0), "Bytes between index entries.", MEDIUM, UpdateMode.CLUSTER_WIDE)
     log_index_size_max_bytes: int = config(
         INT, 10485760, at_least(4),
         "Size an index file is made with, bytes.", MEDIUM, UpdateMode.CLUSTER_WIDE)

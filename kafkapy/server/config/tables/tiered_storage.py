@@ -27,7 +27,8 @@ THREAD_POOL_SIZE = _ThreadPoolSize()
 class TieredStorageConfigs(ConfigTable):
     log_local_retention_bytes: int = config(
         LONG, -2, at_least(-2),
-        "Tiered storage: bytes of a partition kept on this broker; -2 takes log.retention.bytes.", MEDIUM, UpdateMode.CLUSTER_WIDE)
+        "Tiered storage: bytes of a partition kept on this broker; -2 takes log.retention.bytes.",
+        MEDIUM, UpdateMode.CLUSTER_WIDE)
     log_local_retention_ms: int = config(
         LONG, -2, at_least(-2),
         "Tiered storage: time records stay on this broker; -2 takes log.retention.ms.", MEDIUM, UpdateMode.CLUSTER_WIDE)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING
 
 from kafkapy.log.log_types import LogOffsetMetadata
 from kafkapy.protocol.errors import KafkaError
 from kafkapy.server.purgatory.purgatory import DelayedOperation
-
-if TYPE_CHECKING:
-    from kafkapy.server.replication.replica_manager import FetchParams, FetchPartition, ReplicaManager
+from kafkapy.server.replication.fetch_params import FetchParams, FetchPartition
+from kafkapy.server.replication.hosted_partitions import HostedPartitions
 
 
 class DelayedFetch(DelayedOperation):
@@ -22,13 +20,13 @@ class DelayedFetch(DelayedOperation):
     event on one partition looks at that one only.
     """
 
-    __slots__ = ("_accumulated", "_bytes", "_done", "_params", "_replica_manager", "_waiting")
+    __slots__ = ("_accumulated", "_bytes", "_done", "_params", "_replicas", "_waiting")
 
     def __init__(
         self,
         params: FetchParams,
         waiting: list[tuple[FetchPartition, LogOffsetMetadata]],
-        replica_manager: ReplicaManager,
+        replicas: HostedPartitions,
         done: Callable[[], None],
     ) -> None:
         super().__init__(params.max_wait_ms)
@@ -38,7 +36,7 @@ class DelayedFetch(DelayedOperation):
         }
         self._bytes: dict[Hashable, int] = {}
         self._accumulated = 0
-        self._replica_manager = replica_manager
+        self._replicas = replicas
         self._done = done
 
     def try_complete(self) -> bool:
@@ -68,15 +66,15 @@ class DelayedFetch(DelayedOperation):
 
     def _available(self, fetch: FetchPartition, start: LogOffsetMetadata) -> int | None:
         """Bytes that could be read now; None if the fetch must be answered whatever is there."""
-        params, replica_manager = self._params, self._replica_manager
-        partition = replica_manager.partition_for_fetch(fetch)
+        params, replicas = self._params, self._replicas
+        partition = replicas.partition_for_fetch(fetch)
         log = partition.local_log(fetch.current_leader_epoch, params.leader_only)
         end = log.end_offset_metadata(params.isolation)
         if end.message_offset < start.message_offset:
             return None
         available = 0
         if end.message_offset > start.message_offset and not (
-            params.replica_id >= 0 and replica_manager.should_leader_throttle(partition, params.replica_id)
+            params.replica_id >= 0 and replicas.should_leader_throttle(partition, params.replica_id)
         ):
             if not end.on_same_segment(start):
                 return None

@@ -8,7 +8,7 @@ import pytest
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.errors import Errors, KafkaError
-from kafkapy.server.purgatory.delayed_produce import DelayedProduce, PendingAppend
+from kafkapy.server.replication.delayed_produce import DelayedProduce, PendingAppend
 
 
 class Partitions:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.server.purgatory.purgatory import DelayedOperation
-
-if TYPE_CHECKING:
-    from kafkapy.server.replication.replica_manager import ReplicaManager
-
+from kafkapy.server.replication.hosted_partitions import HostedPartitions
 
 _LEADERSHIP_LOST = (Errors.NOT_LEADER_OR_FOLLOWER, Errors.KAFKA_STORAGE_ERROR, Errors.UNKNOWN_TOPIC_OR_PARTITION)
 
@@ -35,13 +31,13 @@ class DelayedProduce(DelayedOperation):
     that one only, however many the request has.
     """
 
-    __slots__ = ("_done", "_leader_moved", "_replica_manager", "_undecided")
+    __slots__ = ("_done", "_leader_moved", "_replicas", "_undecided")
 
     def __init__(
         self,
         delay_ms: int,
         appends: list[PendingAppend],
-        replica_manager: ReplicaManager,
+        replicas: HostedPartitions,
         done: Callable[[], None],
         leader_moved: Callable[[], None],
     ) -> None:
@@ -49,7 +45,7 @@ class DelayedProduce(DelayedOperation):
         self._undecided: dict[Hashable, list[PendingAppend]] = {}
         for append in appends:
             self._undecided.setdefault(append.partition, []).append(append)
-        self._replica_manager = replica_manager
+        self._replicas = replicas
         self._done = done
         self._leader_moved = leader_moved
 
@@ -83,7 +79,7 @@ class DelayedProduce(DelayedOperation):
 
     def _is_decided(self, append: PendingAppend) -> bool:
         try:
-            partition = self._replica_manager.get_partition(append.partition)
+            partition = self._replicas.get_partition(append.partition)
         except KafkaError as error:
             append.error = error.error
             return True
