@@ -7,16 +7,14 @@ import socket
 from collections.abc import Callable
 from typing import TypeVar
 
-from kafkapy.clients.completion import Completion
-from kafkapy.clients.driver import DEFAULT_SOCKET_OPTIONS, Channel, SocketOptions, Timer
-from kafkapy.clients.driver_threads import run_in_daemon_thread
-from kafkapy.clients.socket_transport import SocketTransport
+from kafkapy.clients.driver import Timer
+from kafkapy.clients.socket_transport import Loop
 from kafkapy.common.time import SystemTime, Time
 
 T = TypeVar("T")
 
 
-class AsyncioDriver:
+class AsyncioDriver(Loop):
     """Runs a client on the loop that is running when it is made (or `loop`), on the thread of that loop.
 
     The loop must be able to watch sockets (`add_reader`), as all but Windows' proactor loop are.
@@ -25,11 +23,6 @@ class AsyncioDriver:
     def __init__(self, loop: asyncio.AbstractEventLoop | None = None, time: Time | None = None) -> None:
         self.loop = loop or asyncio.get_running_loop()
         self.time: Time = time or SystemTime()
-
-    def connect(
-        self, host: str, port: int, channel: Channel, options: SocketOptions = DEFAULT_SOCKET_OPTIONS
-    ) -> SocketTransport:
-        return SocketTransport(self, host, port, channel, options)
 
     def call_later(self, delay_ms: float, f: Callable[[], object]) -> Timer:
         return self.loop.call_later(delay_ms / 1000, f)
@@ -45,14 +38,6 @@ class AsyncioDriver:
 
     def call_now_or_soon(self, f: Callable[[], object]) -> None:
         self.loop.call_soon(f)
-
-    def sleep(self, ms: float) -> Completion[None]:
-        completion: Completion[None] = Completion()
-        self.loop.call_later(ms / 1000, completion.set_result, None)
-        return completion
-
-    def run_in_thread(self, f: Callable[[], T]) -> Completion[T]:
-        return run_in_daemon_thread(self, f)
 
     def add_reader(self, sock: socket.socket, f: Callable[[], None]) -> None:
         self.loop.add_reader(sock, f)

@@ -36,7 +36,7 @@ class LoopTimer:
         self.f = None
 
 
-class _Watch:
+class SocketWatch:
     """What to call when a socket is ready; nothing once it isn't watched any more."""
 
     __slots__ = ("reader", "writer")
@@ -86,7 +86,9 @@ class SelectorLoop:
     later than the first timer.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, now: Callable[[], float] | None = None) -> None:
+        """`now`: the clock of timers and deadlines, in monotonic seconds; None: the machine's."""
+        self.now = now or _time.monotonic
         self.baton = Baton()
         self._selector = selectors.DefaultSelector()
         self._sees_changes = type(self._selector).__name__ in _CHANGES_WHILE_ASLEEP
@@ -102,7 +104,7 @@ class SelectorLoop:
     # --- one turn
 
     def turn(self, deadline: float | None = None, ready: Callable[[], bool] | None = None) -> None:
-        """Sleep until something happens (or `deadline`, monotonic seconds), then do what is to be done.
+        """Sleep until something happens (or `deadline`, in seconds of `now`), then do what is to be done.
 
         `ready`: is asked before it sleeps whether there is something that it must not sleep over.
         """
@@ -118,7 +120,7 @@ class SelectorLoop:
             timeout = 0.0
         else:
             due = self._wake_at if deadline is None else min(deadline, self._wake_at)
-            timeout = max(0.0, due - _time.monotonic())
+            timeout = max(0.0, due - self.now())
         events = self._selector.select(timeout)
         self._may_sleep = False
         return events
@@ -181,7 +183,7 @@ class SelectorLoop:
 
     def call_later(self, delay_ms: float, f: Callable[[], object]) -> LoopTimer:
         timer = LoopTimer(f)
-        due = _time.monotonic() + delay_ms / 1000
+        due = self.now() + delay_ms / 1000
         heapq.heappush(self._timers, (due, next(self._sequence), timer))
         if due < self._wake_at:
             self._wake_at = due
@@ -194,7 +196,7 @@ class SelectorLoop:
             self._guard(ready.popleft())
 
     def _run_timers(self) -> None:
-        now = _time.monotonic()
+        now = self.now()
         timers = self._timers
         while timers:
             due, _, timer = timers[0]
@@ -232,7 +234,7 @@ class SelectorLoop:
         if self._closed:  # and so is the socket
             return
         key = self._selector.get_map().get(sock)
-        watch: _Watch = key.data if key is not None else _Watch()
+        watch: SocketWatch = key.data if key is not None else SocketWatch()
         if event == _READ:
             watch.reader = f
         else:

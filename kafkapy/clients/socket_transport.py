@@ -9,12 +9,15 @@ import errno
 import os
 import socket
 import ssl
+import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from kafkapy.clients.completion import Completion
-from kafkapy.clients.driver import Buffer, Channel, Driver, SocketOptions, Timer
+from kafkapy.clients.driver import DEFAULT_SOCKET_OPTIONS, Buffer, Channel, Driver, SocketOptions, Timer
+
+T = TypeVar("T")
 
 READS_PER_TURN = 8
 """System calls on one socket before the loop looks at others."""
@@ -28,7 +31,36 @@ SocketAddress = tuple[int, Any]
 
 
 class Loop(Driver, Protocol):
-    """What a transport needs of its driver besides: to be told when a socket is ready."""
+    """A driver that tells when a socket is ready: what a transport needs, and all that the drivers share."""
+
+    def connect(
+        self, host: str, port: int, channel: Channel, options: SocketOptions = DEFAULT_SOCKET_OPTIONS
+    ) -> SocketTransport:
+        return SocketTransport(self, host, port, channel, options)
+
+    def sleep(self, ms: float) -> Completion[None]:
+        completion: Completion[None] = Completion()
+        self.call_later(ms, lambda: completion.set_result(None))
+        return completion
+
+    def run_in_thread(self, f: Callable[[], T]) -> Completion[T]:
+        """The result of `f`, which may block: it runs in a thread of its own.
+
+        Not in a pool: the interpreter waits for pools at its exit, and a look-up of a name may hang for a minute.
+        """
+        completion: Completion[T] = Completion()
+
+        def run() -> None:
+            try:
+                value = f()
+            except BaseException as error:
+                failure = error
+                self.call_soon_threadsafe(lambda: completion.set_exception(failure))
+            else:
+                self.call_soon_threadsafe(lambda: completion.set_result(value))
+
+        threading.Thread(target=run, name="kafkapy-blocking", daemon=True).start()
+        return completion
 
     def add_reader(self, sock: socket.socket, f: Callable[[], None]) -> None: ...
 

@@ -12,18 +12,16 @@ from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from kafkapy.clients.completion import Completion, spawn
-from kafkapy.clients.driver import DEFAULT_SOCKET_OPTIONS, Channel, SocketOptions
-from kafkapy.clients.driver_threads import run_in_daemon_thread
 from kafkapy.clients.interrupts import Shield, shield
 from kafkapy.clients.selector_loop import SelectorLoop
-from kafkapy.clients.socket_transport import SocketTransport
+from kafkapy.clients.socket_transport import Loop
 from kafkapy.common.time import SystemTime, Time
 from kafkapy.errors import IllegalStateError, KafkaTimeoutError
 
 T = TypeVar("T")
 
 
-class ThreadDriver(SelectorLoop):
+class ThreadDriver(SelectorLoop, Loop):
     """Runs a client in the background of the user's threads; `call` is their door.
 
     A daemon thread turns the loop. But a thread of the user that has to wait turns it itself meanwhile, and the daemon
@@ -206,21 +204,6 @@ class ThreadDriver(SelectorLoop):
                 "A blocking method of a Kafka client was called on the client's own thread (from a callback), "
                 "where it would wait for itself"
             )
-
-    # --- the rest of a driver
-
-    def connect(
-        self, host: str, port: int, channel: Channel, options: SocketOptions = DEFAULT_SOCKET_OPTIONS
-    ) -> SocketTransport:
-        return SocketTransport(self, host, port, channel, options)
-
-    def sleep(self, ms: float) -> Completion[None]:
-        completion: Completion[None] = Completion()
-        self.call_later(ms, lambda: completion.set_result(None))
-        return completion
-
-    def run_in_thread(self, f: Callable[[], T]) -> Completion[T]:
-        return run_in_daemon_thread(self, f)
 
 
 class _Waiter:

@@ -9,17 +9,14 @@ from typing import Any, TypeVar
 from twisted.internet.interfaces import IReadWriteDescriptor
 from zope.interface import implementer
 
-from kafkapy.clients.completion import Completion
-from kafkapy.clients.driver import DEFAULT_SOCKET_OPTIONS, Channel, SocketOptions
-from kafkapy.clients.driver_threads import run_in_daemon_thread
-from kafkapy.clients.socket_transport import SocketTransport
+from kafkapy.clients.socket_transport import Loop
 from kafkapy.common.time import SystemTime, Time
 
 T = TypeVar("T")
 
 
 @implementer(IReadWriteDescriptor)
-class _Watch:
+class _ReactorWatch:
     """A socket as the reactor sees it."""
 
     def __init__(self, sock: socket.socket) -> None:
@@ -62,7 +59,7 @@ class _DelayedCall:
             self._call.cancel()
 
 
-class TwistedDriver:
+class TwistedDriver(Loop):
     """Runs a client on the reactor's thread. `reactor` None: the global one."""
 
     def __init__(self, reactor: Any = None, time: Time | None = None) -> None:
@@ -72,12 +69,7 @@ class TwistedDriver:
             reactor = global_reactor
         self.reactor = reactor
         self.time: Time = time or SystemTime()
-        self._watches: dict[socket.socket, _Watch] = {}
-
-    def connect(
-        self, host: str, port: int, channel: Channel, options: SocketOptions = DEFAULT_SOCKET_OPTIONS
-    ) -> SocketTransport:
-        return SocketTransport(self, host, port, channel, options)
+        self._watches: dict[socket.socket, _ReactorWatch] = {}
 
     def call_later(self, delay_ms: float, f: Callable[[], object]) -> _DelayedCall:
         return _DelayedCall(self.reactor.callLater(delay_ms / 1000, f))
@@ -90,14 +82,6 @@ class TwistedDriver:
 
     def call_now_or_soon(self, f: Callable[[], object]) -> None:
         self.reactor.callLater(0, f)
-
-    def sleep(self, ms: float) -> Completion[None]:
-        completion: Completion[None] = Completion()
-        self.reactor.callLater(ms / 1000, completion.set_result, None)
-        return completion
-
-    def run_in_thread(self, f: Callable[[], T]) -> Completion[T]:
-        return run_in_daemon_thread(self, f)
 
     def add_reader(self, sock: socket.socket, f: Callable[[], None]) -> None:
         watch = self._watch(sock)
@@ -123,12 +107,12 @@ class TwistedDriver:
             self.reactor.removeWriter(watch)
             self._forget(watch)
 
-    def _watch(self, sock: socket.socket) -> _Watch:
+    def _watch(self, sock: socket.socket) -> _ReactorWatch:
         watch = self._watches.get(sock)
         if watch is None:
-            watch = self._watches[sock] = _Watch(sock)
+            watch = self._watches[sock] = _ReactorWatch(sock)
         return watch
 
-    def _forget(self, watch: _Watch) -> None:
+    def _forget(self, watch: _ReactorWatch) -> None:
         if watch.reader is None and watch.writer is None:
             self._watches.pop(watch.sock, None)

@@ -1,4 +1,4 @@
-"""What the drivers promise, on real sockets, and on all three loops alike."""
+"""What the drivers promise, on real sockets, and on all loops alike."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from fake_broker import FakeBroker
 from twisted.internet import selectreactor, task
 
 from kafkapy.clients.asyncio_driver import AsyncioDriver
+from kafkapy.clients.caller_driver import CallerDriver
 from kafkapy.clients.completion import Completion, spawn
 from kafkapy.clients.config import ClientConfig
 from kafkapy.clients.network_client import NetworkClient
@@ -67,7 +68,15 @@ def on_twisted(work: Work) -> Any:
     return results[0]
 
 
-@pytest.fixture(params=[on_thread, on_asyncio, on_twisted], ids=["thread", "asyncio", "twisted"])
+def on_caller(work: Work) -> Any:
+    driver = CallerDriver()
+    try:
+        return driver.run(work, driver, timeout_ms=20_000)
+    finally:
+        driver.close()
+
+
+@pytest.fixture(params=[on_thread, on_asyncio, on_twisted, on_caller], ids=["thread", "asyncio", "twisted", "caller"])
 def run_on(request: pytest.FixtureRequest) -> Any:
     return request.param
 
