@@ -84,10 +84,13 @@ class Server:
         broker_id: int = 0,
         zookeeper_port: int | None = None,
         properties: Mapping[str, object] = MappingProxyType({}),
+        checkout: Path = ROOT,
     ) -> None:
+        """`checkout`: whose kafkapy, with the environment in its .venv if that is another than this one."""
         directory.mkdir(parents=True, exist_ok=True)
         self.name = name
         self.directory = directory
+        self.checkout = checkout.resolve()
         self.broker_id = broker_id
         (self.port,) = free_ports(1)
         self.zookeeper: subprocess.Popen[bytes] | None = None
@@ -129,9 +132,10 @@ class Server:
     def spawn(self) -> None:
         """Start the process and wait for nothing."""
         environment = dict(os.environ, LOG_DIR=str(self.directory / "logs"))
+        environment.pop("PYTHONPATH", None)  # the checkout's own package is meant
         with open(self.directory / "broker.log", "ab") as log:
             self.process = subprocess.Popen(
-                self.command(), stdout=log, stderr=subprocess.STDOUT, env=environment, cwd=ROOT
+                self.command(), stdout=log, stderr=subprocess.STDOUT, env=environment, cwd=self.checkout
             )
 
     def kill(self) -> None:
@@ -179,4 +183,5 @@ class ApacheServer(Server):
 
 class KafkapyServer(Server):
     def command(self) -> list[str]:
-        return [sys.executable, "-m", "kafkapy.tools.kafka_server_start", str(self.properties)]
+        python = sys.executable if self.checkout == ROOT.resolve() else str(self.checkout / ".venv" / "bin" / "python")
+        return [python, "-m", "kafkapy.tools.kafka_server_start", str(self.properties)]

@@ -1,6 +1,6 @@
-"""Apache Kafka 3.9.1 and kafkapy side by side on this machine: A B A B, medians, ratios.
+"""Apache Kafka 3.9.1, or an older kafkapy, and kafkapy side by side on this machine: A B A B, medians, ratios.
 
-    python -m benchmarks.run [--rounds 3] [--only REGEX] [--scale 1.0] [--markdown FILE]
+    python -m benchmarks.run [--rounds 3] [--only REGEX] [--scale 1.0] [--markdown FILE] [--before CHECKOUT]
 
 Throughput by Apache's own perf tools; CPU and memory of the broker process as the kernel counts them.
 """
@@ -32,6 +32,9 @@ from kafkapy.protocol.errors import Errors, KafkaError
 
 HIGHER, LOWER = "higher", "lower"
 
+REFERENCE, OURS = "reference", "kafkapy"
+"""Names of the two servers."""
+
 SETTINGS = {"log.segment.delete.delay.ms": 100}
 """Of both brokers. What a run has written goes when its topic is deleted, and the next run gets that memory for its page
 cache. By default it stays for a minute, so that each run writes to memory the machine has not used before, which on a virtual
@@ -56,13 +59,13 @@ class Case:
     """By server, CPU seconds of the broker in each run."""
 
     def ratio(self) -> float:
-        """kafkapy against Apache; above 1 is better."""
-        ours, theirs = (statistics.median(self.samples[name]) for name in ("kafkapy", "apache"))
+        """kafkapy against the reference; above 1 is better."""
+        ours, theirs = (statistics.median(self.samples[name]) for name in (OURS, REFERENCE))
         return ours / theirs if self.better == HIGHER else theirs / ours
 
     def cpu_ratio(self) -> float:
-        """How many times the CPU of kafkapy Apache's broker takes for the same work."""
-        return statistics.median(self.cpu["apache"]) / statistics.median(self.cpu["kafkapy"])
+        """How many times the CPU of kafkapy the reference takes for the same work."""
+        return statistics.median(self.cpu[REFERENCE]) / statistics.median(self.cpu[OURS])
 
     @contextmanager
     def counted(self, server: Server) -> Iterator[None]:
@@ -227,15 +230,15 @@ def cases(scale: float) -> list[Case]:
     return found
 
 
-def report(measured: list[Case], servers: list[Server], starts: Starts, kernel: list[float]) -> str:
+def report(reference: str, measured: list[Case], servers: list[Server], starts: Starts, kernel: list[float]) -> str:
     """The table; CPU is what a broker takes for all of a case's work."""
-    lines = ["| case | unit | Apache 3.9.1 | kafkapy | ratio | CPU s, Apache | CPU s, kafkapy | ratio |"]
+    lines = [f"| case | unit | {reference} | kafkapy | ratio | CPU s, {reference} | CPU s, kafkapy | ratio |"]
     lines.append("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |")
     for case in measured:
-        a, k = (statistics.median(case.samples[name]) for name in ("apache", "kafkapy"))
+        a, k = (statistics.median(case.samples[name]) for name in (REFERENCE, OURS))
         line = f"| {case.name} | {case.unit} | {number(a)} | {number(k)} | {case.ratio():.2f} |"
         if case.cpu:
-            a, k = (statistics.median(case.cpu[name]) for name in ("apache", "kafkapy"))
+            a, k = (statistics.median(case.cpu[name]) for name in (REFERENCE, OURS))
             line += f" {number(a)} | {number(k)} | {case.cpu_ratio():.2f} |"
         lines.append(line)
     produced = [case for case in measured if case.name.startswith("produce")]
@@ -247,7 +250,7 @@ def report(measured: list[Case], servers: list[Server], starts: Starts, kernel: 
     for kind, of_kind in (("produce", produced), ("consume", consumed)):
         moved = [case for case in of_kind if case.gb]
         if moved:
-            a, k = (_cpu_per_gb(moved, name) for name in ("apache", "kafkapy"))
+            a, k = (_cpu_per_gb(moved, name) for name in (REFERENCE, OURS))
             lines.append(f"| broker CPU, {kind} | s/GB | {a:.3g} | {k:.3g} | {a / k:.2f} |")
             total_a, total_k = total_a + a, total_k + k
     if produced and consumed:
@@ -256,15 +259,15 @@ def report(measured: list[Case], servers: list[Server], starts: Starts, kernel: 
         lines.append(
             f"| CPU of a bare loop of `sendfile`, for comparison | s/GB | | {statistics.median(kernel):.3g} | |"
         )
-    a, k = (statistics.median(starts.cpu[name]) for name in ("apache", "kafkapy"))
+    a, k = (statistics.median(starts.cpu[name]) for name in (REFERENCE, OURS))
     lines.append(
         f"| broker CPU from its start until {1.3 * starts.gb:.3g} GB have come in, {starts.gb:.3g} GB gone out | s "
         f"| {a:.3g} | {k:.3g} | {a / k:.2f} |"
     )
     memory = {server.name: server.resident_mb() for server in servers}
-    a, k = memory["apache"], memory["kafkapy"]
+    a, k = memory[REFERENCE], memory[OURS]
     lines.append(f"| memory after all of it | MB | {a:.0f} | {k:.0f} | {a / k:.2f} |")
-    a, k = (statistics.median(starts.seconds[name]) for name in ("apache", "kafkapy"))
+    a, k = (statistics.median(starts.seconds[name]) for name in (REFERENCE, OURS))
     lines.append(f"| start-up until listening | s | {a:.2f} | {k:.2f} | {a / k:.2f} |")
     return "\n".join(lines)
 
@@ -285,13 +288,19 @@ def main() -> int:
     parser.add_argument("--only", default="", help="regular expression on the names of the cases")
     parser.add_argument("--scale", type=float, default=1.0, help="number of records against the default")
     parser.add_argument("--markdown", type=Path, help="write the table to this file as well")
+    parser.add_argument(
+        "--before", type=Path, help="compare with the kafkapy of this checkout (its .venv) instead of with Apache's"
+    )
     args = parser.parse_args()
     apache.classes()
     directory = Path(tempfile.mkdtemp(prefix="kafkapy-bench-"))
     servers: list[Server] = []
     try:
-        servers += [ApacheServer("apache", directory / "apache", properties=SETTINGS)]
-        servers += [KafkapyServer("kafkapy", directory / "kafkapy", properties=SETTINGS)]
+        if args.before is None:
+            servers += [ApacheServer(REFERENCE, directory / REFERENCE, properties=SETTINGS)]
+        else:
+            servers += [KafkapyServer(REFERENCE, directory / REFERENCE, properties=SETTINGS, checkout=args.before)]
+        servers += [KafkapyServer(OURS, directory / OURS, properties=SETTINGS)]
         starts = Starts(gb=args.scale)
         for round_ in range(args.rounds):
             for server in servers:
@@ -313,7 +322,7 @@ def main() -> int:
             print(f"{case.name:45} {shown} {case.unit}  ratio {case.ratio():.2f}", file=sys.stderr, flush=True)
         consumed = any(case.reads for case in chosen)
         kernel = [sendfile_seconds_per_gb() for _ in range(args.rounds)] if consumed else []
-        table = report(chosen, servers, starts, kernel)
+        table = report("Apache 3.9.1" if args.before is None else "before", chosen, servers, starts, kernel)
         print(table)
         if args.markdown:
             args.markdown.write_text(table + "\n")
