@@ -1,4 +1,4 @@
-"""The session with ZooKeeper. The only file that knows kazoo.
+"""The session with ZooKeeper. Beside `kazoo_internals` the only file that knows kazoo.
 
 kazoo keeps the connection, the session and the thread that reads and writes; what Kafka asks for beyond that is here:
 
@@ -13,21 +13,20 @@ from __future__ import annotations
 
 import logging
 import queue
-import struct
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from kazoo import exceptions as kazoo_errors
-from kazoo.client import KazooClient, KazooState
+from kazoo.client import KazooState
 from kazoo.protocol import serialization as wire
-from kazoo.protocol.connection import ConnectionHandler
 from kazoo.protocol.states import EventType, KeeperState, WatchedEvent
 from kazoo.security import OPEN_ACL_UNSAFE
 
 from kafkapy.zk import errors
 from kafkapy.zk.handlers import StateChangeHandler, ZNodeChangeHandler, ZNodeChildChangeHandler
+from kafkapy.zk.kazoo_internals import OpenKazooClient, Watches
 from kafkapy.zk.multi_read import MultiReadOperation, ReadResult
 from kafkapy.zk.requests import (
     Check,
@@ -49,12 +48,6 @@ log = logging.getLogger("kafkapy.zk.ZooKeeperClient")
 
 _MAX_IN_FLIGHT = 64
 """kazoo wakes its thread with one byte on a socket pair for each request; some 270 unread bytes block the sender."""
-
-_FIRST_HANDSHAKE_SECONDS = 2.0
-"""How long the first try of a session's handshake waits for an answer; each further try waits twice as long."""
-
-_SET_WATCHES_MAX_BYTES = 128 * 1024
-"""As ZooKeeper's own client splits them, to stay far below the server's jute.maxbuffer."""
 
 CONNECTING, CONNECTED, EXPIRED, CLOSED = "CONNECTING", "CONNECTED", "EXPIRED", "CLOSED"
 
@@ -106,14 +99,13 @@ class ZooKeeperClient:
         self._state_change_handlers: dict[str, StateChangeHandler] = {}
         self._znode_handlers: dict[str, ZNodeChangeHandler] = {}
         self._child_handlers: dict[str, ZNodeChildChangeHandler] = {}
-        self._kazoo = KazooClient(
+        self._kazoo = OpenKazooClient(
             hosts=connect,
             timeout=session_timeout_ms / 1000,
             connection_retry={"max_tries": -1, "delay": 0.1, "backoff": 1.5, "max_delay": 1.0},
             logger=_QuietLogger(logging.getLogger("kazoo.client")),
         )
-        self._kazoo._connection = _Connection(self._kazoo, self._kazoo._conn_retry.copy(), logger=self._kazoo.logger)
-        self._watches = _Watches(self._kazoo)
+        self._watches = Watches(self._kazoo)
         self._kazoo.add_listener(self._connection_changed)
         self._session_thread = threading.Thread(target=self._renew_sessions, name="zk-session-expiry-handler")
         self._session_thread.daemon = True
@@ -155,14 +147,12 @@ class ZooKeeperClient:
     @property
     def session_id(self) -> int | None:
         """The present session's id; the last one while the connection is lost, None before the first."""
-        session_id: int | None = self._kazoo._session_id
-        return session_id
+        return self._kazoo.session_id
 
     @property
     def session_password(self) -> bytes:
         """The secret that lets another connection carry on this session."""
-        password: bytes = self._kazoo._session_passwd
-        return password
+        return self._kazoo.session_password
 
     def close(self) -> None:
         """End the session at the server, if it can be reached, and wake all who wait."""
@@ -207,7 +197,7 @@ class ZooKeeperClient:
                 self.stats.expires += 1
                 self._state = EXPIRED
                 self._watches.forget()
-                self.past_session_ids.add(self._kazoo._session_id or 0)
+                self.past_session_ids.add(self._kazoo.session_id or 0)
                 self._pending_expirations += 1
                 self._expirations.put(True)
             self._state_changed.notify_all()
@@ -306,7 +296,7 @@ class ZooKeeperClient:
             self._in_flight.acquire()
             with self._state_changed:
                 if self._state == CONNECTED:
-                    self._kazoo._call(self._to_wire(request), waiting)
+                    self._kazoo.send(self._to_wire(request), waiting)
                     continue
                 if index == 0:
                     self._in_flight.release()
@@ -359,26 +349,6 @@ class _QuietLogger(logging.LoggerAdapter[logging.Logger]):
         super().log(logging.DEBUG if level == logging.WARNING else level, msg, *args, **kwargs)
 
 
-class _Connection(ConnectionHandler):  # type: ignore[misc]  # kazoo has no types
-    """kazoo's connection, but a handshake without an answer is given up sooner than after the session's time-out.
-
-    ZooKeeper's server forgets a client that asks for its session in the moment between the opening of the port and the
-    loading of the data (a NullPointerException in `NIOServerCnxn.close`): the connection stays open, no answer comes.
-    Whoever waited for it as long as the session lasts would have lost the session.
-    """
-
-    _patience = _FIRST_HANDSHAKE_SECONDS
-
-    def _invoke(self, timeout: float, request: Any, xid: int | None = None) -> Any:
-        if xid is not None:
-            return super()._invoke(timeout, request, xid)
-        patience = min(timeout, self._patience)
-        self._patience *= 2
-        answer = super()._invoke(patience, request)
-        self._patience = _FIRST_HANDSHAKE_SECONDS
-        return answer
-
-
 class _Batch:
     """Responses of requests that were sent together; whoever waits is woken when the last has come."""
 
@@ -411,8 +381,8 @@ class _Waiting:
 
     def __init__(
         self,
-        kazoo: KazooClient,
-        watches: _Watches,
+        kazoo: OpenKazooClient,
+        watches: Watches,
         stats: SessionStats,
         request: Request,
         batch: _Batch,
@@ -443,7 +413,7 @@ class _Waiting:
             self.batch.put(self.index, response)
 
 
-def _to_response(request: Request, value: Any, kazoo: KazooClient) -> Response:
+def _to_response(request: Request, value: Any, kazoo: OpenKazooClient) -> Response:
     match request:
         case Create():
             path, stat = value
@@ -508,82 +478,3 @@ def _to_error(exception: Exception, path: str) -> errors.ZooKeeperError:
         if isinstance(exception, kazoo_type):
             return our_type(path=path)
     return errors.ZooKeeperError(f"{type(exception).__name__} {exception} for {path}".replace("  ", " "), path)
-
-
-class _SetWatches:
-    """ZooKeeper's request to watch again: reports at once each path that changed after `relative_zxid`."""
-
-    type = 101
-    deserialize = staticmethod(lambda buffer, offset: True)
-
-    def __init__(self, relative_zxid: int) -> None:
-        self.relative_zxid = relative_zxid
-        self.data_paths: list[str] = []
-        self.exist_paths: list[str] = []
-        self.child_paths: list[str] = []
-
-    def serialize(self) -> bytes:
-        out = bytearray(struct.pack("!q", self.relative_zxid))
-        for paths in (self.data_paths, self.exist_paths, self.child_paths):
-            out += struct.pack("!i", len(paths))
-            for path in paths:
-                out += wire.write_string(path)
-        return bytes(out)
-
-
-class _Watches:
-    """What must be watched again on the next connection of the same session.
-
-    kazoo's tables say what is watched, by full path, until the connection goes; from then on `_data` and `_child` keep
-    it. kazoo doesn't tell the watch on a node from the watch for a node to come, so `_absent` has the paths that were
-    last seen missing. All calls come on kazoo's connection thread.
-    """
-
-    def __init__(self, kazoo: KazooClient) -> None:
-        self._kazoo = kazoo
-        self._data: dict[str, set[Any]] = {}
-        self._child: dict[str, set[Any]] = {}
-        self._absent: set[str] = set()
-
-    def saw(self, path: str, exists: bool) -> None:
-        """A watched read of the node at this full path was answered."""
-        if exists:
-            self._absent.discard(path)
-        else:
-            self._absent.add(path)
-
-    def remember(self) -> None:
-        """The connection is lost; kazoo is about to clear its tables."""
-        self._data = dict(self._kazoo._data_watchers)
-        self._child = dict(self._kazoo._child_watchers)
-
-    def forget(self) -> None:
-        """The session is over, and its watches with it."""
-        self._data, self._child, self._absent = {}, {}, set()
-
-    def set_again(self) -> None:
-        """Connected again: before anything else is sent, ask for the watches and for what was missed."""
-        self._kazoo._data_watchers.update(self._data)
-        self._kazoo._child_watchers.update(self._child)
-        for request in self._requests():
-            self._kazoo._queue.appendleft((request, None))
-            self._kazoo._connection._write_sock.send(b"\0")
-
-    def _requests(self) -> Iterator[_SetWatches]:
-        request, size = _SetWatches(self._kazoo.last_zxid), 0
-        watches = [(kind, path) for kind, paths in self._by_kind().items() for path in paths]
-        for kind, path in watches:
-            if size + len(path) > _SET_WATCHES_MAX_BYTES:
-                yield request
-                request, size = _SetWatches(self._kazoo.last_zxid), 0
-            getattr(request, kind).append(path)
-            size += len(path) + 4
-        if size:
-            yield request
-
-    def _by_kind(self) -> dict[str, list[str]]:
-        return {
-            "data_paths": [path for path in self._data if path not in self._absent],
-            "exist_paths": [path for path in self._data if path in self._absent],
-            "child_paths": list(self._child),
-        }
