@@ -16,8 +16,8 @@ from kafkapy.clients.driver import Driver
 from kafkapy.clients.network_client import NetworkClient
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.consumer.config import ConsumerConfig
-from kafkapy.consumer.coordinator import ConsumerCoordinator
 from kafkapy.consumer.fetcher import Fetcher
+from kafkapy.consumer.group.coordinator import ConsumerCoordinator
 from kafkapy.consumer.health import ConsumerHealth, health_of
 from kafkapy.consumer.pending_records import PendingRecords
 from kafkapy.consumer.subscription_state import FetchPosition, FetchState, OffsetResetStrategy, SubscriptionState
@@ -264,7 +264,7 @@ class ConsumerCore:
         self._auto_commit_now()
         try:
             if self.coordinator is not None and self.subscriptions.auto_assigned:
-                await self.coordinator.leave("the consumer unsubscribed from all topics")
+                await self.coordinator.member.leave("the consumer unsubscribed from all topics")
         finally:
             self.drop(self.subscriptions.assigned_partitions())
             self.subscriptions.unsubscribe()
@@ -419,10 +419,10 @@ class ConsumerCore:
     def group_metadata(self) -> ConsumerGroupMetadata:
         if self.coordinator is None:
             return ConsumerGroupMetadata()
-        membership = self.coordinator.membership
+        membership = self.coordinator.member.membership
         states = {"stable": MemberState.STABLE, "joining": MemberState.REBALANCING, "syncing": MemberState.REBALANCING}
         state = states.get(membership.state.value, MemberState.UNJOINED)
-        if state == MemberState.STABLE and self.coordinator.rebalancing:
+        if state == MemberState.STABLE and self.coordinator.member.rebalancing:
             state = MemberState.REBALANCING
         generation = membership.generation
         return ConsumerGroupMetadata(
@@ -495,7 +495,7 @@ class ConsumerCore:
         except KafkaError as error:
             _log.warning("The last commit of group %s failed: %s", self.config.group_id, error)
         try:
-            await coordinator.close(remaining())
+            await coordinator.member.close("the consumer is being closed", remaining())
         except KafkaTimeoutError as error:
             _log.warning("Group %s was not left in time: %s", self.config.group_id, error)
 

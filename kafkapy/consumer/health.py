@@ -41,14 +41,14 @@ def health_of(core: ConsumerCore) -> ConsumerHealth:
     records = [lag.records for lag in lags.values() if lag.records is not None]
     seconds = [lag.seconds for lag in lags.values() if lag.seconds is not None]
     coordinator = core.coordinator
-    beat = None if coordinator is None else coordinator.heartbeats.last_ms
+    beat = None if coordinator is None else coordinator.member.heartbeats.last_ms
     return ConsumerHealth(
         assigned=bool(lags),
         lag=sum(records) if records else None,
         lag_seconds=max(seconds) if seconds else None,
         last_poll_seconds=(now - core.last_poll_ms) / 1000,
-        group_state=None if coordinator is None else coordinator.membership.state.value,
-        coordinator=None if coordinator is None else coordinator.lookup.node_id,
+        group_state=None if coordinator is None else coordinator.member.membership.state.value,
+        coordinator=None if coordinator is None else coordinator.member.lookup.node_id,
         last_heartbeat_seconds=None if beat is None else (now - beat) / 1000,
         partitions=lags,
     )

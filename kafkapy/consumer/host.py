@@ -1,4 +1,4 @@
-"""What the group machinery asks of the consumer around it."""
+"""What the coordinator asks of the consumer around it."""
 
 from __future__ import annotations
 
@@ -7,20 +7,12 @@ from typing import Any, Protocol
 
 from kafkapy.clients.completion import Completion
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.group_member.group_protocol import GroupHost
 from kafkapy.structs import OffsetAndMetadata
 
 
-class Host(Protocol):
+class Host(GroupHost, Protocol):
     """Its methods are called on the driver's thread."""
-
-    @property
-    def last_poll_ms(self) -> float:
-        """When the user last polled (monotonic)."""
-        ...
-
-    def gate(self) -> Completion[None]:
-        """Done while the user polls (or closes): the moment to change the assignment."""
-        ...
 
     def call_user(self, f: Any, *args: Any) -> Completion[Any]:
         """Call a function of the user's where the user polls."""
@@ -32,8 +24,4 @@ class Host(Protocol):
 
     def drop(self, partitions: Collection[TopicPartition]) -> None:
         """Forget the records of partitions that go away."""
-        ...
-
-    def wake(self) -> None:
-        """Let a waiting poll look again."""
         ...

@@ -14,8 +14,8 @@ from kafkapy.clients.thread_driver import ThreadDriver
 from kafkapy.common.topic_names import INTERNAL_TOPICS
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.consumer import arguments
-from kafkapy.consumer.commit_future import CommitFuture
 from kafkapy.consumer.core import ConsumerCore, UserCall
+from kafkapy.consumer.group.commit_future import CommitFuture
 from kafkapy.consumer.health import ConsumerHealth
 from kafkapy.consumer.options import config_of, default_options
 from kafkapy.consumer.preconditions import Preconditions

@@ -22,6 +22,7 @@ from kafkapy.errors import (
     as_client_error,
     error_for,
 )
+from kafkapy.group_member.coordinator_lookup import CoordinatorType, find_coordinators
 from kafkapy.producer.record_accumulator import RecordAccumulator
 from kafkapy.producer.sender import Sender
 from kafkapy.producer.sequences import NO_PRODUCER_ID, ProducerIdAndEpoch, Sequences
@@ -34,14 +35,13 @@ from kafkapy.producer.transaction_requests import (
 )
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.end_txn import EndTxnRequest
-from kafkapy.protocol.messages.find_coordinator import FindCoordinatorRequest
 from kafkapy.protocol.messages.init_producer_id import InitProducerIdRequest
 from kafkapy.structs import ConsumerGroupMetadata, OffsetAndMetadata
 
 _log = logging.getLogger("kafkapy.producer")
 
 
-class State(Enum):
+class TransactionsState(Enum):
     UNINITIALIZED = "init_transactions has not been called"
     INITIALIZING = "it is being initialized"
     READY = "no transaction is open"
@@ -52,7 +52,6 @@ class State(Enum):
     FATAL_ERROR = "it has failed for good"
 
 
-_GROUP, _TRANSACTION = 0, 1
 _FENCED = (Errors.PRODUCER_FENCED, Errors.INVALID_PRODUCER_EPOCH)
 _FIND_AGAIN = (Errors.NOT_COORDINATOR, Errors.COORDINATOR_NOT_AVAILABLE)
 _FATAL = (
@@ -82,7 +81,7 @@ class _Step(NamedTuple):
     """One question to a coordinator: what it is, for whom, and the errors in its answer."""
 
     request: Any
-    key_type: int
+    key_type: CoordinatorType
     key: str
     errors: Callable[[Any], list[tuple[Errors, str | None]]]
     max_version: int = 32767
@@ -106,7 +105,7 @@ class Transactions:
         max_block_ms: float,
     ) -> None:
         self.transactional_id = transactional_id
-        self.state = State.UNINITIALIZED
+        self.state = TransactionsState.UNINITIALIZED
         self._network = network
         self._driver = network.driver
         self._sequences = sequences
@@ -120,43 +119,43 @@ class Transactions:
         self._has_offsets = False
         self._adding: Completion[None] | None = None
         self._initializing: Completion[None] | None = None
-        self._coordinators: dict[tuple[int, str], int] = {}
+        self._coordinators: dict[tuple[CoordinatorType, str], int] = {}
         self._bump_wanted = False
 
     # --- what the sender asks
 
     @property
     def is_completing(self) -> bool:
-        return self.state in (State.COMMITTING, State.ABORTING)
+        return self.state in (TransactionsState.COMMITTING, TransactionsState.ABORTING)
 
     def may_send(self, topic_partition: TopicPartition) -> bool:
         if topic_partition in self._added:
-            return self.state is not State.FATAL_ERROR
+            return self.state is not TransactionsState.FATAL_ERROR
         if topic_partition in self._pending and self._adding is None:
             self._adding = spawn(self._add_partitions())
         return False
 
     def batch_failed(self, error: BaseException) -> None:
         """A record of the transaction is lost."""
-        if self.state in (State.FATAL_ERROR, State.UNINITIALIZED, State.READY):
+        if self.state in (TransactionsState.FATAL_ERROR, TransactionsState.UNINITIALIZED, TransactionsState.READY):
             return
         if isinstance(error, _FATAL):
             self._fail_for_good(error)
-        elif self.state is not State.ABORTING:
+        elif self.state is not TransactionsState.ABORTING:
             if isinstance(error, InvalidProducerEpochError) or self._sequences.bump_required:
                 self._bump_wanted = True
             self._fail_transaction(error)
 
     def register(self, topic_partition: TopicPartition) -> None:
         """A record is about to be sent there. From any thread. Raises if there is no transaction to send it in."""
-        if self.state is not State.IN_TRANSACTION:
+        if self.state is not TransactionsState.IN_TRANSACTION:
             self._raise_error("send")
         if topic_partition not in self._added:
             self._pending.add(topic_partition)
 
     def producer_closes(self) -> None:
         """An open transaction ends with its time-out, or with the next producer of its id."""
-        if self.state is State.IN_TRANSACTION:
+        if self.state is TransactionsState.IN_TRANSACTION:
             self._fail_transaction(TransactionAbortedError("The producer was closed"))
             self._sender.abort(TransactionAbortedError("The producer was closed"), only_unsent=True)
 
@@ -168,9 +167,9 @@ class Transactions:
         Raises KafkaTimeoutError after max_block_ms; calling again goes on waiting then.
         """
         if self._initializing is None:
-            if self.state is not State.UNINITIALIZED:
+            if self.state is not TransactionsState.UNINITIALIZED:
                 self._raise_error("init_transactions")
-            self.state = State.INITIALIZING
+            self.state = TransactionsState.INITIALIZING
             self._initializing = spawn(self._initialize())
         try:
             await wait_for(self._driver, self._initializing, self._max_block_ms)
@@ -185,27 +184,27 @@ class Transactions:
             await self._init_producer_id(NO_PRODUCER_ID)
         except BaseException as error:
             self._initializing = None
-            if self.state is State.INITIALIZING:
-                self.state = State.UNINITIALIZED
+            if self.state is TransactionsState.INITIALIZING:
+                self.state = TransactionsState.UNINITIALIZED
             if isinstance(error, _FATAL):
                 self._fail_for_good(error)
             raise
-        self.state = State.READY
+        self.state = TransactionsState.READY
 
     def begin(self) -> None:
         """begin_transaction."""
-        if self.state is not State.READY:
+        if self.state is not TransactionsState.READY:
             self._raise_error("begin_transaction")
         self._added = set()
         self._pending = set()
         self._has_offsets = False
-        self.state = State.IN_TRANSACTION
+        self.state = TransactionsState.IN_TRANSACTION
 
     async def send_offsets(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group: ConsumerGroupMetadata | str
     ) -> None:
         """send_offsets_to_transaction."""
-        if self.state is not State.IN_TRANSACTION:
+        if self.state is not TransactionsState.IN_TRANSACTION:
             self._raise_error("send_offsets_to_transaction")
         metadata = ConsumerGroupMetadata(group_id=group) if isinstance(group, str) else group
         if not offsets:
@@ -216,37 +215,37 @@ class Transactions:
             await self._ask(
                 _Step(
                     add_offsets_request(transactional_id, producer, group_id),
-                    _TRANSACTION,
+                    CoordinatorType.TRANSACTION,
                     transactional_id,
                     _top_level,
                 )
             )
             self._has_offsets = True
             request = offset_commit_request(transactional_id, producer, metadata, offsets)
-            await self._ask(_Step(request, _GROUP, group_id, offset_commit_errors))
+            await self._ask(_Step(request, CoordinatorType.GROUP, group_id, offset_commit_errors))
         except KafkaError as error:
             self._failed(error)
             raise
 
     async def commit(self) -> None:
         """commit_transaction: all records first, then the end. Raises what the transaction has failed with."""
-        if self.state is not State.IN_TRANSACTION:
+        if self.state is not TransactionsState.IN_TRANSACTION:
             self._raise_error("commit_transaction")
-        self.state = State.COMMITTING
+        self.state = TransactionsState.COMMITTING
         await self._all_done()
-        if self.state is not State.COMMITTING:
+        if self.state is not TransactionsState.COMMITTING:
             self._raise_error("commit_transaction")
         await self._end(True)
 
     async def abort(self) -> None:
         """abort_transaction: records that weren't sent fail with TransactionAbortedError."""
-        if self.state not in (State.IN_TRANSACTION, State.ABORTABLE_ERROR):
+        if self.state not in (TransactionsState.IN_TRANSACTION, TransactionsState.ABORTABLE_ERROR):
             self._raise_error("abort_transaction")
-        self.state = State.ABORTING
+        self.state = TransactionsState.ABORTING
         self._error = None
         self._sender.abort(TransactionAbortedError("Failing batch since transaction was aborted"), only_unsent=True)
         await self._all_done()
-        if self.state is not State.ABORTING:
+        if self.state is not TransactionsState.ABORTING:
             self._raise_error("abort_transaction")
         await self._end(False)
 
@@ -269,7 +268,7 @@ class Transactions:
                 committed=committed,
             )
             try:
-                await self._ask(_Step(request, _TRANSACTION, self.transactional_id, _top_level, 4))
+                await self._ask(_Step(request, CoordinatorType.TRANSACTION, self.transactional_id, _top_level, 4))
             except KafkaError as error:
                 if not (self._bump_wanted and not isinstance(error, _FATAL)):
                     self._failed(error)
@@ -278,7 +277,7 @@ class Transactions:
             await self._bump_epoch()
         self._added = set()
         self._pending = set()
-        self.state = State.READY
+        self.state = TransactionsState.READY
 
     async def _bump_epoch(self) -> None:
         """There may be gaps in the sequences: begin anew under the coordinator's next epoch (KIP-360)."""
@@ -298,16 +297,21 @@ class Transactions:
             producer_id=current.producer_id,
             producer_epoch=current.epoch,
         )
-        answer = await self._ask(_Step(request, _TRANSACTION, self.transactional_id, _top_level))
+        answer = await self._ask(_Step(request, CoordinatorType.TRANSACTION, self.transactional_id, _top_level))
         self._sequences.reset(ProducerIdAndEpoch(answer.producer_id, answer.producer_epoch))
 
     async def _add_partitions(self) -> None:
         """Tell the coordinator of new partitions until there are none."""
         try:
-            while self._pending and self.state in (State.IN_TRANSACTION, State.COMMITTING):
+            while self._pending and self.state in (
+                TransactionsState.IN_TRANSACTION,
+                TransactionsState.COMMITTING,
+            ):
                 partitions = frozenset(self._pending)
                 request = add_partitions_request(self.transactional_id, self._sequences.producer, partitions)
-                await self._ask(_Step(request, _TRANSACTION, self.transactional_id, add_partitions_errors, 3))
+                await self._ask(
+                    _Step(request, CoordinatorType.TRANSACTION, self.transactional_id, add_partitions_errors, 3)
+                )
                 self._added |= partitions
                 self._pending -= partitions
         except KafkaError as error:
@@ -347,18 +351,11 @@ class Transactions:
             backoff = min(config.retry_backoff_ms * 2.0 ** min(attempts - 1, 20), config.retry_backoff_max_ms)
             await self._driver.sleep(_QUICK_RETRY_MS if error is Errors.CONCURRENT_TRANSACTIONS else backoff)
 
-    async def _coordinator(self, key_type: int, key: str) -> int:
-        """The coordinator's node. Raises what FindCoordinator answers; a broker without transactions says why."""
+    async def _coordinator(self, key_type: CoordinatorType, key: str) -> int:
+        """The coordinator's node. Raises what `find_coordinators` raises; a broker without transactions says why."""
         node_id = self._coordinators.get((key_type, key))
         if node_id is None:
-            request = FindCoordinatorRequest(key=key, key_type=key_type)
-            node = await self._network.least_loaded_node()
-            answer = await self._network.send(node, request, min_version=key_type and 1, max_version=3)
-            if answer.error_code:
-                raise error_for(answer.error_code, answer.error_message)
-            node_id = answer.node_id
-            if self._network.metadata.node(node_id) is None:
-                await self._network.metadata.request_update()
+            node_id = (await find_coordinators(self._network, (key,), key_type))[key]
             self._coordinators[key_type, key] = node_id
         return node_id
 
@@ -373,30 +370,30 @@ class Transactions:
             self._fail_transaction(error)
 
     def _fail_transaction(self, error: BaseException) -> None:
-        self.state = State.ABORTABLE_ERROR
+        self.state = TransactionsState.ABORTABLE_ERROR
         self._error = error
         self._driver.call_soon(self._abort_unsent)
 
     def _fail_for_good(self, error: BaseException) -> None:
-        self.state = State.FATAL_ERROR
+        self.state = TransactionsState.FATAL_ERROR
         self._error = error
         self._driver.call_soon(self._abort_unsent)
 
     def _abort_unsent(self) -> None:
         """Records of a transaction that cannot be committed don't go out any more."""
-        if self.state in (State.ABORTABLE_ERROR, State.FATAL_ERROR) and self._error is not None:
+        if self.state in (TransactionsState.ABORTABLE_ERROR, TransactionsState.FATAL_ERROR) and self._error is not None:
             error = self._error if isinstance(self._error, KafkaError) else TransactionAbortedError(str(self._error))
             self._sender.abort(error, only_unsent=True)
 
     def _raise_error(self, verb: str) -> None:
-        if self.state is State.FATAL_ERROR:
+        if self.state is TransactionsState.FATAL_ERROR:
             error = self._error
             if isinstance(error, ProducerFencedError | InvalidProducerEpochError):
                 raise error
             raise KafkaError(
                 Errors.INVALID_TXN_STATE, f"Cannot execute {verb}: the transactional producer has failed: {error}"
             ) from error
-        if self.state is State.ABORTABLE_ERROR:
+        if self.state is TransactionsState.ABORTABLE_ERROR:
             error = self._error
             if isinstance(error, KafkaError):
                 raise error

@@ -10,7 +10,7 @@ from kafkapy.clients.completion import spawn
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.consumer.config import ConsumerConfig
 from kafkapy.consumer.core import ConsumerCore
-from kafkapy.consumer.group_protocol import encode_assignment
+from kafkapy.consumer.group.consumer_protocol import encode_assignment
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.find_coordinator import FindCoordinatorResponse
@@ -85,7 +85,7 @@ class Group:
     @property
     def state(self) -> str:
         assert self.core.coordinator is not None
-        return self.core.coordinator.membership.state.value
+        return self.core.coordinator.member.membership.state.value
 
     @property
     def assignment(self) -> list[TopicPartition]:

@@ -19,7 +19,7 @@ from kafkapy.consumer.assignors import (
 )
 from kafkapy.consumer.assignors.abstract import GroupMember
 from kafkapy.consumer.assignors.sticky import decode_owned, encode_owned
-from kafkapy.consumer.group_protocol import decode_subscription, encode_subscription, partitions_of
+from kafkapy.consumer.group.consumer_protocol import decode_subscription, encode_subscription, partitions_of
 from kafkapy.protocol.consumer_protocol import ConsumerProtocolSubscription
 
 BUILTIN: dict[str, Callable[[], AbstractPartitionAssignor]] = {

@@ -7,7 +7,7 @@ from memory_group import P0, P1, Group
 
 from kafkapy.clients.completion import spawn
 from kafkapy.consumer.assignors import CooperativeStickyAssignor
-from kafkapy.consumer.group_protocol import decode_subscription
+from kafkapy.consumer.group.consumer_protocol import decode_subscription
 from kafkapy.consumer.listener import ConsumerRebalanceListener
 from kafkapy.errors import (
     CommitFailedError,

@@ -15,7 +15,7 @@ from kafkapy.errors import (
     TopicAuthorizationFailedError,
     TransactionAbortedError,
 )
-from kafkapy.producer.transactions import State, Transactions
+from kafkapy.producer.transactions import Transactions, TransactionsState
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnResponse
@@ -33,9 +33,7 @@ class Coordinator(Setup):
         self.errors: dict[ApiKey, list[Errors]] = {}
         super().__init__(transactional_id="tx", start=False, **options)
         handlers = self.cluster.brokers[0].handlers
-        handlers[ApiKey.FIND_COORDINATOR] = lambda request: FindCoordinatorResponse(
-            error_code=self.error(ApiKey.FIND_COORDINATOR), node_id=0
-        )
+        handlers[ApiKey.FIND_COORDINATOR] = self.find
         handlers[ApiKey.INIT_PRODUCER_ID] = self.init
         handlers[ApiKey.ADD_PARTITIONS_TO_TXN] = self.add_partitions
         handlers[ApiKey.ADD_OFFSETS_TO_TXN] = lambda request: AddOffsetsToTxnResponse(
@@ -51,6 +49,12 @@ class Coordinator(Setup):
     def error(self, api_key: ApiKey) -> int:
         queue = self.errors.get(api_key)
         return queue.pop(0).code if queue else 0
+
+    def find(self, request: Any) -> FindCoordinatorResponse:
+        (key,) = request.coordinator_keys
+        error = self.error(ApiKey.FIND_COORDINATOR)
+        found = FindCoordinatorResponse.Coordinator(key=key, node_id=0, host="", port=0, error_code=error)
+        return FindCoordinatorResponse(coordinators=[found])
 
     def init(self, request: Any) -> Any:
         response = self.init_producer_id(request)
@@ -96,7 +100,7 @@ def test_a_transaction_from_begin_to_commit() -> None:
     (produce,) = setup.asked(ApiKey.PRODUCE)
     assert produce.transactional_id == "tx"
     assert [end.committed for end in setup.asked(ApiKey.END_TXN)] == [True]
-    assert setup.transactions.state is State.READY
+    assert setup.transactions.state is TransactionsState.READY
 
 
 def test_an_empty_transaction_asks_nobody() -> None:
@@ -170,7 +174,7 @@ def test_init_transactions_times_out_and_goes_on() -> None:
     setup.cluster.brokers[0].silent = False
     setup.cluster.brokers[0].cut()
     setup.do(setup.transactions.initialize())
-    assert setup.transactions.state is State.READY
+    assert setup.transactions.state is TransactionsState.READY
 
 
 def test_a_fenced_producer_has_failed_for_good() -> None:

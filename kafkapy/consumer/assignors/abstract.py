@@ -24,7 +24,7 @@ class RebalanceProtocol(IntEnum):
     COOPERATIVE = 1
 
 
-class Cluster(Protocol):
+class ClusterPartitions(Protocol):
     """What an assignor may ask of the cluster's metadata."""
 
     def partitions_for_topic(self, topic: str) -> Collection[int] | None:
@@ -36,12 +36,16 @@ class Cluster(Protocol):
         ...
 
 
-class GroupMember(NamedTuple):
+class SubscribedMember(NamedTuple):
     """A member as the leader sees it."""
 
     member_id: str
     group_instance_id: str | None
     metadata: ConsumerProtocolSubscription
+
+
+GroupMember = SubscribedMember
+"""The name under which assignors of users know it."""
 
 
 class AbstractPartitionAssignor(ABC):
@@ -62,7 +66,7 @@ class AbstractPartitionAssignor(ABC):
         return None
 
     @abstractmethod
-    def assign(self, cluster: Cluster, members: Sequence[GroupMember]) -> Mapping[str, Any]:
+    def assign(self, cluster: ClusterPartitions, members: Sequence[SubscribedMember]) -> Mapping[str, Any]:
         """Member id -> its partitions: a `ConsumerProtocolAssignment`, or a list of `TopicPartition`s."""
 
     def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:  # noqa: B027
@@ -99,12 +103,14 @@ class PartitionTable(NamedTuple):
 class BuiltinAssignor(AbstractPartitionAssignor):
     """An assignor over plain data."""
 
-    def assign(self, cluster: Cluster, members: Sequence[GroupMember]) -> dict[str, ConsumerProtocolAssignment]:
+    def assign(
+        self, cluster: ClusterPartitions, members: Sequence[SubscribedMember]
+    ) -> dict[str, ConsumerProtocolAssignment]:
         known = [self.member(member) for member in members]
         assigned = self.assign_partitions(_table(cluster, known), known)
         return {member: assignment_of(partitions) for member, partitions in assigned.items()}
 
-    def member(self, member: GroupMember) -> Member:
+    def member(self, member: SubscribedMember) -> Member:
         data = member.metadata
         generation = data.generation_id if data.generation_id >= 0 else None
         owned = [TopicPartition(t.topic, p) for t in data.owned_partitions for p in t.partitions]
@@ -133,7 +139,7 @@ def use_racks(consumer_racks: Collection[str], partition_racks: Iterable[frozens
     return not all_racks.isdisjoint(consumer_racks) and any(racks != all_racks for racks in each)
 
 
-def _table(cluster: Cluster, members: list[Member]) -> PartitionTable:
+def _table(cluster: ClusterPartitions, members: list[Member]) -> PartitionTable:
     with_racks = any(member.rack for member in members)
     topics: dict[str, list[TopicPartition]] = {}
     racks: dict[TopicPartition, frozenset[str]] = {}

@@ -11,10 +11,10 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.consumer.assignors.abstract import (
     DEFAULT_GENERATION,
     BuiltinAssignor,
-    GroupMember,
     Member,
     PartitionTable,
     RebalanceProtocol,
+    SubscribedMember,
 )
 from kafkapy.consumer.assignors.racks import RackInfo
 from kafkapy.consumer.assignors.sticky_constrained import ConstrainedAssignment
@@ -41,7 +41,7 @@ class StickyPartitionAssignor(BuiltinAssignor):
     def user_data(self, topics: Iterable[str]) -> bytes | None:
         return None if self._assigned is None else encode_owned(self._assigned, self._generation)
 
-    def member(self, member: GroupMember) -> Member:
+    def member(self, member: SubscribedMember) -> Member:
         data = member.metadata.user_data
         owned, generation = decode_owned(bytes(data)) if data else ([], None)
         return super().member(member)._replace(owned=owned, generation=generation)
@@ -72,7 +72,7 @@ class CooperativeStickyAssignor(StickyPartitionAssignor):
     def user_data(self, topics: Iterable[str]) -> bytes | None:
         return _INT32.pack(self._generation)
 
-    def member(self, member: GroupMember) -> Member:
+    def member(self, member: SubscribedMember) -> Member:
         found = BuiltinAssignor.member(self, member)
         if found.generation is not None:
             return found

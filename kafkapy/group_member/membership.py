@@ -1,6 +1,6 @@
-"""A member of a consumer group as a state machine: what it is, and what each answer of the coordinator means.
+"""A member of a group as a state machine: what it is, and what each answer of the coordinator means.
 
-No I/O and no clock in here; `coordinator.py` sends the requests and obeys the verdicts.
+No I/O and no clock in here; `GroupMember` sends the requests and obeys the verdicts.
 
     UNJOINED --join--> JOINING --joined--> SYNCING --synced--> STABLE
     from anywhere: --rejoin--> UNJOINED (the member id stays), --lost--> UNJOINED (the generation goes), --left--> UNJOINED
@@ -16,7 +16,7 @@ from kafkapy.protocol.errors import Errors
 NO_GENERATION_ID = -1
 
 
-class State(Enum):
+class MembershipState(Enum):
     """Kafka's `MemberState`: UNJOINED, PREPARING_REBALANCE, COMPLETING_REBALANCE, STABLE."""
 
     UNJOINED = "unjoined"
@@ -36,16 +36,20 @@ class Event(Enum):
     LEFT = "the member is out"
 
 
-_TRANSITIONS: dict[tuple[State, Event], State] = {
-    (State.UNJOINED, Event.JOIN): State.JOINING,
-    (State.STABLE, Event.JOIN): State.JOINING,
-    (State.JOINING, Event.JOINED): State.SYNCING,
-    (State.SYNCING, Event.SYNCED): State.STABLE,
-    (State.JOINING, Event.FAILED): State.UNJOINED,
-    (State.SYNCING, Event.FAILED): State.UNJOINED,
-    (State.LEAVING, Event.LEFT): State.UNJOINED,
-    **{(state, Event.RESET): State.UNJOINED for state in State if state is not State.LEAVING},
-    **{(state, Event.LEAVE): State.LEAVING for state in State},
+_TRANSITIONS: dict[tuple[MembershipState, Event], MembershipState] = {
+    (MembershipState.UNJOINED, Event.JOIN): MembershipState.JOINING,
+    (MembershipState.STABLE, Event.JOIN): MembershipState.JOINING,
+    (MembershipState.JOINING, Event.JOINED): MembershipState.SYNCING,
+    (MembershipState.SYNCING, Event.SYNCED): MembershipState.STABLE,
+    (MembershipState.JOINING, Event.FAILED): MembershipState.UNJOINED,
+    (MembershipState.SYNCING, Event.FAILED): MembershipState.UNJOINED,
+    (MembershipState.LEAVING, Event.LEFT): MembershipState.UNJOINED,
+    **{
+        (state, Event.RESET): MembershipState.UNJOINED
+        for state in MembershipState
+        if state is not MembershipState.LEAVING
+    },
+    **{(state, Event.LEAVE): MembershipState.LEAVING for state in MembershipState},
 }
 """Anything else changes nothing: answers to requests of an earlier life."""
 
@@ -71,7 +75,6 @@ class Api(Enum):
     JOIN = "JoinGroup"
     SYNC = "SyncGroup"
     HEARTBEAT = "Heartbeat"
-    COMMIT = "OffsetCommit"
 
 
 class Verdict(Enum):
@@ -100,14 +103,6 @@ _VERDICTS: dict[Api, dict[Errors, Verdict]] = {
     },
     Api.SYNC: {**_COORDINATOR_GONE, **_NOT_KNOWN, Errors.REBALANCE_IN_PROGRESS: Verdict.AGAIN},
     Api.HEARTBEAT: {**_COORDINATOR_GONE, **_NOT_KNOWN, Errors.REBALANCE_IN_PROGRESS: Verdict.AGAIN},
-    Api.COMMIT: {
-        **_COORDINATOR_GONE,
-        **_NOT_KNOWN,
-        Errors.REQUEST_TIMED_OUT: Verdict.FIND_COORDINATOR,
-        Errors.COORDINATOR_LOAD_IN_PROGRESS: Verdict.RETRY,
-        Errors.UNKNOWN_TOPIC_OR_PARTITION: Verdict.RETRY,
-        Errors.REBALANCE_IN_PROGRESS: Verdict.AGAIN,
-    },
 }
 
 
@@ -119,7 +114,7 @@ class GroupMembership:
     """
 
     def __init__(self) -> None:
-        self.state = State.UNJOINED
+        self.state = MembershipState.UNJOINED
         self.generation = NO_GENERATION
         self.rejoin_needed = True
         self.rejoin_reason = ""
@@ -127,12 +122,12 @@ class GroupMembership:
     @property
     def heartbeats(self) -> bool:
         """Does the coordinator expect a sign of life? While joining it waits for the join itself."""
-        return self.state in (State.SYNCING, State.STABLE)
+        return self.state in (MembershipState.SYNCING, MembershipState.STABLE)
 
     @property
     def stable_generation(self) -> Generation:
-        """What a commit carries: nothing while the member is between two generations."""
-        return self.generation if self.state is State.STABLE else NO_GENERATION
+        """That in which the member has an assignment: none while it is between two generations."""
+        return self.generation if self.state is MembershipState.STABLE else NO_GENERATION
 
     def on(self, event: Event) -> bool:
         """False if the event means nothing in this state (any more)."""
@@ -166,10 +161,11 @@ class GroupMembership:
         self.on(Event.FAILED)
         self.request_rejoin(f"need to re-join with the given member-id: {member_id}")
 
-    def left(self) -> None:
+    def left(self, reason: str) -> None:
+        """Out of the group of its own accord. `reason`: what a later JoinGroup says of that."""
         self.generation = NO_GENERATION
         self.on(Event.LEFT)
-        self.request_rejoin("consumer left the group")
+        self.request_rejoin(reason)
 
     def reset(self, reason: str, keep_member_id: bool = False) -> None:
         """Out of the group, without a word to the coordinator."""
@@ -189,15 +185,13 @@ class GroupMembership:
             elif api is Api.HEARTBEAT:
                 return Verdict.OK  # about a generation that is over
         elif verdict is Verdict.AGAIN and api is Api.HEARTBEAT:
-            if self.state is not State.STABLE:
+            if self.state is not MembershipState.STABLE:
                 return Verdict.OK  # it is joining already
             self.request_rejoin("group is already rebalancing")
-        elif verdict is Verdict.AGAIN and api is Api.COMMIT:
-            self.request_rejoin("offset commit failed since group is already rebalancing")
         elif error is Errors.FENCED_INSTANCE_ID and api is Api.HEARTBEAT:
             if not current:
                 return Verdict.OK
             self.reset("another member has this group.instance.id")
-        if api in (Api.JOIN, Api.SYNC):
+        if api is not Api.HEARTBEAT:
             self.on(Event.FAILED)
         return verdict

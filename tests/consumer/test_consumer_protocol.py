@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.consumer.group_protocol import (
+from kafkapy.consumer.group.consumer_protocol import (
     decode_assignment,
     decode_subscription,
     encode_assignment,

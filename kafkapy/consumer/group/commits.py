@@ -10,8 +10,6 @@ from kafkapy.clients.completion import Completion, spawn, wait_for
 from kafkapy.clients.network_client import NetworkClient
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.consumer.config import ConsumerConfig
-from kafkapy.consumer.coordinator_lookup import CoordinatorLookup
-from kafkapy.consumer.group_membership import NO_GENERATION, Api, Generation, GroupMembership, State, Verdict
 from kafkapy.errors import (
     CommitFailedError,
     RebalanceInProgressError,
@@ -19,6 +17,8 @@ from kafkapy.errors import (
     UnstableOffsetCommitError,
     error_for,
 )
+from kafkapy.group_member.group_member import GroupMember
+from kafkapy.group_member.membership import NO_GENERATION, Generation, MembershipState
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from kafkapy.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
@@ -28,6 +28,8 @@ Offsets = Mapping[TopicPartition, OffsetAndMetadata]
 Callback = Callable[[Any, Any], Any]
 
 _log = logging.getLogger("kafkapy.consumer")
+_COORDINATOR_GONE = (Errors.COORDINATOR_NOT_AVAILABLE, Errors.NOT_COORDINATOR, Errors.REQUEST_TIMED_OUT)
+_NOT_KNOWN = (Errors.UNKNOWN_MEMBER_ID, Errors.ILLEGAL_GENERATION)
 
 
 class OffsetCommits:
@@ -41,14 +43,13 @@ class OffsetCommits:
         self,
         client: NetworkClient,
         config: ConsumerConfig,
-        coordinator: CoordinatorLookup,
-        membership: GroupMembership,
+        member: GroupMember,
         auto_assigned: Callable[[], bool],
     ) -> None:
         self._driver = client.driver
         self._config = config
-        self._coordinator = coordinator
-        self._membership = membership
+        self._coordinator = member.lookup
+        self._membership = member.membership
         self._auto_assigned = auto_assigned
         self._under_way: set[Completion[Any]] = set()
         self.next_auto_commit_ms: float = 0
@@ -90,7 +91,7 @@ class OffsetCommits:
                 if not getattr(error, "retriable", False) or isinstance(error, RebalanceInProgressError):
                     raise
                 _log.debug("A commit of group %s failed and is repeated: %s", self._config.group_id, error)
-            await self._driver.sleep(self._backoff_ms(attempts))
+            await self._driver.sleep(self._coordinator.backoff_ms(attempts))
             attempts += 1
 
     async def _commit_once(self, offsets: Offsets) -> OffsetCommitResponse | None:
@@ -111,9 +112,9 @@ class OffsetCommits:
     def _generation(self) -> Generation:
         if not self._auto_assigned():
             return NO_GENERATION
-        if self._membership.state is State.STABLE:
+        if self._membership.state is MembershipState.STABLE:
             return self._membership.generation
-        if self._membership.state in (State.JOINING, State.SYNCING):
+        if self._membership.state in (MembershipState.JOINING, MembershipState.SYNCING):
             raise RebalanceInProgressError(
                 "Offset commit cannot be completed since the consumer is undergoing a rebalance for auto partition"
                 " assignment. You can try completing the rebalance by calling poll() and then retry the operation."
@@ -136,15 +137,18 @@ class OffsetCommits:
             raise TopicAuthorizationFailedError(unauthorized)
 
     def _failure(self, error: Errors, sent: Generation) -> KafkaError:
+        """What the member must know of a refused commit it is told here."""
         stale = sent != self._membership.generation
-        joining = self._membership.state is State.JOINING
-        verdict = self._membership.judge(Api.COMMIT, error, sent)
-        if verdict is Verdict.FIND_COORDINATOR:
+        joining = self._membership.state is MembershipState.JOINING
+        if error in _COORDINATOR_GONE:
             self._coordinator.forget(self._coordinator.node_id, error.name)
-        if verdict in (Verdict.RESET_GENERATION, Verdict.RESET_MEMBER) or (
-            error is Errors.FENCED_INSTANCE_ID and stale
-        ):
-            if stale and joining:
+        elif error is Errors.REBALANCE_IN_PROGRESS:
+            self._membership.request_rejoin("offset commit failed since group is already rebalancing")
+        elif error in _NOT_KNOWN or (error is Errors.FENCED_INSTANCE_ID and stale):
+            if not stale:
+                keep_member_id = error is Errors.ILLEGAL_GENERATION
+                self._membership.reset(f"encountered {error.name} from OffsetCommit response", keep_member_id)
+            elif joining:
                 return RebalanceInProgressError(
                     "The member's generation is stale: it takes part in another rebalance already. Call poll() to"
                     " complete it, then retry."
@@ -211,7 +215,7 @@ class OffsetCommits:
                 if not getattr(error, "retriable", False):
                     raise
                 _log.debug("Offsets of group %s could not be fetched yet: %s", self._config.group_id, error)
-            await self._driver.sleep(self._backoff_ms(attempts))
+            await self._driver.sleep(self._coordinator.backoff_ms(attempts))
             attempts += 1
         return {}
 
@@ -252,9 +256,6 @@ class OffsetCommits:
             self._under_way.add(task)
             task.add_callback(self._under_way.discard)
         return task
-
-    def _backoff_ms(self, attempts: int) -> float:
-        return min(self._config.retry_backoff_max_ms, self._config.retry_backoff_ms * 2.0 ** min(attempts, 20))
 
 
 class _FetchRequest:

@@ -2,7 +2,15 @@ from __future__ import annotations
 
 import pytest
 
-from kafkapy.consumer.group_membership import NO_GENERATION, Api, Event, Generation, GroupMembership, State, Verdict
+from kafkapy.group_member.membership import (
+    NO_GENERATION,
+    Api,
+    Event,
+    Generation,
+    GroupMembership,
+    MembershipState,
+    Verdict,
+)
 from kafkapy.protocol.errors import Errors
 
 SEVEN = Generation(7, "me", "range")
@@ -18,24 +26,32 @@ def stable() -> GroupMembership:
 
 def test_the_way_into_the_group() -> None:
     membership = GroupMembership()
-    assert (membership.state, membership.rejoin_needed, membership.heartbeats) == (State.UNJOINED, True, False)
+    assert (membership.state, membership.rejoin_needed, membership.heartbeats) == (
+        MembershipState.UNJOINED,
+        True,
+        False,
+    )
     membership.on(Event.JOIN)
-    assert membership.state is State.JOINING
+    assert membership.state is MembershipState.JOINING
     membership.joined(SEVEN)
     assert (membership.state, membership.heartbeats, membership.stable_generation) == (
-        State.SYNCING,
+        MembershipState.SYNCING,
         True,
         NO_GENERATION,
     )
     membership.synced(SEVEN)
-    assert (membership.state, membership.rejoin_needed, membership.stable_generation) == (State.STABLE, False, SEVEN)
+    assert (membership.state, membership.rejoin_needed, membership.stable_generation) == (
+        MembershipState.STABLE,
+        False,
+        SEVEN,
+    )
 
 
 def test_an_answer_of_an_earlier_life_changes_nothing() -> None:
     membership = GroupMembership()
     assert not membership.joined(SEVEN)
     assert not membership.synced(SEVEN)
-    assert (membership.state, membership.generation) == (State.UNJOINED, NO_GENERATION)
+    assert (membership.state, membership.generation) == (MembershipState.UNJOINED, NO_GENERATION)
 
 
 def test_thrown_out_between_join_and_sync() -> None:
@@ -52,7 +68,7 @@ def test_a_new_member_keeps_the_id_it_is_given() -> None:
     membership.on(Event.JOIN)
     membership.given_id("me")
     assert (membership.state, membership.generation, membership.rejoin_needed) == (
-        State.UNJOINED,
+        MembershipState.UNJOINED,
         Generation(member_id="me"),
         True,
     )
@@ -61,16 +77,24 @@ def test_a_new_member_keeps_the_id_it_is_given() -> None:
 @pytest.mark.parametrize(
     ("error", "verdict", "state", "generation", "rejoin"),
     [
-        (Errors.NONE, Verdict.OK, State.STABLE, SEVEN, False),
-        (Errors.REBALANCE_IN_PROGRESS, Verdict.AGAIN, State.STABLE, SEVEN, True),
-        (Errors.NOT_COORDINATOR, Verdict.FIND_COORDINATOR, State.STABLE, SEVEN, False),
-        (Errors.UNKNOWN_MEMBER_ID, Verdict.RESET_MEMBER, State.UNJOINED, NO_GENERATION, True),
-        (Errors.ILLEGAL_GENERATION, Verdict.RESET_GENERATION, State.UNJOINED, Generation(member_id="me"), True),
-        (Errors.FENCED_INSTANCE_ID, Verdict.FATAL, State.UNJOINED, NO_GENERATION, True),
-        (Errors.GROUP_AUTHORIZATION_FAILED, Verdict.FATAL, State.STABLE, SEVEN, False),
+        (Errors.NONE, Verdict.OK, MembershipState.STABLE, SEVEN, False),
+        (Errors.REBALANCE_IN_PROGRESS, Verdict.AGAIN, MembershipState.STABLE, SEVEN, True),
+        (Errors.NOT_COORDINATOR, Verdict.FIND_COORDINATOR, MembershipState.STABLE, SEVEN, False),
+        (Errors.UNKNOWN_MEMBER_ID, Verdict.RESET_MEMBER, MembershipState.UNJOINED, NO_GENERATION, True),
+        (
+            Errors.ILLEGAL_GENERATION,
+            Verdict.RESET_GENERATION,
+            MembershipState.UNJOINED,
+            Generation(member_id="me"),
+            True,
+        ),
+        (Errors.FENCED_INSTANCE_ID, Verdict.FATAL, MembershipState.UNJOINED, NO_GENERATION, True),
+        (Errors.GROUP_AUTHORIZATION_FAILED, Verdict.FATAL, MembershipState.STABLE, SEVEN, False),
     ],
 )
-def test_heartbeats(error: Errors, verdict: Verdict, state: State, generation: Generation, rejoin: bool) -> None:
+def test_heartbeats(
+    error: Errors, verdict: Verdict, state: MembershipState, generation: Generation, rejoin: bool
+) -> None:
     membership = stable()
     assert membership.judge(Api.HEARTBEAT, error, SEVEN) is verdict
     assert (membership.state, membership.generation, membership.rejoin_needed) == (state, generation, rejoin)
@@ -81,7 +105,7 @@ def test_a_heartbeat_of_the_generation_before_means_nothing() -> None:
     old = Generation(6, "me", "range")
     for error in (Errors.ILLEGAL_GENERATION, Errors.UNKNOWN_MEMBER_ID, Errors.FENCED_INSTANCE_ID):
         assert membership.judge(Api.HEARTBEAT, error, old) is Verdict.OK
-    assert membership.state is State.STABLE
+    assert membership.state is MembershipState.STABLE
 
 
 @pytest.mark.parametrize("api", [Api.JOIN, Api.SYNC])
@@ -89,7 +113,7 @@ def test_a_failed_rebalance_starts_anew(api: Api) -> None:
     membership = stable()
     membership.on(Event.JOIN)
     assert membership.judge(api, Errors.NOT_COORDINATOR, SEVEN) is Verdict.FIND_COORDINATOR
-    assert membership.state is State.UNJOINED
+    assert membership.state is MembershipState.UNJOINED
 
 
 def test_join_errors_for_the_user() -> None:
@@ -100,6 +124,6 @@ def test_join_errors_for_the_user() -> None:
 def test_leaving() -> None:
     membership = stable()
     membership.on(Event.LEAVE)
-    assert membership.state is State.LEAVING
-    membership.left()
-    assert (membership.state, membership.generation) == (State.UNJOINED, NO_GENERATION)
+    assert membership.state is MembershipState.LEAVING
+    membership.left("registry left the group")
+    assert (membership.state, membership.generation) == (MembershipState.UNJOINED, NO_GENERATION)

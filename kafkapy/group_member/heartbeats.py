@@ -6,16 +6,13 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from kafkapy.clients.completion import Completion, spawn
-from kafkapy.clients.driver import Driver
-from kafkapy.consumer.config import ConsumerConfig
-from kafkapy.consumer.coordinator_lookup import CoordinatorLookup
-from kafkapy.consumer.group_membership import Api, GroupMembership, Verdict
-from kafkapy.consumer.host import Host
+from kafkapy.clients.network_client import NetworkClient
 from kafkapy.errors import error_for
+from kafkapy.group_member.coordinator_lookup import CoordinatorLookup
+from kafkapy.group_member.group_protocol import GroupHost, GroupProtocol, GroupRebalanceConfig
+from kafkapy.group_member.membership import Api, GroupMembership, Verdict
+from kafkapy.group_member.requests import heartbeat_request
 from kafkapy.protocol.errors import Errors, KafkaError
-from kafkapy.protocol.messages.heartbeat import HeartbeatRequest
-
-_log = logging.getLogger("kafkapy.consumer")
 
 
 class Heartbeats:
@@ -23,29 +20,33 @@ class Heartbeats:
 
     def __init__(
         self,
-        driver: Driver,
-        config: ConsumerConfig,
+        client: NetworkClient,
+        config: GroupRebalanceConfig,
         membership: GroupMembership,
         lookup: CoordinatorLookup,
-        host: Host,
+        protocol: GroupProtocol,
+        host: GroupHost,
         fail: Callable[[KafkaError], None],
         leave: Callable[[str], Awaitable[None]],
+        log: logging.Logger,
     ) -> None:
         """`fail`: for the user to see. `leave`: out of the group, for a reason."""
         self.last_ms: float | None = None
         """When the coordinator last answered one (monotonic)."""
-        self._driver = driver
+        self._driver = client.driver
+        self._retry_backoff_ms = client.config.retry_backoff_ms
         self._config = config
-        self._group_id = config.group_id or ""
         self._membership = membership
         self._lookup = lookup
+        self._protocol = protocol
         self._host = host
         self._fail = fail
         self._leave_group = leave
+        self._log = log
         self._task: Completion[None] | None = None
 
     def start(self) -> None:
-        """From now on, for the life of the consumer. Joining counts as a sign of life."""
+        """From now on, for the life of the member. Joining counts as a sign of life."""
         self.last_ms = self._now()
         if self._task is None:
             self._task = spawn(self._beat())
@@ -55,38 +56,26 @@ class Heartbeats:
             self._task.cancel()
 
     async def _beat(self) -> None:
-        """For the life of the consumer; a consumer that does not poll leaves, so that others get its partitions."""
+        """For the life of the member; one whose user does not poll leaves, so that others get its share."""
         pause = float(self._config.heartbeat_interval_ms)
         while True:
             if self._membership.heartbeats:
-                until_poll = self._host.last_poll_ms + self._config.max_poll_interval_ms - self._now()
+                until_poll = self._host.last_poll_ms + self._config.rebalance_timeout_ms - self._now()
                 pause = min(pause, max(1.0, until_poll + 1))
             await self._driver.sleep(pause)
             pause = self._config.heartbeat_interval_ms
             if not self._membership.heartbeats:
                 continue
-            if self._now() - self._host.last_poll_ms > self._config.max_poll_interval_ms:
-                _log.warning(
-                    "Group %s: consumer poll timeout has expired. The time between subsequent calls to poll() was longer"
-                    " than max_poll_interval_ms=%d; process records faster, or fewer at a time (max_poll_records).",
-                    self._group_id,
-                    self._config.max_poll_interval_ms,
-                )
-                await self._leave_group("consumer poll timeout has expired.")
+            if self._now() - self._host.last_poll_ms > self._config.rebalance_timeout_ms:
+                await self._leave_group(self._protocol.on_poll_timeout())
             elif not await self._heartbeat():
-                pause = self._config.retry_backoff_ms
+                pause = self._retry_backoff_ms
 
     async def _heartbeat(self) -> bool:
         """False if it is to be repeated soon."""
         sent = self._membership.generation
-        request = HeartbeatRequest(
-            group_id=self._group_id,
-            generation_id=sent.id,
-            member_id=sent.member_id,
-            group_instance_id=self._config.group_instance_id,
-        )
         try:
-            response = await self._lookup.send(request)
+            response = await self._lookup.send(heartbeat_request(self._config, sent))
         except KafkaError as failure:
             if not getattr(failure, "retriable", False):
                 self._fail(failure)
@@ -96,7 +85,7 @@ class Heartbeats:
         if verdict is Verdict.OK:
             self.last_ms = self._now()
             return True
-        _log.info("Group %s: heartbeat answered %s: %s", self._group_id, error.name, verdict.value)
+        self._log.info("Group %s: heartbeat answered %s: %s", self._config.group_id, error.name, verdict.value)
         if verdict is Verdict.FATAL:
             self._fail(error_for(error))
         elif verdict is Verdict.FIND_COORDINATOR:
