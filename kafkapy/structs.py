@@ -5,6 +5,13 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import NamedTuple
 
+from kafkapy.common.timestamps import (
+    EARLIEST_LOCAL_TIMESTAMP,
+    EARLIEST_TIMESTAMP,
+    LATEST_TIERED_TIMESTAMP,
+    LATEST_TIMESTAMP,
+    MAX_TIMESTAMP,
+)
 from kafkapy.common.topic_partition import TopicPartition
 
 __all__ = [
@@ -73,11 +80,11 @@ class IsolationLevel(IntEnum):
 class OffsetSpec(IntEnum):
     """Which offset is looked up; a number from 0 on is a timestamp (see `OffsetTimestamp`)."""
 
-    LATEST = -1
-    EARLIEST = -2
-    MAX_TIMESTAMP = -3
-    EARLIEST_LOCAL = -4
-    LATEST_TIERED = -5
+    LATEST = LATEST_TIMESTAMP
+    EARLIEST = EARLIEST_TIMESTAMP
+    MAX_TIMESTAMP = MAX_TIMESTAMP
+    EARLIEST_LOCAL = EARLIEST_LOCAL_TIMESTAMP
+    LATEST_TIERED = LATEST_TIERED_TIMESTAMP
 
 
 class OffsetTimestamp(int):
@@ -89,9 +96,14 @@ class OffsetTimestamp(int):
         return f"OffsetTimestamp({int(self)})"
 
 
-class OffsetResetStrategy:
-    """Where a consumer begins without a committed offset."""
+class OffsetResetStrategy(IntEnum):
+    """Where a consumer begins without a valid offset; the values are ListOffsets' timestamps (`NONE`: it fails instead)."""
 
-    LATEST = -1
-    EARLIEST = -2
+    LATEST = LATEST_TIMESTAMP
+    EARLIEST = EARLIEST_TIMESTAMP
     NONE = 0
+
+    @classmethod
+    def of(cls, name: str) -> OffsetResetStrategy:
+        """`auto_offset_reset` -> strategy; an unknown word means `NONE`, as kafka-python has it."""
+        return cls.__members__.get(name.upper(), cls.NONE)

@@ -16,9 +16,8 @@ from kafkapy.consumer.health import ConsumerHealth
 from kafkapy.consumer.options import config_of, default_options
 from kafkapy.consumer.preconditions import Preconditions
 from kafkapy.consumer.records import ConsumerRecord
-from kafkapy.consumer.subscription_state import OffsetResetStrategy
 from kafkapy.errors import Cancelled
-from kafkapy.structs import ConsumerGroupMetadata, OffsetAndMetadata
+from kafkapy.structs import ConsumerGroupMetadata, OffsetAndMetadata, OffsetResetStrategy
 
 Offsets = Mapping[TopicPartition, OffsetAndMetadata]
 Promise = Awaitable[Any]

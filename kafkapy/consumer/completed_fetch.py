@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kafkapy.common.leader_and_isr import NO_EPOCH
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.consumer.partition_records import AbortedTransactions, PartitionRecords, offset_after
 from kafkapy.consumer.records import ConsumerRecord, DeserializerFailure, RecordFactory
-from kafkapy.consumer.subscription_state import NO_EPOCH, PartitionState
+from kafkapy.consumer.subscription_state import TopicPartitionState
 from kafkapy.errors import error_for
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.fetch import FetchResponse
@@ -36,7 +37,7 @@ class CompletedFetch:
     def __init__(
         self,
         partition: TopicPartition,
-        state: PartitionState,
+        state: TopicPartitionState,
         fetch_offset: int,
         data: FetchResponse.PartitionData,
         *,

@@ -16,8 +16,8 @@ from kafkapy.consumer.assignors import (
     RebalanceProtocol,
     RoundRobinPartitionAssignor,
 )
-from kafkapy.consumer.subscription_state import OffsetResetStrategy
 from kafkapy.errors import KafkaConfigurationError
+from kafkapy.structs import OffsetResetStrategy
 
 _log = logging.getLogger("kafkapy.consumer")
 _INSTANCE_ID = re.compile(r"[A-Za-z0-9._\-]+")

@@ -20,13 +20,13 @@ from kafkapy.consumer.fetcher import Fetcher
 from kafkapy.consumer.group.coordinator import ConsumerCoordinator
 from kafkapy.consumer.health import ConsumerHealth, health_of
 from kafkapy.consumer.pending_records import PendingRecords
-from kafkapy.consumer.subscription_state import FetchPosition, FetchState, OffsetResetStrategy, SubscriptionState
+from kafkapy.consumer.subscription_state import FetchPosition, FetchState, SubscriptionState
 from kafkapy.errors import IllegalStateError, KafkaTimeoutError
 from kafkapy.protocol.errors import KafkaError
-from kafkapy.structs import ConsumerGroupMetadata, MemberState, OffsetAndMetadata
+from kafkapy.structs import ConsumerGroupMetadata, MemberState, OffsetAndMetadata, OffsetResetStrategy
 
 _log = logging.getLogger("kafkapy.consumer")
-_CHUNK_RECORDS = 10_000
+_HANDED_OVER_RECORDS = 10_000
 """Records that are handed over at once: enough that the hand-over costs nothing, few enough to stay in the cache."""
 _ALL = 1 << 31
 
@@ -136,7 +136,7 @@ class ConsumerCore:
         if self.pending.available(self.held):
             return True
         starts = self.subscriptions.all_positions()
-        records = self.fetcher.collect(max(_CHUNK_RECORDS, self.config.max_poll_records))
+        records = self.fetcher.collect(max(_HANDED_OVER_RECORDS, self.config.max_poll_records))
         if records:
             self.pending.add(records, starts)
         return bool(records)
@@ -430,7 +430,9 @@ class ConsumerCore:
         )
 
     def health(self) -> ConsumerHealth:
-        return health_of(self)
+        member = None if self.coordinator is None else self.coordinator.member
+        read_committed = self.config.read_committed
+        return health_of(self.driver.time, self.subscriptions, self.pending, member, self.last_poll_ms, read_committed)
 
     def metrics(self) -> dict[str, dict[str, float]]:
         """Figures by group and name, named as the Java client's."""

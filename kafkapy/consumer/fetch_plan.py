@@ -10,7 +10,7 @@ from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.consumer.config import ConsumerConfig
 from kafkapy.consumer.fetch_buffer import FetchBuffer
 from kafkapy.consumer.fetch_session import PartitionWish
-from kafkapy.consumer.subscription_state import PartitionState, SubscriptionState
+from kafkapy.consumer.subscription_state import SubscriptionState, TopicPartitionState
 
 
 class FetchPlan:
@@ -79,7 +79,7 @@ class FetchPlan:
             )
         return wishes
 
-    def _node_to_read(self, state: PartitionState, leader_id: int, now_ms: float) -> int:
+    def _node_to_read(self, state: TopicPartitionState, leader_id: int, now_ms: float) -> int:
         """The leader, or the replica that it recommends (KIP-392)."""
         node_id = state.read_replica(leader_id, now_ms)
         if node_id != leader_id and self._metadata.node(node_id) is None:

@@ -15,19 +15,16 @@ from typing import TYPE_CHECKING
 from kafkapy.clients.completion import Completion, spawn
 from kafkapy.clients.metadata import Node
 from kafkapy.clients.network_client import NetworkClient
+from kafkapy.common.timestamps import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.consumer.completed_fetch import CompletedFetch
 from kafkapy.consumer.config import ConsumerConfig
 from kafkapy.consumer.fetch_buffer import FetchBuffer
 from kafkapy.consumer.fetch_plan import FetchPlan
 from kafkapy.consumer.fetch_session import FetchSessionHandler, PartitionWish
-from kafkapy.consumer.offsets import EARLIEST, LATEST, OffsetFetcher
+from kafkapy.consumer.offsets import OffsetFetcher
 from kafkapy.consumer.records import ConsumerRecord, RecordFactory
-from kafkapy.consumer.subscription_state import (
-    OffsetResetStrategy,
-    PartitionState,
-    SubscriptionState,
-)
+from kafkapy.consumer.subscription_state import SubscriptionState, TopicPartitionState
 from kafkapy.errors import (
     CorruptRecordError,
     OffsetOutOfRangeError,
@@ -38,7 +35,7 @@ from kafkapy.errors import (
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.fetch import FetchResponse
 from kafkapy.record.columns import kernels_settled, load_kernels
-from kafkapy.structs import OffsetAndTimestamp
+from kafkapy.structs import OffsetAndTimestamp, OffsetResetStrategy
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -91,7 +88,7 @@ class Fetcher:
         self._buffer = FetchBuffer(subscriptions, RecordFactory(config.key_deserializer, config.value_deserializer))
         self._plan = FetchPlan(client.metadata, subscriptions, self._buffer, config)
         self._sessions: dict[int, FetchSessionHandler] = {}
-        self._in_flight: dict[int, dict[TopicPartition, tuple[PartitionState, int, int]]] = {}
+        self._in_flight: dict[int, dict[TopicPartition, tuple[TopicPartitionState, int, int]]] = {}
         self._errors: deque[KafkaError] = deque()
         self._fetching_soon = False
         self.notify: Callable[[], object] = lambda: None
@@ -236,7 +233,7 @@ class Fetcher:
     def _fetch_failed(
         self,
         session: FetchSessionHandler,
-        asked: Mapping[TopicPartition, tuple[PartitionState, int, int]],
+        asked: Mapping[TopicPartition, tuple[TopicPartitionState, int, int]],
         failure: BaseException,
     ) -> None:
         session.failed()
@@ -259,7 +256,7 @@ class Fetcher:
         node_id: int,
         partition: TopicPartition,
         data: FetchResponse.PartitionData,
-        state: PartitionState,
+        state: TopicPartitionState,
         version: int,
         fetch_offset: int,
         nodes: list[Node],
@@ -301,7 +298,7 @@ class Fetcher:
         node_id: int,
         partition: TopicPartition,
         data: FetchResponse.PartitionData,
-        state: PartitionState,
+        state: TopicPartitionState,
         fetch_offset: int,
         error: Errors,
         nodes: list[Node],
@@ -332,7 +329,9 @@ class Fetcher:
         elif not error.retriable and error is not Errors.UNKNOWN_SERVER_ERROR:
             self._fail(error_for(error, f"Unexpected error while fetching {partition} at offset {fetch_offset}"))
 
-    def _out_of_range(self, node_id: int, partition: TopicPartition, state: PartitionState, fetch_offset: int) -> None:
+    def _out_of_range(
+        self, node_id: int, partition: TopicPartition, state: TopicPartitionState, fetch_offset: int
+    ) -> None:
         leader = self._client.metadata.leader_of(partition)
         if leader is not None and node_id != leader.leader_id:
             state.prefer_read_replica(-1, 0)  # a follower that is behind: the leader knows better
@@ -395,13 +394,13 @@ class Fetcher:
     async def beginning_offsets(
         self, partitions: Iterable[TopicPartition], timeout_ms: float | None = None
     ) -> dict[TopicPartition, int]:
-        return await self._ends(partitions, EARLIEST, timeout_ms)
+        return await self._ends(partitions, EARLIEST_TIMESTAMP, timeout_ms)
 
     async def end_offsets(
         self, partitions: Iterable[TopicPartition], timeout_ms: float | None = None
     ) -> dict[TopicPartition, int]:
         """The offset after the last record that can be read (for read_committed: the last stable offset)."""
-        return await self._ends(partitions, LATEST, timeout_ms)
+        return await self._ends(partitions, LATEST_TIMESTAMP, timeout_ms)
 
     async def _ends(
         self, partitions: Iterable[TopicPartition], which: int, timeout_ms: float | None

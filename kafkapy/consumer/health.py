@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from kafkapy.common.time import Time
 from kafkapy.common.topic_partition import TopicPartition
-
-if TYPE_CHECKING:
-    from kafkapy.consumer.core import ConsumerCore
+from kafkapy.consumer.pending_records import PendingRecords
+from kafkapy.consumer.subscription_state import SubscriptionState
+from kafkapy.group_member.group_member import GroupMember
 
 
 class PartitionLag(NamedTuple):
@@ -35,34 +36,47 @@ class ConsumerHealth(NamedTuple):
     partitions: dict[TopicPartition, PartitionLag]
 
 
-def health_of(core: ConsumerCore) -> ConsumerHealth:
-    now = core.driver.time.monotonic_ms()
-    lags = {partition: _lag_of(core, partition) for partition in core.subscriptions.assignment}
+def health_of(
+    time: Time,
+    subscriptions: SubscriptionState,
+    pending: PendingRecords,
+    member: GroupMember | None,
+    last_poll_ms: float,
+    read_committed: bool,
+) -> ConsumerHealth:
+    """`member` None: a consumer without a group."""
+    now = time.monotonic_ms()
+    lags = {p: _lag_of(time, subscriptions, pending, p, read_committed) for p in subscriptions.assignment}
     records = [lag.records for lag in lags.values() if lag.records is not None]
     seconds = [lag.seconds for lag in lags.values() if lag.seconds is not None]
-    coordinator = core.coordinator
-    beat = None if coordinator is None else coordinator.member.heartbeats.last_ms
+    beat = None if member is None else member.heartbeats.last_ms
     return ConsumerHealth(
         assigned=bool(lags),
         lag=sum(records) if records else None,
         lag_seconds=max(seconds) if seconds else None,
-        last_poll_seconds=(now - core.last_poll_ms) / 1000,
-        group_state=None if coordinator is None else coordinator.member.membership.state.value,
-        coordinator=None if coordinator is None else coordinator.member.lookup.node_id,
+        last_poll_seconds=(now - last_poll_ms) / 1000,
+        group_state=None if member is None else member.membership.state.value,
+        coordinator=None if member is None else member.lookup.node_id,
         last_heartbeat_seconds=None if beat is None else (now - beat) / 1000,
         partitions=lags,
     )
 
 
-def _lag_of(core: ConsumerCore, partition: TopicPartition) -> PartitionLag:
-    state = core.subscriptions.state(partition)
-    position = core.pending.positions().get(partition, state.position)
-    end = state.last_stable_offset if core.config.read_committed else state.high_watermark
+def _lag_of(
+    time: Time,
+    subscriptions: SubscriptionState,
+    pending: PendingRecords,
+    partition: TopicPartition,
+    read_committed: bool,
+) -> PartitionLag:
+    state = subscriptions.state(partition)
+    position = pending.positions().get(partition, state.position)
+    end = state.last_stable_offset if read_committed else state.high_watermark
     if position is None or end is None:
         return PartitionLag(None if position is None else position.offset, end, None, None)
     records = max(0, end - position.offset)
-    timestamp = core.pending.last_timestamps.get(partition)
+    timestamp = pending.last_timestamps.get(partition)
     seconds: float | None = 0.0
     if records:
-        seconds = None if timestamp is None else max(0.0, (core.driver.time.milliseconds() - timestamp) / 1000)
+        seconds = None if timestamp is None else max(0.0, (time.milliseconds() - timestamp) / 1000)
     return PartitionLag(position.offset, end, records, seconds)

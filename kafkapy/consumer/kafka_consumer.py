@@ -20,9 +20,8 @@ from kafkapy.consumer.health import ConsumerHealth
 from kafkapy.consumer.options import config_of, default_options
 from kafkapy.consumer.preconditions import Preconditions
 from kafkapy.consumer.records import ConsumerRecord
-from kafkapy.consumer.subscription_state import OffsetResetStrategy
 from kafkapy.errors import Cancelled
-from kafkapy.structs import ConsumerGroupMetadata, OffsetAndMetadata, OffsetAndTimestamp
+from kafkapy.structs import ConsumerGroupMetadata, OffsetAndMetadata, OffsetAndTimestamp, OffsetResetStrategy
 
 Offsets = Mapping[TopicPartition, OffsetAndMetadata]
 

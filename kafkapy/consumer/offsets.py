@@ -10,7 +10,7 @@ from kafkapy.clients.completion import CancelledError, spawn
 from kafkapy.clients.network_client import NetworkClient
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.consumer.config import ConsumerConfig
-from kafkapy.consumer.subscription_state import FetchPosition, OffsetResetStrategy, SubscriptionState
+from kafkapy.consumer.subscription_state import FetchPosition, SubscriptionState
 from kafkapy.errors import (
     LeaderNotAvailableError,
     LogTruncationError,
@@ -23,12 +23,10 @@ from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from kafkapy.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
-from kafkapy.structs import OffsetAndMetadata, OffsetAndTimestamp
+from kafkapy.structs import OffsetAndMetadata, OffsetAndTimestamp, OffsetResetStrategy
 
 _log = logging.getLogger("kafkapy.consumer")
 
-LATEST = int(OffsetResetStrategy.LATEST)
-EARLIEST = int(OffsetResetStrategy.EARLIEST)
 _UNKNOWN_OFFSET = -1
 _FIRST_VALIDATING_VERSION = 3
 """Before it, OffsetForLeaderEpoch asked for the right to manage the cluster."""

@@ -9,39 +9,26 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
-from enum import Enum, IntEnum
+from enum import Enum
 from typing import Any, NamedTuple
 
+from kafkapy.common.leader_and_isr import NO_EPOCH
 from kafkapy.common.topic_names import INTERNAL_TOPICS, reason_invalid
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.consumer.listener import AsyncConsumerRebalanceListener, ConsumerRebalanceListener
 from kafkapy.errors import IllegalStateError, NoOffsetForPartitionError
-
-NO_EPOCH = -1
+from kafkapy.structs import OffsetResetStrategy
 
 __all__ = [
-    "AsyncConsumerRebalanceListener",  # kafka-python has the listeners in its module of this name
+    "AsyncConsumerRebalanceListener",  # kafka-python has the listeners and the strategy in its module of this name
     "ConsumerRebalanceListener",
     "FetchPosition",
     "FetchState",
     "OffsetResetStrategy",
-    "PartitionState",
     "SubscriptionState",
     "SubscriptionType",
+    "TopicPartitionState",
 ]
-
-
-class OffsetResetStrategy(IntEnum):
-    """Where to start without a valid offset; the values are ListOffsets' timestamps (`NONE`: fail instead)."""
-
-    LATEST = -1
-    EARLIEST = -2
-    NONE = 0
-
-    @classmethod
-    def of(cls, name: str) -> OffsetResetStrategy:
-        """`auto_offset_reset` -> strategy; an unknown word means `NONE`, as kafka-python has it."""
-        return cls.__members__.get(name.upper(), cls.NONE)
 
 
 class SubscriptionType(Enum):
@@ -77,7 +64,7 @@ class Changes:
         self.count = 0
 
 
-class PartitionState:
+class TopicPartitionState:
     """One assigned partition.
 
     Invariant: `position` is None exactly in INITIALIZING and AWAIT_RESET; `reset_strategy` is set exactly in
@@ -212,7 +199,7 @@ class SubscriptionState:
         self.group_subscription: frozenset[str] = frozenset()
         """Topics that any member of the group wants: what the leader watches for changes."""
         self.listener: Any = None
-        self.assignment: dict[TopicPartition, PartitionState] = {}
+        self.assignment: dict[TopicPartition, TopicPartitionState] = {}
         self.assignment_id = 0
         """Grows with each change of the assigned partitions."""
         self.changes = Changes()
@@ -295,7 +282,7 @@ class SubscriptionState:
 
     # -- the assigned partitions
 
-    def state(self, partition: TopicPartition) -> PartitionState:
+    def state(self, partition: TopicPartition) -> TopicPartitionState:
         """Raises `IllegalStateError` if the partition is not assigned."""
         found = self.assignment.get(partition)
         if found is None:
@@ -412,7 +399,7 @@ class SubscriptionState:
         if wanted.keys() == self.assignment.keys():
             return False
         kept = {p: state for p, state in self.assignment.items() if p in wanted}
-        self.assignment = kept | {p: PartitionState(self.changes) for p in wanted if p not in kept}
+        self.assignment = kept | {p: TopicPartitionState(self.changes) for p in wanted if p not in kept}
         self.assignment_id += 1
         self.changes.count += 1
         return True

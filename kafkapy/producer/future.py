@@ -9,13 +9,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.errors import KafkaTimeoutError
-
-if TYPE_CHECKING:
-    from kafkapy.producer.batch import ProducerBatch
 
 T = TypeVar("T")
 
@@ -43,6 +40,29 @@ class BatchMetadata(NamedTuple):
     offset: int
     timestamp: int
     record_count: int
+
+
+class SentRecords(Protocol):
+    """What a future looks at: a batch on its way. Any thread may ask."""
+
+    topic_partition: TopicPartition
+    done: bool
+
+    def wait(self, timeout: float | None) -> bool:
+        """Is it done within `timeout` seconds?"""
+        ...
+
+    def when_done(self, f: Callable[[], object]) -> None:
+        """Call `f` then; at once if it is done."""
+        ...
+
+    def metadata_of(self, index: int) -> RecordMetadata | None: ...
+
+    def error_of(self, index: int) -> BaseException | None: ...
+
+    def batch_metadata(self) -> list[BatchMetadata]: ...
+
+    def first_error(self) -> BaseException | None: ...
 
 
 class DeliveryFuture(Generic[T]):
@@ -113,7 +133,7 @@ class FutureRecordMetadata(DeliveryFuture[RecordMetadata]):
 
     __slots__ = ("_batch", "_index")
 
-    def __init__(self, batch: ProducerBatch, index: int) -> None:
+    def __init__(self, batch: SentRecords, index: int) -> None:
         self._batch = batch
         self._index = index
 
@@ -147,7 +167,7 @@ class FutureBatchMetadata(DeliveryFuture[list[BatchMetadata]]):
 
     __slots__ = ("_batches",)
 
-    def __init__(self, batches: Sequence[ProducerBatch]) -> None:
+    def __init__(self, batches: Sequence[SentRecords]) -> None:
         self._batches = batches
 
     @property

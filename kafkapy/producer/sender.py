@@ -35,7 +35,7 @@ from kafkapy.record.compression import CompressionType
 
 _log = logging.getLogger("kafkapy.producer")
 
-_NEVER = float("inf")
+_NEVER_MS = float("inf")
 
 
 @dataclass
@@ -44,7 +44,7 @@ class SenderConfig:
 
     acks: int = -1
     codec: CompressionType = CompressionType.NONE
-    retries: float = _NEVER
+    retries: float = _NEVER_MS
     linger_ms: float = 0
     delivery_timeout_ms: float = 120_000
     request_timeout_ms: int = 30_000
@@ -98,7 +98,7 @@ class Sender:
         self._woken = False
         self._running = False
         self._timer: Timer | None = None
-        self._timer_due_ms = _NEVER
+        self._timer_due_ms = _NEVER_MS
         self._leaders: dict[TopicPartition, int] = {}
         self._turn = 0
         network.metadata.listeners.append(self._metadata_changed)
@@ -145,7 +145,7 @@ class Sender:
                 return
             self._timer.cancel()
             self._timer = None
-        if ms < _NEVER:
+        if ms < _NEVER_MS:
             self._timer_due_ms = due
             self._timer = self.driver.call_later(ms, self._timer_fired)
 
@@ -176,7 +176,7 @@ class Sender:
 
     def _send_ready(self, now: float) -> float:
         """Returns in how many ms there may be more to do."""
-        next_ms = _NEVER
+        next_ms = _NEVER_MS
         by_node: dict[int, list[PartitionQueue]] = {}
         unknown_leaders = False
         completing = self.transaction is not None and self.transaction.is_completing
@@ -221,18 +221,18 @@ class Sender:
                 if delay > 0:
                     return delay
                 if self.network.in_flight_count(node_id):
-                    return _NEVER  # the answer to one of them wakes us
+                    return _NEVER_MS  # the answer to one of them wakes us
             self._turn += 1
             start = self._turn % len(queues)
             queues = queues[start:] + queues[:start]  # who was left out because of the size comes first some time
             batches = self._take(queues, node_id)
             if not batches:
-                return _NEVER
+                return _NEVER_MS
             self._send(node_id, batches)
             queues = [
                 q for q in queues if q.batches and not q.muted and self._wait_of(q, node_id, now, completing) <= 0
             ]
-        return _NEVER
+        return _NEVER_MS
 
     def _take(self, queues: list[PartitionQueue], node_id: int) -> list[ProducerBatch]:
         batches: list[ProducerBatch] = []
@@ -431,7 +431,7 @@ class Sender:
         if in_flight is not None:
             oldest.append(in_flight.created_ms)
         if not oldest:
-            return _NEVER
+            return _NEVER_MS
         return max(0.0, min(oldest) + self.config.delivery_timeout_ms - now) + 1
 
     # --- the end

@@ -22,7 +22,7 @@ from kafkapy.record.batch_encoder import ProducerState
 _log = logging.getLogger("kafkapy.producer")
 
 NO_LAST_ACKED = -1
-_MAX_EPOCH = 32767
+_LAST_EPOCH = 32767
 
 
 class ProducerIdAndEpoch(NamedTuple):
@@ -34,7 +34,7 @@ class ProducerIdAndEpoch(NamedTuple):
         return self.producer_id >= 0
 
 
-NO_PRODUCER_ID = ProducerIdAndEpoch()
+UNKNOWN_PRODUCER = ProducerIdAndEpoch()
 
 
 class PartitionSequences:
@@ -76,7 +76,7 @@ class Sequences:
 
     def __init__(self, is_transactional: bool = False) -> None:
         self.is_transactional = is_transactional
-        self.producer = NO_PRODUCER_ID
+        self.producer = UNKNOWN_PRODUCER
         self.bump_required = False
         self._partitions: dict[TopicPartition, PartitionSequences] = {}
         self._unresolved: dict[TopicPartition, int] = {}
@@ -111,8 +111,8 @@ class Sequences:
         Not for a transactional producer, whose coordinator does that."""
         if not self.bump_required or self.is_transactional:
             return
-        if self.producer.epoch >= _MAX_EPOCH:
-            self.producer = NO_PRODUCER_ID
+        if self.producer.epoch >= _LAST_EPOCH:
+            self.producer = UNKNOWN_PRODUCER
             return
         if not self.producer.is_valid:
             return

@@ -25,7 +25,7 @@ from kafkapy.errors import (
 from kafkapy.group_member.coordinator_lookup import CoordinatorType, find_coordinators
 from kafkapy.producer.record_accumulator import RecordAccumulator
 from kafkapy.producer.sender import Sender
-from kafkapy.producer.sequences import NO_PRODUCER_ID, ProducerIdAndEpoch, Sequences
+from kafkapy.producer.sequences import UNKNOWN_PRODUCER, ProducerIdAndEpoch, Sequences
 from kafkapy.producer.transaction_requests import (
     add_offsets_request,
     add_partitions_errors,
@@ -181,7 +181,7 @@ class Transactions:
 
     async def _initialize(self) -> None:
         try:
-            await self._init_producer_id(NO_PRODUCER_ID)
+            await self._init_producer_id(UNKNOWN_PRODUCER)
         except BaseException as error:
             self._initializing = None
             if self.state is TransactionsState.INITIALIZING:

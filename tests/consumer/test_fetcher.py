@@ -14,7 +14,7 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.consumer.config import ConsumerConfig
 from kafkapy.consumer.fetcher import Fetcher
 from kafkapy.consumer.records import ConsumerRecord
-from kafkapy.consumer.subscription_state import FetchState, OffsetResetStrategy, SubscriptionState
+from kafkapy.consumer.subscription_state import FetchState, SubscriptionState
 from kafkapy.errors import (
     CorruptRecordError,
     KafkaTimeoutError,
@@ -29,7 +29,7 @@ from kafkapy.protocol.messages.list_offsets import ListOffsetsResponse
 from kafkapy.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochResponse
 from kafkapy.record.record_batch import RecordBatch
 from kafkapy.record.records_builder import MemoryRecordsBuilder
-from kafkapy.structs import OffsetAndMetadata, OffsetAndTimestamp
+from kafkapy.structs import OffsetAndMetadata, OffsetAndTimestamp, OffsetResetStrategy
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 

@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.consumer.subscription_state import FetchPosition, FetchState, OffsetResetStrategy, SubscriptionState
+from kafkapy.consumer.subscription_state import FetchPosition, FetchState, SubscriptionState
 from kafkapy.errors import IllegalStateError, NoOffsetForPartitionError
+from kafkapy.structs import OffsetResetStrategy
 
 P0, P1 = TopicPartition("t", 0), TopicPartition("t", 1)
 

@@ -28,8 +28,8 @@ Offsets = Mapping[TopicPartition, OffsetAndMetadata]
 Callback = Callable[[Any, Any], Any]
 
 _log = logging.getLogger("kafkapy.consumer")
-_COORDINATOR_GONE = (Errors.COORDINATOR_NOT_AVAILABLE, Errors.NOT_COORDINATOR, Errors.REQUEST_TIMED_OUT)
-_NOT_KNOWN = (Errors.UNKNOWN_MEMBER_ID, Errors.ILLEGAL_GENERATION)
+_ASK_ANOTHER = (Errors.COORDINATOR_NOT_AVAILABLE, Errors.NOT_COORDINATOR, Errors.REQUEST_TIMED_OUT)
+_THROWN_OUT = (Errors.UNKNOWN_MEMBER_ID, Errors.ILLEGAL_GENERATION)
 
 
 class OffsetCommits:
@@ -140,11 +140,11 @@ class OffsetCommits:
         """What the member must know of a refused commit it is told here."""
         stale = sent != self._membership.generation
         joining = self._membership.state is MembershipState.JOINING
-        if error in _COORDINATOR_GONE:
+        if error in _ASK_ANOTHER:
             self._coordinator.forget(self._coordinator.node_id, error.name)
         elif error is Errors.REBALANCE_IN_PROGRESS:
             self._membership.request_rejoin("offset commit failed since group is already rebalancing")
-        elif error in _NOT_KNOWN or (error is Errors.FENCED_INSTANCE_ID and stale):
+        elif error in _THROWN_OUT or (error is Errors.FENCED_INSTANCE_ID and stale):
             if not stale:
                 keep_member_id = error is Errors.ILLEGAL_GENERATION
                 self._membership.reset(f"encountered {error.name} from OffsetCommit response", keep_member_id)
