@@ -1,25 +1,27 @@
-"""The log of one partition (Kafka's `UnifiedLog`): reads, look-ups, retention, truncation, the end of its life.
+"""The log of one partition (Kafka's `UnifiedLog`): its parts put together, reads, look-ups, the end of its life.
 
-Below it, one class a concern: `LocalLog` the segments, `BoundedLog` the offsets that bound it, `AppendableLog` the appends.
 The two hot paths run through `append_as_leader` and `read`, which reach the page cache only and run on the reactor.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
 
 from kafkapy.common.scheduler import Scheduler
 from kafkapy.common.time import Time
-from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import to_string
-from kafkapy.log import log_retention, timestamp_lookup
+from kafkapy.log import timestamp_lookup
 from kafkapy.log.files.checkpoints import LeaderEpochCheckpointFile, PartitionMetadataFile
 from kafkapy.log.files.log_files import fsync_dir, fsync_file
 from kafkapy.log.files.sync_queue import SyncQueue
-from kafkapy.log.leader_epoch_cache import UNDEFINED_EPOCH_OFFSET, LeaderEpochCache
-from kafkapy.log.log_append import AppendableLog
+from kafkapy.log.leader_epoch_cache import UNDEFINED_EPOCH_OFFSET
+from kafkapy.log.loaded_log import LoadedLog
+from kafkapy.log.local_log import DirFailureHandler, LocalLog
+from kafkapy.log.log_appender import LogAppender
+from kafkapy.log.log_bounds import LogBounds
 from kafkapy.log.log_config import LogConfig
+from kafkapy.log.log_flusher import LogFlusher
+from kafkapy.log.log_trimmer import LogTrimmer
 from kafkapy.log.log_types import (
     AppendOrigin,
     FetchDataInfo,
@@ -30,11 +32,7 @@ from kafkapy.log.log_types import (
     TimestampAndOffset,
 )
 from kafkapy.log.producers.producer_state import ProducerStateEntry
-from kafkapy.log.producers.producer_state_manager import ProducerStateManager
-from kafkapy.log.producers.producer_state_rebuild import rebuild_producer_state
-from kafkapy.log.segments.local_log import DirFailureHandler
 from kafkapy.log.segments.log_segment import LogSegment
-from kafkapy.log.segments.log_segments import LogSegments
 from kafkapy.protocol.errors import Errors, KafkaError
 
 __all__ = [
@@ -51,50 +49,187 @@ __all__ = [
 logger = logging.getLogger("kafkapy.log.Log")
 
 
-class Log(AppendableLog):
-    """A partition's log as its replica uses it.
+class Log:
+    """A partition's log as its replica uses it, put together from parts: the files (`LocalLog`), the offsets that bound it
+    (`LogBounds`), its growing end (`LogAppender`), what it loses (`LogTrimmer`), what makes it durable (`LogFlusher`), epochs and
+    producers.
 
-    Invariants: those of `LocalLog` (files), `BoundedLog` (offsets) and `AppendableLog`. A method that changes the log holds its
-    lock, so it may be called from any thread; an I/O error takes the dir offline and is raised as KAFKA_STORAGE_ERROR.
+    Invariants: those of the parts; `epochs` has the epoch of every batch, `producers` the state up to the log end. Any method may
+    be called from any thread: what changes the log holds its lock (see `LocalLog`). An I/O error takes the dir offline and is
+    raised as KAFKA_STORAGE_ERROR.
     """
 
     def __init__(
         self,
-        directory: str,
-        topic_partition: TopicPartition,
-        config: LogConfig,
-        segments: LogSegments,
-        log_start_offset: int,
-        recovery_point: int,
-        log_end_offset: int,
-        epochs: LeaderEpochCache,
-        producers: ProducerStateManager,
+        loaded: LoadedLog,
         scheduler: Scheduler,
         time: Time,
         on_dir_failure: DirFailureHandler,
+        *,
         topic_id: bytes | None = None,
         syncs: SyncQueue | None = None,
     ) -> None:
         """Use `log_loader.load_log`."""
-        super().__init__(
-            directory,
-            topic_partition,
-            config,
-            segments,
-            log_start_offset,
-            recovery_point,
-            log_end_offset,
-            epochs,
-            producers,
-            scheduler,
-            time,
-            on_dir_failure,
-        )
+        self.topic_partition = loaded.topic_partition
+        self.segments = loaded.segments
+        self.epochs = loaded.epochs
+        self.producers = loaded.producers
+        self._local = local = LocalLog(loaded, scheduler, time, on_dir_failure)
+        self._bounds = LogBounds(local, loaded.log_start_offset, loaded.producers)
+        self._flusher = LogFlusher(local, loaded.epochs)
+        self._appender = LogAppender(local, self._bounds, loaded.epochs, loaded.producers, self._flusher)
         self._syncs = syncs or SyncQueue(scheduler)
-        self.truncations = 0
-        """How often records at the end were dropped: whoever copies the log compares."""
-        self._topic_id: bytes | None = None
-        self._load_topic_id(topic_id)
+        self._trimmer = LogTrimmer(local, self._bounds, self._appender, loaded.epochs, loaded.producers)
+        self.topic_id = PartitionMetadataFile(local.directory).read()
+        if topic_id is not None:
+            self.assign_topic_id(topic_id)
+
+    # -- what it is
+
+    @property
+    def directory(self) -> str:
+        return self._local.directory
+
+    @property
+    def parent_dir(self) -> str:
+        return self._local.parent_dir
+
+    @property
+    def name(self) -> str:
+        return self._local.name
+
+    @property
+    def config(self) -> LogConfig:
+        return self._local.config
+
+    @property
+    def size(self) -> int:
+        """Bytes of all segments' .log files."""
+        return self.segments.size_in_bytes
+
+    @property
+    def log_segments(self) -> list[LogSegment]:
+        return self.segments.values()
+
+    @property
+    def active_segment(self) -> LogSegment:
+        return self.segments.active
+
+    def non_active_segments_from(self, offset: int) -> list[LogSegment]:
+        """The segments from the one that holds `offset` on, without the active one (for the cleaner)."""
+        active = self.segments.active
+        return [segment for segment in self.segments.from_offset(offset) if segment.base_offset < active.base_offset]
+
+    def update_config(self, config: LogConfig) -> LogConfig:
+        """Go on with another config; the one before. `KafkaError` KAFKA_STORAGE_ERROR."""
+        local = self._local
+        with local.io("changing the message format"), local.lock:
+            self._appender.update_config(config)
+            old = local.update_config(config)
+            if config.record_version != old.record_version:
+                logger.info(
+                    "[%s] The message format changes from v%d to v%d",
+                    *(self.name, old.record_version, config.record_version),
+                )
+                self.epochs.set_enabled(config.record_version >= 2)
+            return old
+
+    # -- where it begins and ends
+
+    @property
+    def log_start_offset(self) -> int:
+        return self._bounds.log_start_offset
+
+    @property
+    def last_stable_offset(self) -> int:
+        return self._bounds.last_stable_offset
+
+    @property
+    def high_watermark(self) -> int:
+        return self._bounds.high_watermark
+
+    @property
+    def high_watermark_metadata(self) -> LogOffsetMetadata:
+        """The high watermark; its position may not be known (see `end_offset_metadata`)."""
+        return self._bounds.high_watermark_metadata
+
+    @property
+    def log_end_offset(self) -> int:
+        return self._local.log_end_offset
+
+    @property
+    def log_end_offset_metadata(self) -> LogOffsetMetadata:
+        return self._local.log_end_offset_metadata
+
+    def end_offset_metadata(self, isolation: FetchIsolation) -> LogOffsetMetadata:
+        """Up to where a reader may see, with its position. `KafkaError` OFFSET_OUT_OF_RANGE if it has none."""
+        try:
+            return self._bounds.end_offset_metadata(isolation)
+        except OSError:
+            return self._local.read_files("reading offsets", lambda: self._bounds.end_offset_metadata(isolation))
+
+    def fetch_offset_snapshot(self) -> LogOffsetSnapshot:
+        """All offsets with their positions. `KafkaError` OFFSET_OUT_OF_RANGE, KAFKA_STORAGE_ERROR."""
+        return LogOffsetSnapshot(
+            self.log_start_offset,
+            self.log_end_offset_metadata,
+            self.end_offset_metadata(FetchIsolation.HIGH_WATERMARK),
+            self.end_offset_metadata(FetchIsolation.TXN_COMMITTED),
+        )
+
+    def maybe_increment_high_watermark(self, new: LogOffsetMetadata) -> LogOffsetMetadata | None:
+        """As `LogBounds`."""
+        return self._bounds.maybe_increment_high_watermark(new)
+
+    def update_high_watermark(self, offset: int) -> int:
+        """As `LogBounds`."""
+        return self._bounds.update_high_watermark(offset)
+
+    def maybe_update_high_watermark(self, offset: int) -> int | None:
+        """As `LogBounds`."""
+        return self._bounds.maybe_update_high_watermark(offset)
+
+    # -- appending
+
+    def append_as_leader(
+        self,
+        records: bytes | bytearray | memoryview,
+        leader_epoch: int,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+        request_version: int = 11,
+    ) -> LogAppendInfo:
+        """As `LogAppender`."""
+        return self._appender.append_as_leader(records, leader_epoch, origin, request_version)
+
+    def append_as_follower(self, records: bytes | bytearray | memoryview) -> LogAppendInfo:
+        """As `LogAppender`."""
+        return self._appender.append_as_follower(records)
+
+    def roll(self) -> LogSegment:
+        """Begin a new segment at the log end. `KafkaError` KAFKA_STORAGE_ERROR."""
+        local = self._local
+        with local.io("rolling a segment"), local.lock:
+            local.check_open()
+            return self._appender.roll(local.log_end_offset)
+
+    # -- flushing
+
+    @property
+    def recovery_point(self) -> int:
+        """Everything below it is on the disk, not only in the page cache."""
+        return self._local.recovery_point
+
+    @property
+    def last_flush_ms(self) -> int:
+        return self._local.last_flush_ms
+
+    def flush(self, force_active_segment: bool = False) -> None:
+        """Fsync everything; blocks on the disk. `force_active_segment`: an empty active segment too (at shutdown)."""
+        self._flusher.flush(self._local.log_end_offset, force_active_segment)
+
+    def flush_up_to(self, offset: int) -> None:
+        """Fsync everything below `offset`, the new recovery point. `KafkaError` KAFKA_STORAGE_ERROR."""
+        self._flusher.flush(offset)
 
     # -- reading
 
@@ -106,7 +241,7 @@ class Log(AppendableLog):
         The last batch may be cut. With `min_one_message` the first batch comes whole even if it is larger.
         `KafkaError`: OFFSET_OUT_OF_RANGE (below the log start or above the log end), KAFKA_STORAGE_ERROR.
         """
-        if start_offset < self.log_start_offset:
+        if start_offset < self._bounds.log_start_offset:
             raise KafkaError(
                 Errors.OFFSET_OUT_OF_RANGE,
                 f"Received request for offset {start_offset} for partition {self.topic_partition}, but we only have log "
@@ -115,16 +250,19 @@ class Log(AppendableLog):
         try:
             return self._read(start_offset, max_length, isolation, min_one_message)
         except OSError:
-            # Not `_read_files` at once: a closure less on the fetch path.
-            return self._read_files("reading", lambda: self._read(start_offset, max_length, isolation, min_one_message))
+            # Not `read_files` at once: a closure less on the fetch path.
+            return self._local.read_files(
+                "reading", lambda: self._read(start_offset, max_length, isolation, min_one_message)
+            )
 
     def _read(
         self, start_offset: int, max_length: int, isolation: FetchIsolation, min_one_message: bool
     ) -> FetchDataInfo:
-        end = self._end_offset_metadata(isolation)
-        info, segment = self._read_up_to(start_offset, max_length, min_one_message, end)
+        local = self._local
+        end = self._bounds.end_offset_metadata(isolation)
+        info, segment = local.read_up_to(start_offset, max_length, min_one_message, end)
         if isolation is FetchIsolation.TXN_COMMITTED:
-            info.aborted_transactions = self._collect_aborted(start_offset, info, segment)
+            info.aborted_transactions = local.collect_aborted(start_offset, info, segment)
         return info
 
     # -- epochs and times
@@ -140,8 +278,8 @@ class Log(AppendableLog):
             self._syncs.add(self._flush_epochs)
 
     def _flush_epochs(self) -> None:
-        with self._io("flushing the leader epoch checkpoint"):
-            self._sync_epochs()
+        with self._local.io("flushing the leader epoch checkpoint"):
+            self._flusher.sync_epochs()
 
     def end_offset_for_epoch(self, leader_epoch: int) -> tuple[int, int] | None:
         """(largest epoch <= the requested one, its end offset); None if the requested one is not known."""
@@ -154,167 +292,110 @@ class Log(AppendableLog):
         -1 log end, -2 and -4 log start, -3 the record with the largest timestamp, -5 nothing tiered. `KafkaError`
         KAFKA_STORAGE_ERROR, UNSUPPORTED_FOR_MESSAGE_FORMAT.
         """
-        return self._read_files(
-            "looking up a timestamp", lambda: timestamp_lookup.fetch_offset_by_timestamp(self, timestamp)
+        return self._local.read_files(
+            "looking up a timestamp",
+            lambda: timestamp_lookup.fetch_offset_by_timestamp(
+                self._local, self.log_start_offset, self.epochs, timestamp
+            ),
         )
 
     def legacy_fetch_offsets_before(self, timestamp: int, max_num_offsets: int) -> list[int]:
         """ListOffsets v0: base offsets of the segments last modified by `timestamp`, newest first."""
-        return self._read_files(
+        return self._local.read_files(
             "looking up offsets",
-            lambda: timestamp_lookup.legacy_fetch_offsets_before(self, timestamp, max_num_offsets),
+            lambda: timestamp_lookup.legacy_fetch_offsets_before(
+                self._local, self.log_start_offset, timestamp, max_num_offsets
+            ),
         )
 
     # -- producers
 
     def active_producers(self) -> list[ProducerStateEntry]:
         """What DescribeProducers tells."""
-        with self.lock:
+        with self._local.lock:
             return list(self.producers.producers.values())
 
     def remove_expired_producers(self, now_ms: int) -> None:
-        with self.lock:
+        with self._local.lock:
             self.producers.remove_expired_producers(now_ms)
 
-    def _rebuild_producers(self, up_to: int) -> None:
-        rebuild_producer_state(
-            self.producers,
-            self.segments,
-            self.log_start_offset,
-            up_to,
-            self.time.milliseconds(),
-            False,
-            self.config.record_version,
-        )
+    # -- what it loses
 
-    # -- retention
+    @property
+    def truncations(self) -> int:
+        """How often records at the end were dropped: whoever copies the log compares."""
+        return self._trimmer.truncations
+
+    def maybe_increment_log_start_offset(self, offset: int, reason: str = "client delete records request") -> bool:
+        """As `LogTrimmer`."""
+        return self._trimmer.maybe_increment_log_start_offset(offset, reason)
 
     def delete_old_segments(self) -> int:
-        """Delete whole segments that are too old, too many, or below the log start; how many. `KafkaError`."""
-        deleted = 0
-        with self._io("deleting old segments"), self.lock:
-            self._check_open()
-            for breach in log_retention.breaches(self.config):
-                deletable = breach.find(self)
-                for segment in deletable:
-                    logger.info("[%s] Deleting segment %s due to %s", self.name, segment, breach.reason)
-                if deletable:
-                    self._delete_oldest(deletable)
-                deleted += len(deletable)
-        return deleted
-
-    def _delete_oldest(self, deletable: list[LogSegment]) -> None:
-        if len(deletable) == len(self.segments):
-            self._roll(self.log_end_offset)  # there must always be one
-        first_kept = self.segments.higher(deletable[-1].base_offset)
-        assert first_kept is not None
-        self.maybe_increment_log_start_offset(first_kept.base_offset, "segment deletion")
-        self.remove_and_delete_segments(deletable)
-        self._delete_snapshots_of(deletable)
-
-    def _delete_snapshots_of(self, segments: Iterable[LogSegment]) -> None:
-        marked = (self.producers.remove_and_mark_for_deletion(segment.base_offset) for segment in segments)
-        self._delete_files_later("delete-producer-snapshot", [path for path in marked if path is not None])
+        """As `LogTrimmer`."""
+        return self._trimmer.delete_old_segments()
 
     def replace_segments(self, new_segments: list[LogSegment], old_segments: list[LogSegment]) -> None:
-        """The cleaner's swap. `new_segments` are flushed .cleaned files. `KafkaError` KAFKA_STORAGE_ERROR."""
-        with self._io("replacing segments"), self.lock:
-            self._check_open()
-            self._delete_snapshots_of(self._swap_segments(new_segments, old_segments))
-
-    # -- truncation
+        """As `LogTrimmer`."""
+        self._trimmer.replace_segments(new_segments, old_segments)
 
     def truncate_to(self, offset: int) -> bool:
-        """Drop everything at or behind `offset`; True if there was something. `KafkaError` KAFKA_STORAGE_ERROR."""
-        if offset < 0:
-            raise ValueError(f"Cannot truncate partition {self.topic_partition} to a negative offset ({offset}).")
-        with self._io(f"truncating to offset {offset}"), self.lock:
-            self._check_open()
-            if offset >= self.log_end_offset:
-                # A leader's epoch may have been noted here without any record of it, and the next leader knows nothing of it.
-                self.epochs.truncate_from_end(self.log_end_offset)
-                return False
-            logger.debug("[%s] Truncating to offset %d", self.name, offset)  # who asks says why
-            self.truncations += 1
-            if self.segments.first.base_offset > offset:
-                self.truncate_fully_and_start_at(offset)
-                return True
-            self._delete_snapshots_of(self._truncate_segments_to(offset))
-            self.epochs.truncate_from_end(offset)
-            self.log_start_offset = min(offset, self.log_start_offset)
-            self._rebuild_producers(offset)
-            self._high_watermark_follows_end()
-            self._update_first_unstable_offset()
-            return True
+        """As `LogTrimmer`."""
+        return self._trimmer.truncate_to(offset)
 
     def truncate_fully_and_start_at(self, offset: int, log_start_offset: int | None = None) -> None:
-        """Drop everything and go on at `offset`. `KafkaError` KAFKA_STORAGE_ERROR."""
-        with self._io("truncating the entire log"), self.lock:
-            self._check_open()
-            self.truncations += 1
-            self._truncate_segments_fully(offset)
-            self.epochs.clear_and_flush()
-            self.producers.truncate_fully_and_start_at(offset)
-            self.log_start_offset = offset if log_start_offset is None else log_start_offset
-            self._rebuild_producers(offset)
-            self._set_high_watermark(self.log_end_offset_metadata)
-            self._update_first_unstable_offset()
+        """As `LogTrimmer`."""
+        self._trimmer.truncate_fully_and_start_at(offset, log_start_offset)
 
     # -- topic id
 
-    @property
-    def topic_id(self) -> bytes | None:
-        return self._topic_id
-
     def assign_topic_id(self, topic_id: bytes) -> None:
         """Tie the log to one life of its topic. `KafkaError` INCONSISTENT_TOPIC_ID if it is tied to another."""
-        if self._topic_id is None:
-            with self._io("writing partition.metadata"), self.lock:
+        if self.topic_id is None:
+            with self._local.io("writing partition.metadata"), self._local.lock:
                 PartitionMetadataFile(self.directory).write(topic_id, sync=False)
-            self._topic_id = topic_id
+            self.topic_id = topic_id
             self._syncs.add(self._sync_metadata_file)
-        elif self._topic_id != topic_id:
+        elif self.topic_id != topic_id:
             raise KafkaError(
                 Errors.INCONSISTENT_TOPIC_ID,
                 f"Tried to assign topic ID {to_string(topic_id)} to log for topic partition {self.topic_partition}, but log "
-                f"already contained topic ID {to_string(self._topic_id)}",
+                f"already contained topic ID {to_string(self.topic_id)}",
             )
 
     def _sync_metadata_file(self) -> None:
-        with self._io("flushing partition.metadata"):
+        with self._local.io("flushing partition.metadata"):
             fsync_file(PartitionMetadataFile(self.directory).path)
             fsync_dir(self.directory)
-
-    def _load_topic_id(self, topic_id: bytes | None) -> None:
-        self._topic_id = PartitionMetadataFile(self.directory).read()
-        if topic_id is not None:
-            self.assign_topic_id(topic_id)
 
     # -- end of life
 
     def rename_dir(self, name: str, sync: bool = True) -> None:
         """Give the directory another name. Without `sync` the caller has the log dir synced. `KafkaError` KAFKA_STORAGE_ERROR."""
-        with self._io(f"renaming the directory to {name}"), self.lock:
-            self._rename_directory(name, sync)
+        with self._local.io(f"renaming the directory to {name}"), self._local.lock:
+            self._local.rename(name, sync)
             self.producers.update_directory(self.directory)
             self.epochs.move_to(LeaderEpochCheckpointFile(self.directory))
 
+    def close_handlers(self) -> None:
+        """Let go of all files without touching the disk: its dir is offline."""
+        self._local.close_handlers()
+
     def close(self) -> None:
         """Write a producer snapshot at the end, trim the indexes, let go of the files. `KafkaError` KAFKA_STORAGE_ERROR."""
-        with self._io("closing"), self.lock:
-            self._check_open()
+        with self._local.io("closing"), self._local.lock:
+            self._local.check_open()
             self.producers.take_final_snapshot()
-            self._close_segments()
+            self._local.close()
 
     def delete(self) -> None:
         """Remove the directory with everything in it at once; blocks on the disk. `KafkaError` KAFKA_STORAGE_ERROR."""
-        with self._io("deleting the log"), self.lock:
+        with self._local.io("deleting the log"), self._local.lock:
             self.epochs.clear()
-            self.close_handlers()
-            self._delete_directory()
+            self._local.close_handlers()
+            self._local.delete()
 
     def __repr__(self) -> str:
-        topic_id = f"topicId={to_string(self._topic_id)}, " if self._topic_id is not None else ""
+        topic_id = f"topicId={to_string(self.topic_id)}, " if self.topic_id is not None else ""
         return (
             f"Log(dir={self.directory}, {topic_id}topic={self.topic_partition.topic}, "
             f"partition={self.topic_partition.partition}, highWatermark={self.high_watermark}, "

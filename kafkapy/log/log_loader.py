@@ -26,12 +26,13 @@ from kafkapy.log.files.log_files import (
 )
 from kafkapy.log.files.sync_queue import SyncQueue
 from kafkapy.log.leader_epoch_cache import LeaderEpochCache
+from kafkapy.log.loaded_log import LoadedLog
+from kafkapy.log.local_log import DirFailureHandler
 from kafkapy.log.log import Log
 from kafkapy.log.log_config import LogConfig
 from kafkapy.log.log_types import CompletedTxn
 from kafkapy.log.producers.producer_state_manager import ProducerStateManager
 from kafkapy.log.producers.producer_state_rebuild import rebuild_producer_state
-from kafkapy.log.segments.local_log import DirFailureHandler
 from kafkapy.log.segments.log_segment import LogSegment
 from kafkapy.log.segments.log_segments import LogSegments
 
@@ -63,10 +64,11 @@ def load_log(
     broker. Raises `OSError`, and `KafkaError` INCONSISTENT_TOPIC_ID.
     """
     os.makedirs(directory, exist_ok=True)
-    return _LogLoader(
-        directory, config, scheduler, time, on_dir_failure, log_start_offset, recovery_point, had_clean_shutdown,
-        producer_id_expiration_ms, on_segments_left, syncs,
-    ).load(topic_id)  # fmt: skip
+    loaded = _LogLoader(
+        directory, config, time, log_start_offset, recovery_point, had_clean_shutdown, producer_id_expiration_ms,
+        on_segments_left,
+    ).load()  # fmt: skip
+    return Log(loaded, scheduler, time, on_dir_failure, topic_id=topic_id, syncs=syncs)
 
 
 class _LogLoader:
@@ -81,34 +83,28 @@ class _LogLoader:
         self,
         directory: str,
         config: LogConfig,
-        scheduler: Scheduler,
         time: Time,
-        on_dir_failure: DirFailureHandler,
         log_start_offset: int,
         recovery_point: int,
         had_clean_shutdown: bool,
         producer_id_expiration_ms: int,
         on_segments_left: Callable[[int], object],
-        syncs: SyncQueue | None,
     ) -> None:
         self.directory = directory
         self.topic_partition: TopicPartition = parse_topic_partition_name(directory)
         self.config = config
-        self.scheduler = scheduler
         self.time = time
-        self.on_dir_failure = on_dir_failure
         self.log_start_checkpoint = log_start_offset
         self.recovery_point_checkpoint = recovery_point
         self.had_clean_shutdown = had_clean_shutdown
         self.producer_id_expiration_ms = producer_id_expiration_ms
         self.on_segments_left = on_segments_left
-        self.syncs = syncs
         self.segments = LogSegments()
         self.epochs = LeaderEpochCache(
             self.topic_partition, LeaderEpochCheckpointFile(directory), enabled=config.record_version >= 2
         )
 
-    def load(self, topic_id: bytes | None) -> Log:
+    def load(self) -> LoadedLog:
         self._finish_interrupted_swaps()
         self._open_segments()
         if self.directory.endswith(DELETE_DIR_SUFFIX):
@@ -124,7 +120,7 @@ class _LogLoader:
         producers = self._load_producers(start, end)
         for segment in self.segments.values():
             segment.close_handlers()  # thousands of logs should not hold thousands of files that nobody reads
-        return Log(
+        return LoadedLog(
             self.directory,
             self.topic_partition,
             self.config,
@@ -134,11 +130,6 @@ class _LogLoader:
             end,
             self.epochs,
             producers,
-            self.scheduler,
-            self.time,
-            self.on_dir_failure,
-            topic_id,
-            self.syncs,
         )
 
     # -- 1. files in transit

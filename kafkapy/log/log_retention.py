@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from kafkapy.log.local_log import LocalLog
+from kafkapy.log.log_bounds import LogBounds
 from kafkapy.log.log_config import LogConfig
 from kafkapy.log.segments.log_segment import LogSegment
-
-if TYPE_CHECKING:
-    from kafkapy.log.log import Log
 
 Deletable = Callable[[LogSegment, LogSegment | None], bool]
 """Of a segment and the one behind it (None for the active segment): may it go?"""
@@ -19,7 +18,7 @@ class Breach(NamedTuple):
     """A rule of retention. `find` gives the oldest segments of a log that break it, none that has to stay."""
 
     reason: str
-    find: Callable[[Log], list[LogSegment]]
+    find: Callable[[LocalLog, LogBounds], list[LogSegment]]
 
 
 def breaches(config: LogConfig) -> list[Breach]:
@@ -32,35 +31,35 @@ def breaches(config: LogConfig) -> list[Breach]:
     return rules
 
 
-def _below_log_start(log: Log) -> list[LogSegment]:
-    start = log.log_start_offset
-    return _oldest(log, lambda _, following: following is not None and following.base_offset <= start)
+def _below_log_start(local: LocalLog, bounds: LogBounds) -> list[LogSegment]:
+    start = bounds.log_start_offset
+    return _oldest(local, bounds, lambda _, following: following is not None and following.base_offset <= start)
 
 
-def _too_large(log: Log) -> list[LogSegment]:
-    excess = log.size - log.config.retention_bytes
+def _too_large(local: LocalLog, bounds: LogBounds) -> list[LogSegment]:
+    excess = local.segments.size_in_bytes - local.config.retention_bytes
 
     def can_be_spared(segment: LogSegment, _: LogSegment | None) -> bool:
         nonlocal excess
         excess -= segment.size
         return excess >= 0
 
-    return _oldest(log, can_be_spared)
+    return _oldest(local, bounds, can_be_spared)
 
 
-def _too_old(log: Log) -> list[LogSegment]:
-    oldest_kept = log.time.milliseconds() - log.config.retention_ms
-    return _oldest(log, lambda segment, _: segment.largest_timestamp < oldest_kept)
+def _too_old(local: LocalLog, bounds: LogBounds) -> list[LogSegment]:
+    oldest_kept = local.time.milliseconds() - local.config.retention_ms
+    return _oldest(local, bounds, lambda segment, _: segment.largest_timestamp < oldest_kept)
 
 
-def _oldest(log: Log, is_deletable: Deletable) -> list[LogSegment]:
+def _oldest(local: LocalLog, bounds: LogBounds, is_deletable: Deletable) -> list[LogSegment]:
     """Segments from the oldest on while `is_deletable`; nothing at or above the high watermark, no empty active segment."""
-    segments = log.log_segments
+    segments = local.segments.values()
     deletable: list[LogSegment] = []
     for segment, following in zip(segments, [*segments[1:], None], strict=True):
-        upper_bound = following.base_offset if following is not None else log.log_end_offset
+        upper_bound = following.base_offset if following is not None else local.log_end_offset
         is_empty_end = following is None and segment.size == 0
-        if is_empty_end or log.high_watermark < upper_bound or not is_deletable(segment, following):
+        if is_empty_end or bounds.high_watermark < upper_bound or not is_deletable(segment, following):
             break
         deletable.append(segment)
     return deletable

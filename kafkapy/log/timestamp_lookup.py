@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kafkapy.common.timestamps import (
     EARLIEST_LOCAL_TIMESTAMP,
     EARLIEST_TIMESTAMP,
@@ -12,51 +10,54 @@ from kafkapy.common.timestamps import (
     MAX_TIMESTAMP,
 )
 from kafkapy.log.files.file_batches import Batch, read_batch
+from kafkapy.log.leader_epoch_cache import LeaderEpochCache
+from kafkapy.log.local_log import LocalLog
 from kafkapy.log.log_types import UNKNOWN_OFFSET, TimestampAndOffset
 from kafkapy.log.segments.log_segment import LogSegment
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record.record_batch import NO_TIMESTAMP, TimestampType
 
-if TYPE_CHECKING:
-    from kafkapy.log.log import Log
 
-
-def fetch_offset_by_timestamp(log: Log, timestamp: int) -> TimestampAndOffset | None:
+def fetch_offset_by_timestamp(
+    local: LocalLog, log_start_offset: int, epochs: LeaderEpochCache, timestamp: int
+) -> TimestampAndOffset | None:
     """The first record whose timestamp is >= `timestamp`, or what a special timestamp stands for; None: no such record.
 
     `KafkaError` UNSUPPORTED_FOR_MESSAGE_FORMAT in format v0, which has no timestamps.
     """
-    if log.config.record_version == 0 and timestamp not in (EARLIEST_TIMESTAMP, LATEST_TIMESTAMP):
+    if local.config.record_version == 0 and timestamp not in (EARLIEST_TIMESTAMP, LATEST_TIMESTAMP):
         raise KafkaError(
             Errors.UNSUPPORTED_FOR_MESSAGE_FORMAT,
-            f"The records of {log.topic_partition} have no timestamps: "
-            f"its message.format.version is {log.config.message_format_version}",
+            f"The records of {local.topic_partition} have no timestamps: "
+            f"its message.format.version is {local.config.message_format_version}",
         )
     if timestamp in (EARLIEST_TIMESTAMP, EARLIEST_LOCAL_TIMESTAMP):
-        start = log.log_start_offset
-        earliest = log.epochs.earliest_entry
+        start = log_start_offset
+        earliest = epochs.earliest_entry
         # The first known epoch may begin later: what is before it was written in an older message format.
         epoch = earliest.epoch if earliest is not None and earliest.start_offset <= start else None
         return TimestampAndOffset(NO_TIMESTAMP, start, epoch)
     if timestamp == LATEST_TIMESTAMP:
-        return TimestampAndOffset(NO_TIMESTAMP, log.log_end_offset, log.epochs.latest_epoch)
+        return TimestampAndOffset(NO_TIMESTAMP, local.log_end_offset, epochs.latest_epoch)
     if timestamp == LATEST_TIERED_TIMESTAMP:
         return TimestampAndOffset(NO_TIMESTAMP, UNKNOWN_OFFSET, -1)
-    segments = log.log_segments
+    segments = local.segments.values()
     if timestamp == MAX_TIMESTAMP:
         return _find_max_timestamp(max(segments, key=lambda segment: segment.max_timestamp_so_far))
     for segment in segments:
         if segment.largest_timestamp >= timestamp:
-            return _find_offset(segment, timestamp, log.log_start_offset)
+            return _find_offset(segment, timestamp, log_start_offset)
     return None
 
 
-def legacy_fetch_offsets_before(log: Log, timestamp: int, max_num_offsets: int) -> list[int]:
+def legacy_fetch_offsets_before(
+    local: LocalLog, log_start_offset: int, timestamp: int, max_num_offsets: int
+) -> list[int]:
     """Base offsets of segments by their files' times, newest first (ListOffsets v0)."""
-    segments = log.log_segments
-    known = [(max(segment.base_offset, log.log_start_offset), segment.last_modified) for segment in segments]
+    segments = local.segments.values()
+    known = [(max(segment.base_offset, log_start_offset), segment.last_modified) for segment in segments]
     if segments[-1].size > 0:
-        known.append((log.log_end_offset, log.time.milliseconds()))
+        known.append((local.log_end_offset, local.time.milliseconds()))
     if timestamp == EARLIEST_TIMESTAMP:
         known = known[:1]
     elif timestamp != LATEST_TIMESTAMP:

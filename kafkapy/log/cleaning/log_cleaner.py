@@ -24,8 +24,8 @@ from kafkapy.log.cleaning.log_cleaner_manager import (
 )
 from kafkapy.log.cleaning.offset_map import OffsetMap
 from kafkapy.log.cleaning.throttler import Throttler
+from kafkapy.log.local_log import DirFailureHandler
 from kafkapy.log.log import Log
-from kafkapy.log.segments.local_log import DirFailureHandler
 from kafkapy.protocol.errors import Errors, KafkaError
 
 logger = logging.getLogger("kafkapy.log.LogCleaner")

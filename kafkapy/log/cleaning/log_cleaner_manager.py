@@ -9,8 +9,8 @@ from typing import Literal, NamedTuple
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.files.checkpoints import OffsetCheckpointFile
+from kafkapy.log.local_log import DirFailureHandler
 from kafkapy.log.log import Log
-from kafkapy.log.segments.local_log import DirFailureHandler
 from kafkapy.log.segments.log_segment import total_size
 
 logger = logging.getLogger("kafkapy.log.LogCleaner")

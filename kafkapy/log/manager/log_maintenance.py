@@ -10,10 +10,10 @@ from kafkapy.common.scheduler import Scheduler
 from kafkapy.common.time import Time
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.files.checkpoints import OffsetCheckpointFile
+from kafkapy.log.local_log import DirFailureHandler
 from kafkapy.log.log import Log
 from kafkapy.log.manager.log_dirs import LogDir, LogDirs
 from kafkapy.log.manager.log_manager_config import NEVER, Cleaner, LogManagerConfig
-from kafkapy.log.segments.local_log import DirFailureHandler
 
 logger = logging.getLogger("kafkapy.log.LogManager")
 

@@ -8,7 +8,8 @@ from typing import Protocol
 class EpochLog(Protocol):
     """The part of `Log` that matters here."""
 
-    log_end_offset: int
+    @property
+    def log_end_offset(self) -> int: ...
 
     def end_offset_for_epoch(self, leader_epoch: int) -> tuple[int, int] | None: ...
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
 from kafkapy.common.scheduler import Scheduler
 from kafkapy.common.time import Time
-from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.log.files.file_batches import Batch
 from kafkapy.log.files.log_files import (
     CLEANED_FILE_SUFFIX,
     DELETED_FILE_SUFFIX,
@@ -20,10 +20,10 @@ from kafkapy.log.files.log_files import (
     delete_if_exists,
     fsync_dir,
 )
+from kafkapy.log.loaded_log import LoadedLog
 from kafkapy.log.log_config import LogConfig
 from kafkapy.log.log_types import FetchDataInfo, LogOffsetMetadata
 from kafkapy.log.segments.log_segment import LogSegment
-from kafkapy.log.segments.log_segments import LogSegments
 from kafkapy.protocol.errors import Errors, KafkaError
 
 logger = logging.getLogger("kafkapy.log.Log")
@@ -39,30 +39,22 @@ class LocalLog:
 
     Invariants: there is always at least one segment, the last one is active; `log_end_offset` is one more than the last
     offset in it (or its base offset); everything below `recovery_point` is on the disk, not only in the page cache.
-    `lock` covers each change of the list or of a segment; readers take none (see `LogSegments`). Files are made and renamed in
-    the directory under it only, since the directory itself may be renamed. An fsync goes without: it passes over what it does
-    not find.
     A replacement or removal of segments goes by renames, in an order that `LogLoader` can finish after a crash at any point.
+
+    **The lock.** `lock` is that of the whole `Log`: whoever changes a segment, the list of segments or another part of the log
+    holds it, on whatever thread (reactor, background pool, cleaner). Files are made and renamed in the directory under it only,
+    since the directory itself may be renamed. Readers take none (see `LogSegments`), and an fsync goes without: it passes over
+    what it does not find. Whatever `Log` calls in its parts takes it where it must; `LocalLog` and methods that only parts call
+    are called with it held, but for `flush` and what reads.
     """
 
-    def __init__(
-        self,
-        directory: str,
-        topic_partition: TopicPartition,
-        config: LogConfig,
-        segments: LogSegments,
-        recovery_point: int,
-        log_end_offset: int,
-        scheduler: Scheduler,
-        time: Time,
-        on_dir_failure: DirFailureHandler,
-    ) -> None:
-        self.directory = directory
-        self.parent_dir = os.path.dirname(directory)
-        self.topic_partition = topic_partition
-        self.config = config
-        self.segments = segments
-        self.recovery_point = recovery_point
+    def __init__(self, loaded: LoadedLog, scheduler: Scheduler, time: Time, on_dir_failure: DirFailureHandler) -> None:
+        self.directory = loaded.directory
+        self.parent_dir = os.path.dirname(loaded.directory)
+        self.topic_partition = loaded.topic_partition
+        self.config = loaded.config
+        self.segments = loaded.segments
+        self.recovery_point = loaded.recovery_point
         self.scheduler = scheduler
         self.time = time
         self.lock = threading.RLock()
@@ -70,33 +62,15 @@ class LocalLog:
         """No file may be touched any more: closed, deleted, or its dir is offline."""
         self.last_flush_ms = time.milliseconds()
         self._on_dir_failure = on_dir_failure
-        self.log_end_offset = log_end_offset
-        self.log_end_offset_metadata = LogOffsetMetadata(log_end_offset)
-        self._update_log_end_offset(log_end_offset)
+        self.log_end_offset = loaded.log_end_offset
+        self.log_end_offset_metadata = LogOffsetMetadata(loaded.log_end_offset)
+        self._update_log_end_offset(loaded.log_end_offset)
 
     # -- small things
 
     @property
     def name(self) -> str:
         return os.path.basename(self.directory)
-
-    @property
-    def size(self) -> int:
-        """Bytes of all segments' .log files."""
-        return self.segments.size_in_bytes
-
-    @property
-    def log_segments(self) -> list[LogSegment]:
-        return self.segments.values()
-
-    @property
-    def active_segment(self) -> LogSegment:
-        return self.segments.active
-
-    def non_active_segments_from(self, offset: int) -> list[LogSegment]:
-        """The segments from the one that holds `offset` on, without the active one (for the cleaner)."""
-        active = self.segments.active
-        return [segment for segment in self.segments.from_offset(offset) if segment.base_offset < active.base_offset]
 
     def update_config(self, config: LogConfig) -> LogConfig:
         """Go on with another config; the one before."""
@@ -105,36 +79,36 @@ class LocalLog:
             segment.config = config
         return old
 
-    def _check_open(self) -> None:
+    def check_open(self) -> None:
         if self.closed:
             raise KafkaError(
                 Errors.KAFKA_STORAGE_ERROR,
                 f"The log for partition {self.topic_partition} is closed or its dir is offline",
             )
 
-    def _storage_failure(self, doing: str, error: OSError) -> KafkaError:
+    def storage_failure(self, doing: str, error: OSError) -> KafkaError:
         """Report an I/O error; the exception to raise."""
         message = f"Error while {doing} for {self.topic_partition} in dir {self.parent_dir}"
         self._on_dir_failure(self.parent_dir, message, error)
         return KafkaError(Errors.KAFKA_STORAGE_ERROR, f"{message}: {error}")
 
     @contextmanager
-    def _io(self, doing: str) -> Iterator[None]:
+    def io(self, doing: str) -> Iterator[None]:
         try:
             yield
         except OSError as error:
-            raise self._storage_failure(doing, error) from error
+            raise self.storage_failure(doing, error) from error
 
-    def _read_files(self, doing: str, read: Callable[[], Result]) -> Result:
+    def read_files(self, doing: str, read: Callable[[], Result]) -> Result:
         """What `read` finds in the files of segments, without the lock unless a file is being renamed or removed meanwhile."""
         try:
             return read()
         except FileNotFoundError:
             pass
         except OSError as error:
-            raise self._storage_failure(doing, error) from error
-        with self._io(doing), self.lock:
-            self._check_open()
+            raise self.storage_failure(doing, error) from error
+        with self.io(doing), self.lock:
+            self.check_open()
             return read()
 
     def _update_log_end_offset(self, offset: int) -> None:
@@ -146,7 +120,7 @@ class LocalLog:
 
     # -- reading
 
-    def _read_up_to(
+    def read_up_to(
         self, start_offset: int, max_length: int, min_one_message: bool, end: LogOffsetMetadata
     ) -> tuple[FetchDataInfo, LogSegment | None]:
         """Data from `start_offset` on, below `end`, and the segment it is in. `KafkaError` OFFSET_OUT_OF_RANGE; `OSError`."""
@@ -161,7 +135,7 @@ class LocalLog:
         if start_offset == end.message_offset:
             return FetchDataInfo(end), None
         if start_offset > end.message_offset:
-            return FetchDataInfo(self._position_of(start_offset)), None
+            return FetchDataInfo(self.position_of(start_offset)), None
         while segment is not None:
             base_offset = segment.base_offset
             if base_offset < end.segment_base_offset:
@@ -177,12 +151,12 @@ class LocalLog:
         # Compaction has removed everything from the offset on.
         return FetchDataInfo(log_end), None
 
-    def _position_of(self, offset: int) -> LogOffsetMetadata:
+    def position_of(self, offset: int) -> LogOffsetMetadata:
         """Where an offset lies. `KafkaError` OFFSET_OUT_OF_RANGE if it is behind the end or before the first segment."""
-        info, _ = self._read_up_to(offset, 1, False, self.log_end_offset_metadata)
+        info, _ = self.read_up_to(offset, 1, False, self.log_end_offset_metadata)
         return info.fetch_offset_metadata
 
-    def _collect_aborted(
+    def collect_aborted(
         self, start_offset: int, info: FetchDataInfo, segment: LogSegment | None
     ) -> list[tuple[int, int]]:
         """(producer id, first offset) of the aborted transactions that may overlap what was read."""
@@ -201,9 +175,22 @@ class LocalLog:
                 break
         return aborted
 
-    # -- rolling, truncating
+    # -- growing, truncating
 
-    def _roll_segment(self, expected_next_offset: int) -> LogSegment:
+    def append(
+        self,
+        segment: LogSegment,
+        records: bytes | bytearray | memoryview,
+        batches: Iterable[Batch],
+        last_offset: int,
+    ) -> None:
+        """Write whole batches behind the end of the active segment. Raises as `LogSegment.append`, before the end has moved."""
+        segment.append(records, batches)
+        end = last_offset + 1
+        self.log_end_offset = end
+        self.log_end_offset_metadata = LogOffsetMetadata(end, segment.base_offset, segment.size)
+
+    def roll(self, expected_next_offset: int) -> LogSegment:
         """Begin a new active segment at max(`expected_next_offset`, log end). Raises `OSError`."""
         new_offset = max(expected_next_offset, self.log_end_offset)
         active = self.segments.active
@@ -234,12 +221,12 @@ class LocalLog:
         self.segments.replace([new], [old])
         self._delete_segment_files([old])
 
-    def _truncate_segments_fully(self, new_offset: int) -> None:
+    def truncate_fully_and_start_at(self, new_offset: int) -> None:
         self.remove_and_delete_segments(self.segments.values()[:-1])
         self._replace_active(new_offset)
         self._update_log_end_offset(new_offset)
 
-    def _truncate_segments_to(self, offset: int) -> list[LogSegment]:
+    def truncate_to(self, offset: int) -> list[LogSegment]:
         deletable = [segment for segment in self.segments.values() if segment.base_offset > offset]
         self.remove_and_delete_segments(deletable)
         self.segments.active.truncate_to(offset)
@@ -259,18 +246,18 @@ class LocalLog:
             if segment.suffix != DELETED_FILE_SUFFIX:
                 segment.change_file_suffixes(segment.suffix, DELETED_FILE_SUFFIX)
             segment.close_handlers()
-        self._delete_files_later("delete-file", [path for segment in segments for path in segment.paths()])
+        self.delete_files_later("delete-file", [path for segment in segments for path in segment.paths()])
 
-    def _delete_files_later(self, name: str, paths: list[str]) -> None:
+    def delete_files_later(self, name: str, paths: list[str]) -> None:
         def delete() -> None:
-            with self._io("deleting files"):
+            with self.io("deleting files"):
                 for path in paths:
                     delete_if_exists(f"{self.directory}/{os.path.basename(path)}")
 
         if paths:
             self.scheduler.schedule_in_thread(name, delete, self.config.file_delete_delay_ms)
 
-    def _swap_segments(self, new_segments: list[LogSegment], old_segments: list[LogSegment]) -> list[LogSegment]:
+    def replace_segments(self, new_segments: list[LogSegment], old_segments: list[LogSegment]) -> list[LogSegment]:
         """Replace `old_segments` by `new_segments` (.cleaned files, flushed); the old ones whose base offset is no more.
 
         Crash-safe order: .cleaned -> .swap, from the last one on; old files -> .deleted; then drop the .swap suffix.
@@ -290,13 +277,13 @@ class LocalLog:
 
     # -- durability
 
-    def _flush_segments(self, up_to: int) -> None:
+    def flush(self, up_to: int) -> None:
         """Fsync everything below `up_to` that is past the recovery point. Raises `OSError`."""
         start = self.recovery_point
         if start > up_to:
             return
         with self.lock:
-            self._check_open()
+            self.check_open()
             segments = self.segments.between(start, up_to)
             for segment in segments:
                 segment.write_out_indexes()
@@ -305,14 +292,14 @@ class LocalLog:
         if any(segment.base_offset >= start for segment in segments):
             fsync_dir(self.directory)  # new files need their names on the disk too
 
-    def _mark_flushed(self, offset: int) -> None:
+    def mark_flushed(self, offset: int) -> None:
         if offset > self.recovery_point:
             self.recovery_point = offset
             self.last_flush_ms = self.time.milliseconds()
 
     # -- the directory
 
-    def _rename_directory(self, name: str, sync: bool) -> None:
+    def rename(self, name: str, sync: bool) -> None:
         """Raises `OSError`."""
         renamed = f"{self.parent_dir}/{name}"
         os.rename(self.directory, renamed)
@@ -329,13 +316,13 @@ class LocalLog:
             for segment in self.segments.values():
                 segment.close_handlers()
 
-    def _close_segments(self) -> None:
+    def close(self) -> None:
         """Trim and close. Raises `OSError`."""
         for segment in self.segments.values():
             segment.close()
         self.closed = True
 
-    def _delete_directory(self) -> None:
+    def delete(self) -> None:
         """Remove the directory with everything in it. Raises `OSError`."""
         delete_directory(self.directory)
         self.segments.clear()

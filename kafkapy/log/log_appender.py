@@ -1,0 +1,283 @@
+"""Appends to a log, with what they bring about: new epochs, rolls, producer state, flushes (part of Kafka's `UnifiedLog`).
+
+The produce path runs through `append_as_leader`; it reaches the page cache only and runs on the reactor.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Final
+
+from kafkapy.log.files.file_batches import Batch
+from kafkapy.log.leader_epoch_cache import LeaderEpochCache
+from kafkapy.log.local_log import LocalLog
+from kafkapy.log.log_bounds import LogBounds
+from kafkapy.log.log_config import LogConfig
+from kafkapy.log.log_flusher import LogFlusher
+from kafkapy.log.log_types import (
+    UNKNOWN_OFFSET,
+    AppendOrigin,
+    CompletedTxn,
+    LogAppendInfo,
+    LogOffsetMetadata,
+    UnexpectedAppendOffsetError,
+)
+from kafkapy.log.log_validator import LogValidator
+from kafkapy.log.producers.producer_state import BatchMetadata, ProducerAppendInfo, ProducerStateEntry
+from kafkapy.log.producers.producer_state_manager import ProducerStateManager
+from kafkapy.log.segments.log_segment import LogSegment
+from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.record.record_batch import CONTROL_MASK, TRANSACTIONAL_MASK
+from kafkapy.record.record_batch import batches as batches_of
+
+logger = logging.getLogger("kafkapy.log.Log")
+
+_TRANSACTIONAL_OR_CONTROL: Final = TRANSACTIONAL_MASK | CONTROL_MASK
+
+_ProducerChanges = tuple[dict[int, ProducerAppendInfo], list[CompletedTxn]]
+"""What an append means for its producers, and the transactions that it ends."""
+
+
+class LogAppender:
+    """The growing end of a log.
+
+    Invariant: epochs are noted before the batches they belong to are written; log end and producers move after the batches are
+    written, so whatever fails on the way, offsets are never given twice.
+    """
+
+    def __init__(
+        self,
+        local: LocalLog,
+        bounds: LogBounds,
+        epochs: LeaderEpochCache,
+        producers: ProducerStateManager,
+        flusher: LogFlusher,
+    ) -> None:
+        self._local = local
+        self._bounds = bounds
+        self._epochs = epochs
+        self._producers = producers
+        self._flusher = flusher
+        self._validator = LogValidator(local.topic_partition, local.config)
+
+    def update_config(self, config: LogConfig) -> None:
+        """Check what comes by this config from now on."""
+        self._validator = LogValidator(self._local.topic_partition, config)
+
+    def append_as_leader(
+        self,
+        records: bytes | bytearray | memoryview,
+        leader_epoch: int,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+        request_version: int = 11,
+    ) -> LogAppendInfo:
+        """Check what a client or coordinator sends, give it offsets and this epoch, and append it.
+
+        A writable buffer is changed in place. `request_version`: of the Produce request (what it may hold depends on it).
+        `KafkaError`: what `LogValidator.validate` says; OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE,
+        TRANSACTION_COORDINATOR_FENCED; RECORD_LIST_TOO_LARGE for more than a segment; KAFKA_STORAGE_ERROR.
+        """
+        local = self._local
+        with local.lock:
+            local.check_open()
+            log_start_offset = self._bounds.log_start_offset
+            now_ms = local.time.milliseconds()
+            checked = self._validator.validate(
+                records, local.log_end_offset, now_ms, leader_epoch, origin, request_version
+            )
+            if not checked.batches:
+                return LogAppendInfo(UNKNOWN_OFFSET, UNKNOWN_OFFSET, log_start_offset)
+            info = LogAppendInfo(checked.first_offset, checked.last_offset, log_start_offset)
+            info.record_count = checked.record_count
+            info.max_timestamp = checked.max_timestamp
+            info.shallow_offset_of_max_timestamp = checked.shallow_offset_of_max_timestamp
+            info.log_append_time = checked.log_append_time
+            info.last_leader_epoch = leader_epoch
+            info.valid_bytes = len(checked.records)
+            self._append(checked.records, checked.batches, info, origin, now_ms)
+            return info
+
+    def append_as_follower(self, records: bytes | bytearray | memoryview) -> LogAppendInfo:
+        """Append what the leader sent as it is; a batch that is cut off at the end is left out.
+
+        `KafkaError`: CORRUPT_MESSAGE, UNKNOWN_SERVER_ERROR (offsets that go back), `UnexpectedAppendOffsetError` (offsets
+        below the log end), RECORD_LIST_TOO_LARGE, KAFKA_STORAGE_ERROR.
+        """
+        local = self._local
+        batches = list(batches_of(records))
+        info = LogAppendInfo(UNKNOWN_OFFSET, UNKNOWN_OFFSET, self._bounds.log_start_offset)
+        if not batches:
+            return info
+        for batch in batches:
+            batch.ensure_valid()
+            if batch.last_offset <= info.last_offset:
+                raise KafkaError(
+                    Errors.UNKNOWN_SERVER_ERROR, f"Out of order offsets found in append to {local.topic_partition}"
+                )
+            info.last_offset = batch.last_offset
+            info.valid_bytes += batch.size_in_bytes
+            if batch.max_timestamp > info.max_timestamp:
+                info.max_timestamp = batch.max_timestamp
+                info.shallow_offset_of_max_timestamp = batch.last_offset
+        info.last_leader_epoch = batches[-1].partition_leader_epoch
+        first = batches[0]
+        info.first_offset = first.base_offset if first.magic >= 2 else first.last_offset
+        with local.lock:
+            local.check_open()
+            if info.first_offset < local.log_end_offset:
+                raise UnexpectedAppendOffsetError(
+                    f"Unexpected offset in append to {local.topic_partition}. First offset {info.first_offset} is less than "
+                    f"the next offset {local.log_end_offset}. Last offset in append: {info.last_offset}. "
+                    f"Log start offset = {self._bounds.log_start_offset}",
+                    info.first_offset,
+                    info.last_offset,
+                )
+            self._append(
+                memoryview(records)[: info.valid_bytes],
+                batches,
+                info,
+                AppendOrigin.REPLICATION,
+                local.time.milliseconds(),
+            )
+        return info
+
+    def _append(
+        self,
+        records: bytes | bytearray | memoryview,
+        batches: Sequence[Batch],
+        info: LogAppendInfo,
+        origin: AppendOrigin,
+        now_ms: int,
+    ) -> None:
+        """Append checked batches whose offsets and epochs are set; fills in `info` for a duplicate."""
+        local, producers = self._local, self._producers
+        try:
+            self._note_epochs(batches)
+            segment = self._segment_for(len(records), batches, info, now_ms)
+            changes: _ProducerChanges | None = None
+            expecting = self._expecting(batches)
+            if expecting is None and (len(batches) > 1 or batches[0].producer_id >= 0):
+                changes = self._check_producers(batches, info, segment, origin)
+                if info.duplicate:
+                    return
+            local.append(segment, records, batches, info.last_offset)
+            # From here on the records are there, and the end says so even if something below fails.
+            end = info.last_offset + 1
+            if expecting is not None:
+                first = batches[0]
+                expecting.add_batch(
+                    BatchMetadata(
+                        first.last_sequence, info.last_offset, info.last_offset - info.first_offset, first.max_timestamp
+                    )
+                )
+            elif changes is not None:
+                self._change_producers(changes, segment)
+            producers.map_end_offset = end
+            if producers.ongoing_txns or producers.unreplicated_txns or self._bounds.first_unstable is not None:
+                self._bounds.update_first_unstable_offset()
+            if end - local.recovery_point >= local.config.flush_messages:
+                self._flusher.flush(end)
+        except OSError as error:
+            raise local.storage_failure("appending records", error) from error
+
+    # -- epochs and segments
+
+    def _note_epochs(self, batches: Sequence[Batch]) -> None:
+        """Have the file know the batches' epochs. Raises `OSError`."""
+        epochs = self._epochs
+        if epochs.is_unwritten:
+            epochs.write_out()
+        for batch in batches:
+            if batch.partition_leader_epoch != epochs.latest_epoch:
+                self._note_epoch(batch)
+
+    def _note_epoch(self, batch: Batch) -> None:
+        if batch.magic >= 2 and batch.partition_leader_epoch >= 0:
+            self._epochs.assign(batch.partition_leader_epoch, batch.base_offset)
+        elif self._epochs.latest_epoch is not None:
+            # An older format has come back: only the high watermark is a safe place to truncate to now.
+            logger.warning(
+                "[%s] Clearing leader epoch cache after unexpected append with format v%d",
+                *(self._local.name, batch.magic),
+            )
+            self._epochs.clear_and_flush()
+
+    def _segment_for(self, size: int, batches: Sequence[Batch], info: LogAppendInfo, now_ms: int) -> LogSegment:
+        """The active segment, a new one if it is time. `KafkaError` RECORD_LIST_TOO_LARGE if no segment can hold that much."""
+        local = self._local
+        config = local.config
+        if size > config.segment_bytes:
+            raise KafkaError(
+                Errors.RECORD_LIST_TOO_LARGE,
+                f"Message batch size is {size} bytes in append to partition {local.topic_partition}, which exceeds the "
+                f"maximum configured segment size of {config.segment_bytes}.",
+            )
+        segment = local.segments.active
+        if not segment.should_roll(size, info.max_timestamp, info.last_offset, now_ms, config):
+            return segment
+        # The first offset of a v0 or v1 set is not known: this is surely not above it, and leaves room for the last.
+        known = batches[0].magic >= 2
+        return self.roll(info.first_offset if known else info.last_offset - 0x7FFFFFFF)
+
+    def roll(self, expected_next_offset: int) -> LogSegment:
+        """Begin a new segment at max(`expected_next_offset`, log end); the old one is flushed later. Raises `OSError`."""
+        segment = self._local.roll(expected_next_offset)
+        # A snapshot at the base offset makes recovery of the new segment begin here.
+        self._producers.map_end_offset = segment.base_offset
+        snapshot = self._producers.take_snapshot(sync=False)
+        self._bounds.high_watermark_follows_end()
+        self._flusher.flush_later(segment.base_offset, snapshot)
+        return segment
+
+    # -- producers
+
+    def _expecting(self, batches: Sequence[Batch]) -> ProducerStateEntry | None:
+        """The producer whose next batch this is, as nearly every batch is: there is nothing to check or to collect then."""
+        first = batches[0]
+        if len(batches) > 1 or first.attributes & _TRANSACTIONAL_OR_CONTROL:
+            return None
+        entry = self._producers.producers.get(first.producer_id)
+        if entry is not None and entry.expects(first.producer_epoch, first.base_sequence):
+            return entry
+        return None
+
+    def _check_producers(
+        self, batches: Sequence[Batch], info: LogAppendInfo, segment: LogSegment, origin: AppendOrigin
+    ) -> _ProducerChanges:
+        """Check sequences and epochs, collect what changes; `info` says so if a client sends a batch again.
+
+        `KafkaError` OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE, TRANSACTION_COORDINATOR_FENCED.
+        """
+        producers, position = self._producers, segment.size
+        infos: dict[int, ProducerAppendInfo] = {}
+        completed: list[CompletedTxn] = []
+        for batch in batches:
+            producer_id = batch.producer_id
+            if producer_id >= 0:
+                entry = producers.producers.get(producer_id) if origin is AppendOrigin.CLIENT else None
+                if entry is not None:
+                    duplicate = entry.find_duplicate_batch(
+                        batch.producer_epoch, batch.base_sequence, batch.last_sequence
+                    )
+                    if duplicate is not None:
+                        info.duplicate = True
+                        info.first_offset, info.last_offset = duplicate.first_offset, duplicate.last_offset
+                        info.log_append_time = duplicate.timestamp
+                        info.valid_bytes = 0
+                        break
+                # Kept with its position for transactions, so that the last stable offset needs no look-up.
+                first_offset = LogOffsetMetadata(batch.base_offset, segment.base_offset, position)
+                txn = producers.note_batch(batch, infos, origin, first_offset)
+                if txn is not None:
+                    completed.append(txn)
+            position += batch.size_in_bytes
+        return infos, completed
+
+    def _change_producers(self, changes: _ProducerChanges, segment: LogSegment) -> None:
+        infos, completed = changes
+        for info in infos.values():
+            self._producers.update(info)
+        for txn in completed:
+            segment.update_txn_index(txn, self._producers.last_stable_offset(txn))
+            self._producers.complete_txn(txn)
