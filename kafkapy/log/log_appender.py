@@ -9,6 +9,7 @@ import logging
 from collections.abc import Sequence
 from typing import Final
 
+from kafkapy.common.limits import MAX_INT
 from kafkapy.log.files.file_batches import Batch
 from kafkapy.log.leader_epoch_cache import LeaderEpochCache
 from kafkapy.log.local_log import LocalLog
@@ -24,7 +25,7 @@ from kafkapy.log.log_types import (
     UnexpectedAppendOffsetError,
 )
 from kafkapy.log.log_validator import LogValidator
-from kafkapy.log.producers.producer_state import BatchMetadata, ProducerAppendInfo, ProducerStateEntry
+from kafkapy.log.producers.producer_state import ProducerAppendInfo, ProducerStateEntry, RetainedBatch
 from kafkapy.log.producers.producer_state_manager import ProducerStateManager
 from kafkapy.log.segments.log_segment import LogSegment
 from kafkapy.protocol.errors import Errors, KafkaError
@@ -167,7 +168,7 @@ class LogAppender:
             if expecting is not None:
                 first = batches[0]
                 expecting.add_batch(
-                    BatchMetadata(
+                    RetainedBatch(
                         first.last_sequence, info.last_offset, info.last_offset - info.first_offset, first.max_timestamp
                     )
                 )
@@ -218,7 +219,7 @@ class LogAppender:
             return segment
         # The first offset of a v0 or v1 set is not known: this is surely not above it, and leaves room for the last.
         known = batches[0].magic >= 2
-        return self.roll(info.first_offset if known else info.last_offset - 0x7FFFFFFF)
+        return self.roll(info.first_offset if known else info.last_offset - MAX_INT)
 
     def roll(self, expected_next_offset: int) -> LogSegment:
         """Begin a new segment at max(`expected_next_offset`, log end); the old one is flushed later. Raises `OSError`."""

@@ -18,12 +18,12 @@ from kafkapy.common.config_validators import (
     at_least,
     between,
 )
+from kafkapy.common.limits import MAX_LONG
 from kafkapy.protocol.errors import Errors, KafkaError
 
 BOOLEAN, STRING, INT, LONG = ConfigType.BOOLEAN, ConfigType.STRING, ConfigType.INT, ConfigType.LONG
 DOUBLE, LIST = ConfigType.DOUBLE, ConfigType.LIST
 
-MAX_LONG: Final = (1 << 63) - 1
 DAY_MS: Final = 24 * 60 * 60 * 1000
 WEEK_MS: Final = 7 * DAY_MS
 

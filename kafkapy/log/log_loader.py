@@ -29,7 +29,7 @@ from kafkapy.log.leader_epoch_cache import LeaderEpochCache
 from kafkapy.log.loaded_log import LoadedLog
 from kafkapy.log.local_log import DirFailureHandler
 from kafkapy.log.log import Log
-from kafkapy.log.log_config import LogConfig
+from kafkapy.log.log_config import DAY_MS, LogConfig
 from kafkapy.log.log_types import CompletedTxn
 from kafkapy.log.producers.producer_state_manager import ProducerStateManager
 from kafkapy.log.producers.producer_state_rebuild import rebuild_producer_state
@@ -38,7 +38,6 @@ from kafkapy.log.segments.log_segments import LogSegments
 
 logger = logging.getLogger("kafkapy.log.LogLoader")
 
-DAY_MS = 24 * 60 * 60 * 1000
 _INDEX_SUFFIXES = (INDEX_FILE_SUFFIX, TIME_INDEX_FILE_SUFFIX, TXN_INDEX_FILE_SUFFIX)
 
 

@@ -16,8 +16,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from kafkapy.common.limits import MAX_LONG
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.log.log_config import MAX_LONG, LogConfig
+from kafkapy.log.log_config import LogConfig
 from kafkapy.log.log_types import AppendOrigin
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record.compression import CompressionType, compress, decompress_chunks, decompress_small

@@ -8,6 +8,7 @@ from kafkapy.common.timestamps import (
     LATEST_TIERED_TIMESTAMP,
     LATEST_TIMESTAMP,
     MAX_TIMESTAMP,
+    NO_TIMESTAMP,
 )
 from kafkapy.log.files.file_batches import Batch, read_batch
 from kafkapy.log.leader_epoch_cache import LeaderEpochCache
@@ -15,7 +16,7 @@ from kafkapy.log.local_log import LocalLog
 from kafkapy.log.log_types import UNKNOWN_OFFSET, TimestampAndOffset
 from kafkapy.log.segments.log_segment import LogSegment
 from kafkapy.protocol.errors import Errors, KafkaError
-from kafkapy.record.record_batch import NO_TIMESTAMP, TimestampType
+from kafkapy.record.record_batch import TimestampType
 
 
 def fetch_offset_by_timestamp(

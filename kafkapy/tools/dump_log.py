@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from kafkapy.tools.command_line import Option, OptionParser, Options, ToolError, guard, integer, run
 
 if TYPE_CHECKING:
-    from kafkapy.log.producers.producer_state import BatchMetadata
+    from kafkapy.log.producers.producer_state import RetainedBatch
 
 STRING_DECODER = "org.apache.kafka.tools.api.StringDecoder"
 
@@ -99,7 +99,7 @@ def dump_producer_snapshot(path: str) -> int:
     return 0
 
 
-def _batch(batch: BatchMetadata) -> str:
+def _batch(batch: RetainedBatch) -> str:
     return (
         f"firstSequence: {batch.first_seq} lastSequence: {batch.last_seq} lastOffset: {batch.last_offset} "
         f"offsetDelta: {batch.offset_delta} timestamp: {batch.timestamp}"

@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Callable, Iterator
 
+from kafkapy.common.limits import MAX_INT
 from kafkapy.common.time import Time
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.cleaning.batch_filter import ActiveProducers, BatchFilter, portions
@@ -25,7 +26,6 @@ from kafkapy.record.record_spans import record_spans
 
 logger = logging.getLogger("kafkapy.log.LogCleaner")
 
-_MAX_INT = 0x7FFFFFFF
 _BREATH_SECONDS = 0.0002
 
 
@@ -291,7 +291,7 @@ def group_segments_by_size(
             and log_size <= max_size
             and index_size <= max_index_size
             and time_index_size <= max_index_size
-            and (segment.size == 0 or upper_bound - 1 - groups[-1][0].base_offset <= _MAX_INT)
+            and (segment.size == 0 or upper_bound - 1 - groups[-1][0].base_offset <= MAX_INT)
         ):
             groups[-1].append(segment)
         else:

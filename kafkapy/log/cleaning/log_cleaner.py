@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple, Protocol
 
 from kafkapy.common.config_def import ConfigException
+from kafkapy.common.limits import MAX_INT
 from kafkapy.common.time import Time
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.cleaning.cleaner import Cleaner
@@ -29,8 +30,6 @@ from kafkapy.log.log import Log
 from kafkapy.protocol.errors import Errors, KafkaError
 
 logger = logging.getLogger("kafkapy.log.LogCleaner")
-
-_MAX_INT = 0x7FFFFFFF
 
 
 class CleanerBrokerConfig(Protocol):
@@ -219,7 +218,7 @@ class CleanerThread:
         on_dir_failure: DirFailureHandler,
     ) -> None:
         threads = max(config.num_threads, 1)
-        if config.dedupe_buffer_size // threads > _MAX_INT:
+        if config.dedupe_buffer_size // threads > MAX_INT:
             logger.warning(
                 "Cannot use more than 2G of cleaner buffer space per cleaner thread, ignoring excess buffer space..."
             )
@@ -230,7 +229,7 @@ class CleanerThread:
         self._stop = threading.Event()
         self._cleaner = Cleaner(
             thread_id,
-            OffsetMap(min(config.dedupe_buffer_size // threads, _MAX_INT)),
+            OffsetMap(min(config.dedupe_buffer_size // threads, MAX_INT)),
             max(config.io_buffer_size // threads // 2, 1),
             config.dedupe_buffer_load_factor,
             throttler,

@@ -7,16 +7,15 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Literal, NamedTuple
 
+from kafkapy.common.limits import MAX_LONG
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.log.files.checkpoints import OffsetCheckpointFile
+from kafkapy.log.files.checkpoints import CLEANER_OFFSET_CHECKPOINT, OffsetCheckpointFile
 from kafkapy.log.local_log import DirFailureHandler
 from kafkapy.log.log import Log
 from kafkapy.log.segments.log_segment import total_size
 
 logger = logging.getLogger("kafkapy.log.LogCleaner")
 
-CLEANER_OFFSET_CHECKPOINT = "cleaner-offset-checkpoint"
-_MAX_LONG = (1 << 63) - 1
 
 IN_PROGRESS: Literal["in progress"] = "in progress"
 ABORTED: Literal["aborted"] = "aborted"
@@ -402,5 +401,5 @@ def max_compaction_delay(log: Log, first_dirty_offset: int, now_ms: int) -> int:
     if clean_until <= 0:
         return 0
     timestamps = [segment.first_batch_timestamp for segment in log.non_active_segments_from(first_dirty_offset)]
-    earliest = min((timestamp for timestamp in timestamps if timestamp > 0), default=_MAX_LONG)
+    earliest = min((timestamp for timestamp in timestamps if timestamp > 0), default=MAX_LONG)
     return max(0, clean_until - earliest)

@@ -6,6 +6,7 @@ import os
 import struct
 from typing import ClassVar, Final
 
+from kafkapy.common.limits import MAX_INT
 from kafkapy.log.files.log_files import delete_if_exists
 
 _SEARCH_BLOCK_ENTRIES: Final = 512
@@ -109,7 +110,7 @@ class AbstractIndex:
         return self.entries * self.ENTRY.size
 
     def can_append_offset(self, offset: int) -> bool:
-        return 0 <= offset - self.base_offset <= 0x7FFFFFFF
+        return 0 <= offset - self.base_offset <= MAX_INT
 
     def _append(self, first: int, second: int) -> None:
         memory = self._memory

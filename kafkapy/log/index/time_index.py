@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import struct
-from typing import Final
 
+from kafkapy.common.timestamps import NO_TIMESTAMP
 from kafkapy.log.index.abstract_index import AbstractIndex
-
-NO_TIMESTAMP: Final = -1
 
 
 class TimeIndex(AbstractIndex):

@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 from kafkapy.log.files.checkpoints import MalformedFileError
 from kafkapy.log.files.log_files import delete_if_exists
 
-_ENTRY: Final = struct.Struct(">hqqqq")
-_VERSION: Final = 0
+_ABORTED_TXN_ENTRY: Final = struct.Struct(">hqqqq")
+_ABORTED_TXN_VERSION: Final = 0
 
 
 class AbortedTxn(NamedTuple):
@@ -46,11 +46,11 @@ class TransactionIndex:
                 content = file.read()
             if path != self.path:
                 raise FileNotFoundError(f"{path} was renamed")
-            whole = len(content) - len(content) % _ENTRY.size
+            whole = len(content) - len(content) % _ABORTED_TXN_ENTRY.size
             entries = []
-            for version, *fields in _ENTRY.iter_unpack(content[:whole]):
+            for version, *fields in _ABORTED_TXN_ENTRY.iter_unpack(content[:whole]):
                 entry = AbortedTxn(*fields)
-                if version > _VERSION or entry.last_offset < self.base_offset:
+                if version > _ABORTED_TXN_VERSION or entry.last_offset < self.base_offset:
                     raise MalformedFileError(f"Corrupt transaction index {self.path}: version {version}, {entry}")
                 entries.append(entry)
             self._entries = entries
@@ -65,7 +65,7 @@ class TransactionIndex:
             )
         fd = os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o644)
         try:
-            os.pwrite(fd, _ENTRY.pack(_VERSION, *txn), len(entries) * _ENTRY.size)
+            os.pwrite(fd, _ABORTED_TXN_ENTRY.pack(_ABORTED_TXN_VERSION, *txn), len(entries) * _ABORTED_TXN_ENTRY.size)
         finally:
             os.close(fd)
         entries.append(txn)
@@ -85,7 +85,7 @@ class TransactionIndex:
         entries = self.entries()
         kept = [txn for txn in entries if txn.last_offset < offset]
         if len(kept) < len(entries):
-            os.truncate(self.path, len(kept) * _ENTRY.size)
+            os.truncate(self.path, len(kept) * _ABORTED_TXN_ENTRY.size)
             self._entries = kept
 
     def reset(self) -> None:

@@ -13,7 +13,7 @@ from kafkapy.log.files.checkpoints import OffsetCheckpointFile
 from kafkapy.log.local_log import DirFailureHandler
 from kafkapy.log.log import Log
 from kafkapy.log.manager.log_dirs import LogDir, LogDirs
-from kafkapy.log.manager.log_manager_config import NEVER, Cleaner, LogManagerConfig
+from kafkapy.log.manager.log_manager_config import NEVER, LogCleaning, LogManagerConfig
 
 logger = logging.getLogger("kafkapy.log.LogManager")
 
@@ -30,7 +30,7 @@ class LogMaintenance:
         dirs: LogDirs,
         logs: Mapping[TopicPartition, Log],
         future_logs: Mapping[TopicPartition, Log],
-        cleaner: Cleaner | None,
+        cleaner: LogCleaning | None,
         time: Time,
         on_dir_failure: DirFailureHandler,
     ) -> None:

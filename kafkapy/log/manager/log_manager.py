@@ -27,7 +27,7 @@ from kafkapy.log.log_loader import load_log
 from kafkapy.log.manager.future_logs import FutureLogs, is_future
 from kafkapy.log.manager.log_dirs import LogDir, LogDirError, LogDirs
 from kafkapy.log.manager.log_maintenance import LogMaintenance
-from kafkapy.log.manager.log_manager_config import BrokerLogConfig, Cleaner, LogManagerConfig
+from kafkapy.log.manager.log_manager_config import BrokerLogConfig, LogCleaning, LogManagerConfig
 from kafkapy.protocol.errors import Errors, KafkaError
 
 logger = logging.getLogger("kafkapy.log.LogManager")
@@ -52,7 +52,7 @@ class LogManager:
         scheduler: Scheduler,
         time: Time,
         config: LogManagerConfig = LogManagerConfig(),  # noqa: B008 (a tuple of numbers)
-        make_cleaner: Callable[[LogManager], Cleaner] | None = None,
+        make_cleaner: Callable[[LogManager], LogCleaning] | None = None,
     ) -> None:
         """Makes and locks the dirs; `startup` loads them. `topic_configs`: for topics that have configs of their own.
 
@@ -72,7 +72,7 @@ class LogManager:
         self._dirs = LogDirs(log_dirs)
         self.on_dir_failure: Callable[[str, list[TopicPartition]], object] = lambda directory, partitions: None
         """Told, on whatever thread met the error, which dir is offline and which partitions are gone with it."""
-        self.cleaner: Cleaner | None = make_cleaner(self) if make_cleaner is not None else None
+        self.cleaner: LogCleaning | None = make_cleaner(self) if make_cleaner is not None else None
         self.maintenance = LogMaintenance(
             self._dirs, self.logs, self.future.logs, self.cleaner, time, self.handle_log_dir_failure
         )
@@ -84,7 +84,7 @@ class LogManager:
         topic_configs: Mapping[str, Mapping[str, str]],
         scheduler: Scheduler,
         time: Time,
-        make_cleaner: Callable[[LogManager], Cleaner] | None = None,
+        make_cleaner: Callable[[LogManager], LogCleaning] | None = None,
     ) -> LogManager:
         """The manager of a broker; `topic_configs`: the overrides of each topic that has any."""
         defaults = config.log_config_defaults()

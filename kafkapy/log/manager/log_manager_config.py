@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
+from kafkapy.common.limits import MAX_LONG
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.log import Log
-from kafkapy.log.log_config import LogConfig
-from kafkapy.log.log_loader import DAY_MS
+from kafkapy.log.log_config import DAY_MS, LogConfig
 
-NEVER = (1 << 63) - 1
+NEVER = MAX_LONG
 
 
 class BrokerLogConfig(Protocol):
@@ -73,7 +73,7 @@ class LogManagerConfig(NamedTuple):
         )
 
 
-class Cleaner(Protocol):
+class LogCleaning(Protocol):
     """What the manager needs of the log cleaner (Kafka's `LogCleaner`)."""
 
     def startup(self) -> None: ...

@@ -9,14 +9,14 @@ from collections.abc import Iterable, Iterator
 from crc32c import crc32c
 
 from kafkapy.log.files.checkpoints import MalformedFileError
-from kafkapy.log.producers.producer_state import NO_TXN, NUM_BATCHES_TO_RETAIN, BatchMetadata, ProducerStateEntry
+from kafkapy.log.producers.producer_state import NO_TXN, NUM_BATCHES_TO_RETAIN, ProducerStateEntry, RetainedBatch
 from kafkapy.record.record_batch import NO_SEQUENCE
 
-_VERSION = 1
-_HEADER = struct.Struct(">hIi")
+_SNAPSHOT_VERSION = 1
+_SNAPSHOT_HEADER = struct.Struct(">hIi")
 _CRC_START = 6
-_ENTRY = struct.Struct(">qhiqiqiq")
-_NO_BATCH = BatchMetadata(NO_SEQUENCE, -1, 0, -1)
+_SNAPSHOT_ENTRY = struct.Struct(">qhiqiqiq")
+_NO_BATCH = RetainedBatch(NO_SEQUENCE, -1, 0, -1)
 
 
 def encode_snapshot(producers: Iterable[ProducerStateEntry]) -> bytes:
@@ -27,7 +27,7 @@ def encode_snapshot(producers: Iterable[ProducerStateEntry]) -> bytes:
     producer Kafka takes the last, so it reads the same as from its own.
     """
     rows = [row for entry in producers for row in _rows(entry)]
-    content = bytearray(_HEADER.pack(_VERSION, 0, len(rows)) + b"".join(rows))
+    content = bytearray(_SNAPSHOT_HEADER.pack(_SNAPSHOT_VERSION, 0, len(rows)) + b"".join(rows))
     struct.pack_into(">I", content, 2, crc32c(content[_CRC_START:]))
     return bytes(content)
 
@@ -38,8 +38,8 @@ def _rows(entry: ProducerStateEntry) -> Iterator[bytes]:
     yield _row(entry, entry.batches[-1] if entry.batches else _NO_BATCH, entry.last_timestamp)
 
 
-def _row(entry: ProducerStateEntry, batch: BatchMetadata, timestamp: int) -> bytes:
-    return _ENTRY.pack(
+def _row(entry: ProducerStateEntry, batch: RetainedBatch, timestamp: int) -> bytes:
+    return _SNAPSHOT_ENTRY.pack(
         entry.producer_id,
         entry.producer_epoch,
         batch.last_seq,
@@ -53,20 +53,20 @@ def _row(entry: ProducerStateEntry, batch: BatchMetadata, timestamp: int) -> byt
 
 def decode_snapshot(content: bytes, path: str = "") -> list[ProducerStateEntry]:
     """The producers of a snapshot; `MalformedFileError` for another version, a wrong CRC or a wrong length."""
-    if len(content) < _HEADER.size:
+    if len(content) < _SNAPSHOT_HEADER.size:
         raise MalformedFileError(f"Snapshot {path} is corrupt: {len(content)} bytes are less than its header")
-    version, crc, count = _HEADER.unpack_from(content)
-    if version != _VERSION:
+    version, crc, count = _SNAPSHOT_HEADER.unpack_from(content)
+    if version != _SNAPSHOT_VERSION:
         raise MalformedFileError(f"Snapshot {path} contained an unknown file version {version}")
     computed = crc32c(content[_CRC_START:])
     if crc != computed:
         raise MalformedFileError(
             f"Snapshot {path} is corrupt (CRC is no longer valid). Stored crc: {crc}. Computed crc: {computed}"
         )
-    if count < 0 or len(content) != _HEADER.size + count * _ENTRY.size:
+    if count < 0 or len(content) != _SNAPSHOT_HEADER.size + count * _SNAPSHOT_ENTRY.size:
         raise MalformedFileError(f"Snapshot {path} is corrupt: {count} entries in {len(content)} bytes")
     producers: dict[int, ProducerStateEntry] = {}
-    for fields in _ENTRY.iter_unpack(content[_HEADER.size :]):
+    for fields in _SNAPSHOT_ENTRY.iter_unpack(content[_SNAPSHOT_HEADER.size :]):
         entry = _entry(*fields)
         before = producers.get(entry.producer_id)
         if before is not None and before.producer_epoch == entry.producer_epoch:
@@ -78,7 +78,7 @@ def decode_snapshot(content: bytes, path: str = "") -> list[ProducerStateEntry]:
 def _entry(
     producer_id: int, epoch: int, seq: int, offset: int, delta: int, timestamp: int, coordinator_epoch: int, txn: int
 ) -> ProducerStateEntry:
-    batch = BatchMetadata(seq, offset, delta, timestamp) if offset >= 0 else None
+    batch = RetainedBatch(seq, offset, delta, timestamp) if offset >= 0 else None
     return ProducerStateEntry(producer_id, epoch, coordinator_epoch, timestamp, txn if txn >= 0 else NO_TXN, batch)
 
 

@@ -19,7 +19,7 @@ MAX_SEQUENCE: Final = 0x7FFFFFFF
 NUM_BATCHES_TO_RETAIN: Final = 5
 
 
-class BatchMetadata:
+class RetainedBatch:
     """One of a producer's last batches; never changed."""
 
     __slots__ = ("last_offset", "last_seq", "offset_delta", "timestamp")
@@ -31,7 +31,7 @@ class BatchMetadata:
         self.timestamp = timestamp
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, BatchMetadata) and (
+        return isinstance(other, RetainedBatch) and (
             self.last_seq == other.last_seq
             and self.last_offset == other.last_offset
             and self.offset_delta == other.offset_delta
@@ -81,14 +81,14 @@ class ProducerStateEntry:
         coordinator_epoch: int = -1,
         last_timestamp: int = -1,
         current_txn_first_offset: int = NO_TXN,
-        batch: BatchMetadata | None = None,
+        batch: RetainedBatch | None = None,
     ) -> None:
         self.producer_id = producer_id
         self.producer_epoch = producer_epoch
         self.coordinator_epoch = coordinator_epoch
         self.last_timestamp = last_timestamp
         self.current_txn_first_offset = current_txn_first_offset
-        self.batches: list[BatchMetadata] = [batch] if batch is not None else []
+        self.batches: list[RetainedBatch] = [batch] if batch is not None else []
 
     @property
     def last_seq(self) -> int:
@@ -102,7 +102,7 @@ class ProducerStateEntry:
     def last_offset_delta(self) -> int:
         return self.batches[-1].offset_delta if self.batches else 0
 
-    def find_duplicate_batch(self, epoch: int, first_seq: int, last_seq: int) -> BatchMetadata | None:
+    def find_duplicate_batch(self, epoch: int, first_seq: int, last_seq: int) -> RetainedBatch | None:
         """The retained batch with exactly this epoch and range of sequences."""
         if epoch == self.producer_epoch:
             for batch in self.batches:
@@ -118,7 +118,7 @@ class ProducerStateEntry:
         last_seq = batches[-1].last_seq
         return first_seq == last_seq + 1 and last_seq != MAX_SEQUENCE
 
-    def add_batch(self, batch: BatchMetadata) -> None:
+    def add_batch(self, batch: RetainedBatch) -> None:
         """Note the batch that was expected."""
         batches = self.batches
         batches.append(batch)
@@ -169,7 +169,7 @@ class ProducerAppendInfo:
         self.coordinator_epoch = current_entry.coordinator_epoch
         self.last_timestamp = current_entry.last_timestamp
         self.current_txn_first_offset = current_entry.current_txn_first_offset
-        self.batches: list[BatchMetadata] = []
+        self.batches: list[RetainedBatch] = []
         self.started_transactions: list[TxnMetadata] = []
 
     def append_data_batch(
@@ -194,7 +194,7 @@ class ProducerAppendInfo:
         if self.producer_epoch != epoch:
             self.batches.clear()
             self.producer_epoch = epoch
-        self.batches.append(BatchMetadata(last_seq, last_offset, last_offset - offset, last_timestamp))
+        self.batches.append(RetainedBatch(last_seq, last_offset, last_offset - offset, last_timestamp))
         if len(self.batches) > NUM_BATCHES_TO_RETAIN:
             del self.batches[0]
         self.last_timestamp = last_timestamp

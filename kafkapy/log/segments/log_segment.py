@@ -8,12 +8,13 @@ import os
 from collections.abc import Callable, Iterable
 from typing import Final
 
+from kafkapy.common.limits import MAX_INT, MAX_LONG
 from kafkapy.common.time import Time
+from kafkapy.common.timestamps import NO_TIMESTAMP
 from kafkapy.log.files.file_batches import Batch, BatchHeader, find_offset, headers, whole_batches
 from kafkapy.log.files.log_files import LOG_FILE_SUFFIX, segment_file
-from kafkapy.log.index.time_index import NO_TIMESTAMP
 from kafkapy.log.index.transaction_index import AbortedTxn
-from kafkapy.log.log_config import MAX_LONG, LogConfig
+from kafkapy.log.log_config import LogConfig
 from kafkapy.log.log_types import CompletedTxn, FetchDataInfo, LogOffsetMetadata
 from kafkapy.log.segments.segment_files import SegmentFiles
 from kafkapy.protocol.errors import Errors, KafkaError
@@ -123,7 +124,7 @@ class LogSegment(SegmentFiles):
         return (
             offset_index.entries >= offset_index.max_entries
             or time_index.entries >= time_index.max_entries - 1
-            or not 0 <= max_offset - self.base_offset <= 0x7FFFFFFF
+            or not 0 <= max_offset - self.base_offset <= MAX_INT
         )
 
     def append(self, records: bytes | bytearray | memoryview, batches: Iterable[Batch]) -> None:
@@ -375,7 +376,7 @@ class LogSegment(SegmentFiles):
         return truncated
 
     def _ensure_offset_in_range(self, offset: int) -> None:
-        if not 0 <= offset - self.base_offset <= 0x7FFFFFFF:
+        if not 0 <= offset - self.base_offset <= MAX_INT:
             raise KafkaError(
                 Errors.UNKNOWN_SERVER_ERROR,
                 f"Detected offset overflow at offset {offset} in segment {self}: it does not fit an index entry",

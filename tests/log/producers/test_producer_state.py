@@ -11,7 +11,7 @@ from log_support import DATA, NOW, PARTITION, LogDirFixture, batch, marker
 from kafkapy.log.files.checkpoints import MalformedFileError
 from kafkapy.log.log import AppendOrigin, FetchIsolation, Log, LogOffsetMetadata
 from kafkapy.log.producers.producer_snapshot import decode_snapshot, encode_snapshot, read_snapshot
-from kafkapy.log.producers.producer_state import MAX_SEQUENCE, BatchMetadata, ProducerStateEntry
+from kafkapy.log.producers.producer_state import MAX_SEQUENCE, ProducerStateEntry, RetainedBatch
 from kafkapy.log.producers.producer_state_manager import ProducerStateManager
 from kafkapy.protocol.errors import Errors, KafkaError
 
@@ -185,7 +185,7 @@ def test_snapshot_format() -> None:
 
 def test_of_several_entries_of_a_producer_the_last_is_what_kafka_takes() -> None:
     producer = ProducerStateEntry(5, 1, last_timestamp=40, current_txn_first_offset=11)
-    producer.batches = [BatchMetadata(1, 11, 1, 20), BatchMetadata(4, 14, 2, 40)]
+    producer.batches = [RetainedBatch(1, 11, 1, 20), RetainedBatch(4, 14, 2, 40)]
     content = encode_snapshot([producer])
     kafkas = ProducerStateEntry(5, 1, last_timestamp=40, current_txn_first_offset=11, batch=producer.batches[-1])
     assert content[6:10] == struct.pack(">i", 2)
@@ -195,9 +195,9 @@ def test_of_several_entries_of_a_producer_the_last_is_what_kafka_takes() -> None
 
 
 def test_entries_of_an_older_epoch_do_not_count() -> None:
-    old, new = (ProducerStateEntry(5, epoch, -1, 20, batch=BatchMetadata(epoch, epoch, 0, 20)) for epoch in (0, 1))
+    old, new = (ProducerStateEntry(5, epoch, -1, 20, batch=RetainedBatch(epoch, epoch, 0, 20)) for epoch in (0, 1))
     (read,) = decode_snapshot(encode_snapshot([old, new]))
-    assert read.batches == [BatchMetadata(1, 1, 0, 20)]
+    assert read.batches == [RetainedBatch(1, 1, 0, 20)]
 
 
 @pytest.mark.parametrize("length", range(56))
@@ -231,7 +231,7 @@ def test_snapshots_hold_the_last_five_batches_of_each_producer(tmp_path: Path) -
     assert path is not None and path.endswith("/00000000000000000007.snapshot")
     assert manager.take_snapshot() is None, "one for each offset"
     (entry,) = read_snapshot(path)
-    assert entry.batches == [BatchMetadata(offset, offset, 0, NOW) for offset in range(2, 7)]
+    assert entry.batches == [RetainedBatch(offset, offset, 0, NOW) for offset in range(2, 7)]
     again = _manager(tmp_path)
     again.truncate_and_reload(0, 10, NOW)
     assert again.map_end_offset == 7
