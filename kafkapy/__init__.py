@@ -67,13 +67,15 @@ __all__ = [
 compiled.install()
 
 
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is not None:
-        value = getattr(import_module(f"kafkapy.{home}"), name)
-    elif name in _MODULES:
-        value = import_module(f"kafkapy.{name}")
-    else:
-        raise AttributeError(f"module 'kafkapy' has no attribute {name!r}")
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # who checks types shall hear of names that are not there
+
+    def __getattr__(name: str) -> Any:
+        home = _HOMES.get(name)
+        if home is not None:
+            value = getattr(import_module(f"kafkapy.{home}"), name)
+        elif name in _MODULES:
+            value = import_module(f"kafkapy.{name}")
+        else:
+            raise AttributeError(f"module 'kafkapy' has no attribute {name!r}")
+        globals()[name] = value
+        return value

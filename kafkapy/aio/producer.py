@@ -6,19 +6,22 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from kafkapy.aio.base import AsyncClient, run
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.errors import BrokerResponseError, IllegalStateError, KafkaTimeoutError
 from kafkapy.producer.batch import RECORD_OVERHEAD, ProducerBatch
 from kafkapy.producer.bulk import BulkSend, columns_of_arrow
-from kafkapy.producer.config import ProducerConfig
+from kafkapy.producer.config import ProducerConfig, ProducerOptions
 from kafkapy.producer.core import ProducerCore, TopicView
 from kafkapy.producer.future import BatchMetadata, FutureBatchMetadata, FutureRecordMetadata, RecordMetadata
 from kafkapy.producer.intake import Intake
 from kafkapy.producer.transactions import Transactions
 from kafkapy.structs import ConsumerGroupMetadata, OffsetAndMetadata
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class Delivery(FutureRecordMetadata):
@@ -54,7 +57,7 @@ class KafkaProducer(AsyncClient):
     Options are those of `kafkapy.KafkaProducer`. For use in the loop it was made in.
     """
 
-    def __init__(self, **configs: Any) -> None:
+    def __init__(self, **configs: Unpack[ProducerOptions]) -> None:
         self.config = ProducerConfig.from_options(configs)
         super().__init__()
         self._core = ProducerCore(self._driver, self.config)
@@ -145,7 +148,9 @@ class KafkaProducer(AsyncClient):
         await self._append_bulk(bulk)
         return BatchDelivery(bulk.batches)
 
-    async def send_arrow(self, topic: str, table: Any, partition: int | None = None) -> BatchDelivery:
+    async def send_arrow(
+        self, topic: str, table: pa.Table | pa.RecordBatch, partition: int | None = None
+    ) -> BatchDelivery:
         """As `kafkapy.KafkaProducer.send_arrow`."""
         self._check_open()
         view = await self._view(topic)
@@ -186,21 +191,25 @@ class KafkaProducer(AsyncClient):
     # --- transactions
 
     async def init_transactions(self) -> None:
-        """As in `kafkapy.KafkaProducer`."""
+        """Once, before the first transaction. Raises KafkaTimeoutError after `max_block_ms`."""
         await run(self._transactions("init_transactions").initialize())
 
     async def begin_transaction(self) -> None:
+        """Records sent from here on are seen together, or not at all, by consumers that read committed records."""
         self._transactions("begin_transaction").begin()
 
     async def send_offsets_to_transaction(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group_metadata: ConsumerGroupMetadata | str
     ) -> None:
+        """Commit a consumer's offsets with the transaction; `group_metadata` is `KafkaConsumer.group_metadata()`."""
         await run(self._transactions("send_offsets_to_transaction").send_offsets(offsets, group_metadata))
 
     async def commit_transaction(self) -> None:
+        """Flush and commit. Raises what a record of the transaction has failed with; abort it then."""
         await run(self._transactions("commit_transaction").commit())
 
     async def abort_transaction(self) -> None:
+        """Abort; records that wait to be sent fail with TransactionAbortedError."""
         await run(self._transactions("abort_transaction").abort())
 
     def transaction(self) -> TransactionContext:

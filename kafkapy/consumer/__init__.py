@@ -20,9 +20,11 @@ _HOMES = {
 __all__ = ["AsyncConsumerRebalanceListener", "ConsumerRebalanceListener", "ConsumerRecord", "KafkaConsumer"]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'kafkapy.consumer' has no attribute {name!r}")
-    value = getattr(import_module(f"kafkapy.consumer.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # who checks types shall hear of names that are not there
+
+    def __getattr__(name: str) -> Any:
+        if name not in _HOMES:
+            raise AttributeError(f"module 'kafkapy.consumer' has no attribute {name!r}")
+        value = getattr(import_module(f"kafkapy.consumer.{_HOMES[name]}"), name)
+        globals()[name] = value
+        return value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, overload
 
 from kafkapy.clients.completion import Completion, spawn
 from kafkapy.clients.driver import Driver
@@ -12,15 +12,24 @@ from kafkapy.common.topic_names import INTERNAL_TOPICS
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.consumer import arguments
 from kafkapy.consumer.core import ConsumerCore
+from kafkapy.consumer.group.commits import CommitCallback, Offsets
 from kafkapy.consumer.health import ConsumerHealth
+from kafkapy.consumer.listener import RebalanceListener
 from kafkapy.consumer.options import config_of, default_options
 from kafkapy.consumer.preconditions import Preconditions
 from kafkapy.consumer.records import ConsumerRecord
 from kafkapy.errors import Cancelled
-from kafkapy.structs import ConsumerGroupMetadata, OffsetAndMetadata, OffsetResetStrategy
+from kafkapy.structs import ConsumerGroupMetadata, OffsetAndMetadata, OffsetAndTimestamp, OffsetResetStrategy
 
-Offsets = Mapping[TopicPartition, OffsetAndMetadata]
-Promise = Awaitable[Any]
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kafkapy.consumer.to_arrow import Bound
+
+T = TypeVar("T")
+
+Promise = Awaitable
+"""What takes time gives one of these: a future, a Deferred. Each face says which (`async_faces.py`)."""
 
 
 class AsyncConsumer(Preconditions):
@@ -32,14 +41,14 @@ class AsyncConsumer(Preconditions):
 
     DEFAULT_CONFIG: ClassVar[dict[str, Any]] = default_options()
 
-    def __init__(self, driver: Driver, topics: Sequence[str], configs: dict[str, Any]) -> None:
+    def __init__(self, driver: Driver, topics: Sequence[str], configs: Mapping[str, Any]) -> None:
         self.config, config = config_of(self.DEFAULT_CONFIG, configs)
         self._core = ConsumerCore(driver, config)
         self._closed = False
         if topics:
             self._core.subscribe(topics, None, None)
 
-    def _promise(self, coroutine: Coroutine[Any, Any, Any]) -> Promise:
+    def _promise(self, coroutine: Coroutine[Any, Any, T]) -> Promise[T]:
         """Start a coroutine over completions."""
         raise NotImplementedError
 
@@ -49,16 +58,16 @@ class AsyncConsumer(Preconditions):
 
     # -- life
 
-    def start(self) -> Promise:
+    def start(self) -> Promise[Self]:
         """Wait until a broker has answered; gives this consumer. Raises KafkaTimeoutError after bootstrap_timeout_ms."""
 
-        async def bootstrap() -> AsyncConsumer:
+        async def bootstrap() -> Self:
             await self._core.client.bootstrap()
             return self
 
         return self._promise(bootstrap())
 
-    def stop(self, autocommit: bool = True, timeout_ms: float | None = None) -> Promise:
+    def stop(self, autocommit: bool = True, timeout_ms: float | None = None) -> Promise[None]:
         """Commit (if that is automatic and wanted), leave the group, close connections."""
         return self._promise(self._stop(autocommit, self._timeout(timeout_ms)))
 
@@ -71,7 +80,9 @@ class AsyncConsumer(Preconditions):
 
     # -- records
 
-    def poll(self, timeout_ms: float = 0, max_records: int | None = None) -> Promise:
+    def poll(
+        self, timeout_ms: float = 0, max_records: int | None = None
+    ) -> Promise[dict[TopicPartition, list[ConsumerRecord]]]:
         """Records by partition, at most `max_records` (default max_poll_records); waits up to `timeout_ms` for some.
         Cancelling it loses nothing."""
         count = arguments.max_records(max_records, self._core.config.max_poll_records)
@@ -79,15 +90,15 @@ class AsyncConsumer(Preconditions):
 
     getmany = poll
 
-    def getone(self) -> Promise:
+    def getone(self) -> Promise[ConsumerRecord]:
         """The next record, however long it takes."""
         return self._promise(self._getone())
 
-    def poll_arrow(self, timeout_ms: float = 0, max_records: int | None = None) -> Promise:
+    def poll_arrow(self, timeout_ms: float = 0, max_records: int | None = None) -> Promise[pa.Table | None]:
         """The same as a `pyarrow.Table`; None if nothing came."""
         return self._promise(self._poll_arrow(arguments.timeout(timeout_ms), max_records))
 
-    def to_arrow(self, topic: str, start: Any = None, end: Any = None, **options: Any) -> Promise:
+    def to_arrow(self, topic: str, start: Bound = None, end: Bound = None, **options: Any) -> Promise[pa.Table]:
         """The records with start <= offset < end of a topic as a `pyarrow.Table`; read in a thread of its own."""
         from kafkapy.consumer.to_arrow import to_arrow
 
@@ -131,7 +142,7 @@ class AsyncConsumer(Preconditions):
             if self._now() >= deadline:
                 return {}
 
-    async def _poll_arrow(self, timeout_ms: float, max_records: int | None) -> Any:
+    async def _poll_arrow(self, timeout_ms: float, max_records: int | None) -> pa.Table | None:
         deadline = self._now() + timeout_ms
         while True:
             self._check_open()
@@ -171,7 +182,7 @@ class AsyncConsumer(Preconditions):
                 call.completion.set_result(result)
         return bool(calls)
 
-    async def _run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+    async def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """A coroutine of the core in which the user may be called."""
         task = spawn(coroutine)
         while not task.done:
@@ -182,17 +193,20 @@ class AsyncConsumer(Preconditions):
 
     # -- what to read
 
-    def subscribe(self, topics: Sequence[str] = (), pattern: str | None = None, listener: Any = None) -> None:
+    def subscribe(
+        self, topics: Sequence[str] = (), pattern: str | None = None, listener: RebalanceListener | None = None
+    ) -> None:
         """Read these topics, or all that match; replaces the subscription before."""
         self._check_open()
         arguments.check_listener(listener)
         self._core.subscribe(topics, pattern, listener)
 
     def subscription(self) -> set[str] | None:
+        """The topics; None without a subscription."""
         subscriptions = self._core.subscriptions
         return set(subscriptions.subscription) if subscriptions.auto_assigned else None
 
-    def unsubscribe(self) -> Promise:
+    def unsubscribe(self) -> Promise[None]:
         """Stop reading, and leave the group."""
         self._check_open()
         return self._promise(self._run(self._core.unsubscribe()))
@@ -203,65 +217,95 @@ class AsyncConsumer(Preconditions):
         self._core.assign(arguments.partitions(partitions))
 
     def assignment(self) -> set[TopicPartition]:
+        """The partitions that are read."""
         return self._core.subscriptions.assigned_partitions()
 
     def pause(self, *partitions: TopicPartition) -> None:
+        """No records of these until `resume`; the group does not mind."""
         self._core.pause(arguments.partitions(partitions))
 
     def paused(self) -> set[TopicPartition]:
+        """Those that were paused."""
         return self._core.subscriptions.paused_partitions()
 
     def resume(self, *partitions: TopicPartition) -> None:
+        """Records of these again."""
         self._core.resume(arguments.partitions(partitions))
 
     # -- positions
 
-    def position(self, partition: TopicPartition, timeout_ms: float | None = None) -> Promise:
+    def position(self, partition: TopicPartition, timeout_ms: float | None = None) -> Promise[int | None]:
         """The offset of the record that comes next; None if it is not known in time."""
         self._check_assigned(arguments.partition(partition))
         return self._promise(self._core.position(partition, timeout_ms))
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
+        """Go on reading at `offset`. Raises TypeError, ValueError."""
         arguments.assigned((partition,), self.assignment())
         if not isinstance(offset, int) or offset < 0:
             raise ValueError("Offset must be int >= 0")
         self._core.seek(partition, offset)
 
     def seek_to_beginning(self, *partitions: TopicPartition) -> None:
+        """Go on at the first offset there is; without arguments, in all partitions. Raises TypeError, ValueError."""
         self._core.seek_to(OffsetResetStrategy.EARLIEST, arguments.assigned(partitions, self.assignment()))
 
     def seek_to_end(self, *partitions: TopicPartition) -> None:
+        """Go on behind the last offset; without arguments, in all partitions. Raises TypeError, ValueError."""
         self._core.seek_to(OffsetResetStrategy.LATEST, arguments.assigned(partitions, self.assignment()))
 
     def highwater(self, partition: TopicPartition) -> int | None:
+        """The offset after the last one that can be read, as the last fetch told it."""
         self._check_assigned(arguments.partition(partition))
         return self._core.subscriptions.state(partition).high_watermark
 
-    def beginning_offsets(self, partitions: Collection[TopicPartition], timeout_ms: float | None = None) -> Promise:
+    def beginning_offsets(
+        self, partitions: Collection[TopicPartition], timeout_ms: float | None = None
+    ) -> Promise[dict[TopicPartition, int]]:
+        """The first offset of each. Raises KafkaTimeoutError."""
         return self._promise(self._core.fetcher.beginning_offsets(list(partitions), self._timeout(timeout_ms)))
 
-    def end_offsets(self, partitions: Collection[TopicPartition], timeout_ms: float | None = None) -> Promise:
+    def end_offsets(
+        self, partitions: Collection[TopicPartition], timeout_ms: float | None = None
+    ) -> Promise[dict[TopicPartition, int]]:
+        """The offset after the last one of each, in the consumer's isolation level. Raises KafkaTimeoutError."""
         return self._promise(self._core.fetcher.end_offsets(list(partitions), self._timeout(timeout_ms)))
 
-    def offsets_for_times(self, timestamps: Mapping[TopicPartition, int], timeout_ms: float | None = None) -> Promise:
+    def offsets_for_times(
+        self, timestamps: Mapping[TopicPartition, int], timeout_ms: float | None = None
+    ) -> Promise[dict[TopicPartition, OffsetAndTimestamp | None]]:
+        """The first record at or after a time (ms since the epoch); None where there is none. Raises ValueError,
+        KafkaTimeoutError."""
         times = arguments.timestamps(timestamps)
         return self._promise(self._core.fetcher.offsets_for_times(times, self._timeout(timeout_ms)))
 
     # -- commits
 
-    def commit(self, offsets: Offsets | None = None, timeout_ms: float | None = None) -> Promise:
+    def commit(self, offsets: Offsets | None = None, timeout_ms: float | None = None) -> Promise[None]:
         """Commit (default: all that was consumed), repeating what may be repeated."""
         self._require_group()
         arguments.offsets(offsets)
         return self._promise(self._core.commit(offsets, self._timeout(timeout_ms)))
 
-    def commit_async(self, offsets: Offsets | None = None, callback: Callable[[Any, Any], Any] | None = None) -> None:
+    def commit_async(self, offsets: Offsets | None = None, callback: CommitCallback | None = None) -> None:
         """Commit once, in the background; `callback(offsets, response or error)` is called in a later `poll`."""
         self._require_group()
         arguments.offsets(offsets)
         self._core.commit_async(offsets, callback)
 
-    def committed(self, partition: TopicPartition, metadata: bool = False, timeout_ms: float | None = None) -> Promise:
+    @overload
+    def committed(
+        self, partition: TopicPartition, metadata: Literal[False] = False, timeout_ms: float | None = None
+    ) -> Promise[int | None]: ...
+
+    @overload
+    def committed(
+        self, partition: TopicPartition, metadata: Literal[True], timeout_ms: float | None = None
+    ) -> Promise[OffsetAndMetadata | None]: ...
+
+    def committed(
+        self, partition: TopicPartition, metadata: bool = False, timeout_ms: float | None = None
+    ) -> Promise[Any]:
         """The group's offset (or, with `metadata`, the `OffsetAndMetadata`); None if there is none."""
         self._require_group()
         return self._promise(self._committed(arguments.partition(partition), metadata, timeout_ms))
@@ -272,14 +316,14 @@ class AsyncConsumer(Preconditions):
 
     # -- what is known
 
-    def topics(self) -> Promise:
+    def topics(self) -> Promise[set[str]]:
         """All topics that this client may see, but for the cluster's own."""
         return self._promise(self._topics())
 
     async def _topics(self) -> set[str]:
         return (await self._core.topics(self._timeout(None))).keys() - INTERNAL_TOPICS
 
-    def partitions_for_topic(self, topic: str) -> Promise:
+    def partitions_for_topic(self, topic: str) -> Promise[set[int]]:
         """Numbers of the partitions; empty if there is no such topic."""
         return self._promise(self._partitions_for_topic(topic))
 
@@ -287,12 +331,15 @@ class AsyncConsumer(Preconditions):
         return (await self._core.topics(self._timeout(None))).get(topic, set())
 
     def group_metadata(self) -> ConsumerGroupMetadata:
+        """For `KafkaProducer.send_offsets_to_transaction`; also tells whether the group is settled."""
         return self._core.group_metadata()
 
     def health(self) -> ConsumerHealth:
+        """Is it assigned, how far is it behind, when did it last poll, how is its group?"""
         return self._core.health()
 
-    def metrics(self) -> dict[str, Any]:
+    def metrics(self) -> dict[str, dict[str, float]]:
+        """Figures by group and name, named as the Java client's."""
         return self._core.metrics()
 
     # -- inside
@@ -304,5 +351,5 @@ class AsyncConsumer(Preconditions):
         return max(0.0, min(deadline - self._now(), 1e9))
 
 
-async def _result(completion: Completion[Any]) -> Any:
+async def _result(completion: Completion[T]) -> T:
     return await completion

@@ -7,7 +7,7 @@ import inspect
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, Unpack, overload
 
 from kafkapy.clients.completion import Completion, spawn
 from kafkapy.clients.thread_driver import ThreadDriver
@@ -16,14 +16,19 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.consumer import arguments
 from kafkapy.consumer.core import ConsumerCore, UserCall
 from kafkapy.consumer.group.commit_future import CommitFuture
+from kafkapy.consumer.group.commits import CommitCallback, Offsets
 from kafkapy.consumer.health import ConsumerHealth
-from kafkapy.consumer.options import config_of, default_options
+from kafkapy.consumer.listener import RebalanceListener
+from kafkapy.consumer.options import ConsumerOptions, config_of, default_options
 from kafkapy.consumer.preconditions import Preconditions
 from kafkapy.consumer.records import ConsumerRecord
 from kafkapy.errors import Cancelled
 from kafkapy.structs import ConsumerGroupMetadata, OffsetAndMetadata, OffsetAndTimestamp, OffsetResetStrategy
 
-Offsets = Mapping[TopicPartition, OffsetAndMetadata]
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kafkapy.consumer.to_arrow import Bound
 
 
 class KafkaConsumer(Preconditions):
@@ -43,7 +48,7 @@ class KafkaConsumer(Preconditions):
     DEFAULT_SESSION_TIMEOUT_MS_PRE_KIP_735: ClassVar[int] = 30_000
     """What a broker before 3.0 allows at most; a consumer with the default takes it there."""
 
-    def __init__(self, *topics: str, **configs: Any) -> None:
+    def __init__(self, *topics: str, **configs: Unpack[ConsumerOptions]) -> None:
         self.config, config = config_of(self.DEFAULT_CONFIG, configs)
         self._driver = ThreadDriver(f"kafkapy-consumer-{config.client_id}")
         self._closed = False
@@ -83,7 +88,7 @@ class KafkaConsumer(Preconditions):
             if time.monotonic() >= deadline:
                 return {}
 
-    def poll_arrow(self, timeout_ms: float = 0, max_records: int | None = None) -> Any:
+    def poll_arrow(self, timeout_ms: float = 0, max_records: int | None = None) -> pa.Table | None:
         """The same as a `pyarrow.Table` (None: nothing came), without a Python object for any record. Keys and values
         are bytes: deserializers are not called."""
         deadline = time.monotonic() + arguments.timeout(timeout_ms) / 1000
@@ -96,7 +101,7 @@ class KafkaConsumer(Preconditions):
             if not served and time.monotonic() >= deadline:
                 return None
 
-    def to_arrow(self, topic: str, start: Any = None, end: Any = None, **options: Any) -> Any:
+    def to_arrow(self, topic: str, start: Bound = None, end: Bound = None, **options: Any) -> pa.Table:
         """The records with start <= offset < end of a topic as a `pyarrow.Table`: without the group, and without moving a
         position. Arguments and errors are those of `kafkapy.consumer.to_arrow.to_arrow`."""
         from kafkapy.consumer.to_arrow import to_arrow
@@ -162,7 +167,9 @@ class KafkaConsumer(Preconditions):
 
     # -- what to read
 
-    def subscribe(self, topics: Sequence[str] = (), pattern: str | None = None, listener: Any = None) -> None:
+    def subscribe(
+        self, topics: Sequence[str] = (), pattern: str | None = None, listener: RebalanceListener | None = None
+    ) -> None:
         """Read these topics, or all that match; replaces the subscription before.
 
         Raises IllegalStateError (partitions were assigned by hand; topics and a pattern), ValueError, TypeError.
@@ -190,6 +197,7 @@ class KafkaConsumer(Preconditions):
         self._call(self._core.assign, arguments.partitions(partitions))
 
     def assignment(self) -> set[TopicPartition]:
+        """The partitions that are read."""
         return self._core.subscriptions.assigned_partitions()
 
     def pause(self, *partitions: TopicPartition) -> None:
@@ -197,9 +205,11 @@ class KafkaConsumer(Preconditions):
         self._call(self._core.pause, arguments.partitions(partitions))
 
     def paused(self) -> set[TopicPartition]:
+        """Those that were paused."""
         return self._core.subscriptions.paused_partitions()
 
     def resume(self, *partitions: TopicPartition) -> None:
+        """Records of these again."""
         self._call(self._core.resume, arguments.partitions(partitions))
 
     # -- positions
@@ -269,9 +279,7 @@ class KafkaConsumer(Preconditions):
         self._call(self._core.commit, offsets, self._timeout(timeout_ms))
         self._serve(self._core.take_calls())
 
-    def commit_async(
-        self, offsets: Offsets | None = None, callback: Callable[[Any, Any], Any] | None = None
-    ) -> CommitFuture:
+    def commit_async(self, offsets: Offsets | None = None, callback: CommitCallback | None = None) -> CommitFuture:
         """Commit without waiting, once; `callback(offsets, response or error)` is called in a later `poll`."""
         self._require_group()
         self._check_open()
@@ -280,11 +288,23 @@ class KafkaConsumer(Preconditions):
         self._call(lambda: future.follow(self._core.commit_async(offsets, callback)))
         return future
 
-    def committed(self, partition: TopicPartition, metadata: bool = False, timeout_ms: float | None = None) -> Any:
+    @overload
+    def committed(
+        self, partition: TopicPartition, metadata: Literal[False] = False, timeout_ms: float | None = None
+    ) -> int | None: ...
+
+    @overload
+    def committed(
+        self, partition: TopicPartition, metadata: Literal[True], timeout_ms: float | None = None
+    ) -> OffsetAndMetadata | None: ...
+
+    def committed(
+        self, partition: TopicPartition, metadata: bool = False, timeout_ms: float | None = None
+    ) -> int | OffsetAndMetadata | None:
         """The group's offset (or, with `metadata`, the `OffsetAndMetadata`); None if there is none."""
         self._require_group()
         arguments.partition(partition)
-        found = self._call(self._core.committed, [partition], timeout_ms).get(partition)
+        found: OffsetAndMetadata | None = self._call(self._core.committed, [partition], timeout_ms).get(partition)
         return found if found is None or metadata else found.offset
 
     # -- what is known
@@ -310,11 +330,12 @@ class KafkaConsumer(Preconditions):
         """Is it assigned, how far is it behind, when did it last poll, how is its group? From any thread, at once."""
         return self._core.health()
 
-    def metrics(self, raw: bool = False) -> dict[str, Any] | None:
+    def metrics(self, raw: bool = False) -> dict[str, dict[str, float]] | None:
         """Figures by group and name; None if metrics_enabled is off."""
         return self._core.metrics() if self.config["metrics_enabled"] else None
 
     def bootstrap_connected(self) -> bool:
+        """Is there a connection to any broker?"""
         return not self._closed and bool(self._call(self._core.client.bootstrap_connected))
 
     def bootstrap(self, timeout_ms: float | None = None, refresh: bool = False) -> None:

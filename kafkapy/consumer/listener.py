@@ -35,3 +35,6 @@ class AsyncConsumerRebalanceListener(ABC):
 
     async def on_partitions_lost(self, lost: Collection[TopicPartition]) -> None:
         await self.on_partitions_revoked(lost)
+
+
+RebalanceListener = ConsumerRebalanceListener | AsyncConsumerRebalanceListener

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields
 from typing import Any
 
+from kafkapy.clients.client_options import ClientOptions
 from kafkapy.clients.facade import merge_options
+from kafkapy.consumer.assignors import AbstractPartitionAssignor
 from kafkapy.consumer.config import ConsumerConfig
+from kafkapy.serializer import Deserializer
 from kafkapy.version import __version__
 
 _METRICS: dict[str, Any] = {
@@ -19,6 +22,36 @@ _METRICS: dict[str, Any] = {
 """Of these only `metrics_enabled` matters: the figures are totals, not samples over time."""
 
 _NAMES = [option.name for option in fields(ConsumerConfig) if option.init]
+
+
+class ConsumerOptions(ClientOptions, total=False):
+    """The keyword arguments of consumers. A deserializer may be a function of the bytes."""
+
+    client_rack: str
+    group_id: str | None
+    group_instance_id: str | None
+    key_deserializer: Deserializer | Callable[[bytes], Any] | None
+    value_deserializer: Deserializer | Callable[[bytes], Any] | None
+    enable_incremental_fetch_sessions: bool
+    fetch_max_wait_ms: int
+    fetch_min_bytes: int
+    fetch_max_bytes: int
+    max_partition_fetch_bytes: int
+    auto_offset_reset: str
+    enable_auto_commit: bool
+    auto_commit_interval_ms: int
+    default_offset_commit_callback: Callable[[Any, Any], object]
+    check_crcs: bool
+    isolation_level: str
+    partition_assignment_strategy: Sequence[type[AbstractPartitionAssignor] | AbstractPartitionAssignor]
+    max_poll_records: int
+    max_poll_interval_ms: int
+    session_timeout_ms: int
+    heartbeat_interval_ms: int
+    consumer_timeout_ms: float
+    exclude_internal_topics: bool
+    metrics_enabled: bool
+    metric_group_prefix: str
 
 
 def default_options() -> dict[str, Any]:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import itertools
 import logging
 import selectors
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, Self
 
+from kafkapy.clients.client_options import ClientOptions
 from kafkapy.clients.config import ClientConfig
 from kafkapy.errors import KafkaConfigurationError
-from kafkapy.partitioner import DefaultPartitioner
+from kafkapy.partitioner import DefaultPartitioner, Partitioner
 from kafkapy.producer.sender import SenderConfig
 from kafkapy.record.compression import CompressionType
+from kafkapy.serializer import Serializer
 
 _log = logging.getLogger("kafkapy.producer")
 
@@ -37,6 +39,28 @@ _UNSUPPORTED = (
     "socks5_proxy",
     "kafka_client",
 )
+
+
+class ProducerOptions(ClientOptions, total=False):
+    """The keyword arguments of producers. A serializer may be a function of the key or value, a partitioner one of the
+    key's bytes, all partitions and those with a leader."""
+
+    key_serializer: Serializer | Callable[[Any], bytes | None] | None
+    value_serializer: Serializer | Callable[[Any], bytes | None] | None
+    enable_idempotence: bool
+    transactional_id: str | None
+    transaction_timeout_ms: int
+    delivery_timeout_ms: float
+    acks: int | str
+    compression_type: str | None
+    retries: float
+    batch_size: int
+    linger_ms: float
+    partitioner: Partitioner | Callable[[bytes | None, list[int], list[int]], int]
+    buffer_memory: int
+    max_block_ms: float
+    metrics_enabled: bool
+    max_request_size: int
 
 
 @dataclass

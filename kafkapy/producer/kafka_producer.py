@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Mapping, Sequence
 from functools import partial
 from types import TracebackType
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 
 from kafkapy.clients.completion import Completion, spawn
 from kafkapy.clients.thread_driver import ThreadDriver
@@ -22,12 +22,15 @@ from kafkapy.errors import (
 )
 from kafkapy.producer.batch import RECORD_OVERHEAD, ProducerBatch
 from kafkapy.producer.bulk import BulkSend, columns_of_arrow
-from kafkapy.producer.config import DEFAULT_OPTIONS, ProducerConfig
+from kafkapy.producer.config import DEFAULT_OPTIONS, ProducerConfig, ProducerOptions
 from kafkapy.producer.core import ProducerCore, TopicView
 from kafkapy.producer.future import FutureBatchMetadata, FutureRecordMetadata
 from kafkapy.producer.intake import Intake
 from kafkapy.producer.transactions import Transactions
 from kafkapy.structs import ConsumerGroupMetadata, OffsetAndMetadata
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _EXIT_TIMEOUT_SECONDS = 1
 
@@ -46,7 +49,7 @@ class KafkaProducer:
     (KIP-480), and where `batch_size` isn't given, batches that wait for a busy broker grow up to 256 KiB.
     """
 
-    def __init__(self, **configs: Any) -> None:
+    def __init__(self, **configs: Unpack[ProducerOptions]) -> None:
         """Connects. Raises KafkaTimeoutError if no broker answers in `bootstrap_timeout_ms`, ValueError and
         KafkaConfigurationError for options."""
         self._closed = True
@@ -152,7 +155,9 @@ class KafkaProducer:
             self._wait_for_memory(time.monotonic() + self._max_block_ms / 1000)
         return bulk.future()
 
-    def send_arrow(self, topic: str, table: Any, partition: int | None = None) -> FutureBatchMetadata:
+    def send_arrow(
+        self, topic: str, table: pa.Table | pa.RecordBatch, partition: int | None = None
+    ) -> FutureBatchMetadata:
         """Publish the rows of a `pyarrow` Table or RecordBatch; returns one future for all, of `BatchMetadata`s.
 
         Columns: `value` and `key` (binary or string), `timestamp` (a timestamp, or an integer of ms), `partition`

@@ -15,10 +15,12 @@ _HOMES = {"KafkaAdminClient": "admin", "KafkaConsumer": "consumer", "KafkaProduc
 __all__ = ["KafkaAdminClient", "KafkaConsumer", "KafkaProducer"]
 
 
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'kafkapy.tx' has no attribute {name!r}")
-    value = getattr(import_module(f"kafkapy.tx.{home}"), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # who checks types shall hear of names that are not there
+
+    def __getattr__(name: str) -> Any:
+        home = _HOMES.get(name)
+        if home is None:
+            raise AttributeError(f"module 'kafkapy.tx' has no attribute {name!r}")
+        value = getattr(import_module(f"kafkapy.tx.{home}"), name)
+        globals()[name] = value
+        return value

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine
-from typing import Any
+from typing import Any, Unpack
 
 from twisted.internet.defer import Deferred, ensureDeferred
 
 from kafkapy.clients.completion import Completion
 from kafkapy.clients.twisted_driver import TwistedDriver
-from kafkapy.consumer.async_consumer import AsyncConsumer
+from kafkapy.consumer.async_consumer import T
+from kafkapy.consumer.async_faces import DeferredConsumer
+from kafkapy.consumer.options import ConsumerOptions
 from kafkapy.tx.base import from_deferred, run
 
 
-class KafkaConsumer(AsyncConsumer):
+class KafkaConsumer(DeferredConsumer):
     """Reads topics on the reactor.
 
         consumer = KafkaConsumer("topic", group_id="group", bootstrap_servers="host:9092")
@@ -23,10 +25,10 @@ class KafkaConsumer(AsyncConsumer):
     `async for record in consumer` works too. Listeners may give Deferreds or be coroutines.
     """
 
-    def __init__(self, *topics: str, reactor: Any = None, **configs: Any) -> None:
+    def __init__(self, *topics: str, reactor: Any = None, **configs: Unpack[ConsumerOptions]) -> None:
         super().__init__(TwistedDriver(reactor), topics, configs)
 
-    def _promise(self, coroutine: Coroutine[Any, Any, Any]) -> Deferred[Any]:
+    def _promise(self, coroutine: Coroutine[Any, Any, T]) -> Deferred[T]:
         return run(coroutine)
 
     def _adopt(self, awaitable: Any) -> Completion[Any]:

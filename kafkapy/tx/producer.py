@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from twisted.internet.defer import Deferred, fail, maybeDeferred, succeed
 from twisted.python.failure import Failure
@@ -14,13 +14,16 @@ from kafkapy.clients.twisted_driver import TwistedDriver
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.errors import IllegalStateError, KafkaTimeoutError
 from kafkapy.producer.bulk import BulkSend, columns_of_arrow
-from kafkapy.producer.config import ProducerConfig
+from kafkapy.producer.config import ProducerConfig, ProducerOptions
 from kafkapy.producer.core import ProducerCore
 from kafkapy.producer.future import BatchMetadata, DeliveryFuture, FutureBatchMetadata, RecordMetadata
 from kafkapy.producer.intake import Intake
 from kafkapy.producer.transactions import Transactions
 from kafkapy.structs import ConsumerGroupMetadata, OffsetAndMetadata
 from kafkapy.tx.base import run
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class KafkaProducer:
@@ -32,7 +35,7 @@ class KafkaProducer:
     while there is any, later calls line up behind it, so that records stay in order.
     """
 
-    def __init__(self, reactor: Any = None, **configs: Any) -> None:
+    def __init__(self, reactor: Any = None, **configs: Unpack[ProducerOptions]) -> None:
         self.config = ProducerConfig.from_options(configs)
         self._driver = TwistedDriver(reactor)
         self._core = ProducerCore(self._driver, self.config)
@@ -107,7 +110,9 @@ class KafkaProducer:
         }
         return self._send_columns(topic, lambda: [columns])
 
-    def send_arrow(self, topic: str, table: Any, partition: int | None = None) -> Deferred[list[BatchMetadata]]:
+    def send_arrow(
+        self, topic: str, table: pa.Table | pa.RecordBatch, partition: int | None = None
+    ) -> Deferred[list[BatchMetadata]]:
         """As `kafkapy.KafkaProducer.send_arrow`."""
         return self._send_columns(topic, lambda: list(columns_of_arrow(table, partition)))
 
@@ -174,22 +179,26 @@ class KafkaProducer:
     # --- transactions
 
     def init_transactions(self) -> Deferred[None]:
-        """As in `kafkapy.KafkaProducer`."""
+        """Once, before the first transaction. Fails with KafkaTimeoutError after `max_block_ms`."""
         return maybeDeferred(lambda: run(self._transactions("init_transactions").initialize()))
 
     def begin_transaction(self) -> Deferred[None]:
+        """Records sent from here on are seen together, or not at all, by consumers that read committed records."""
         return maybeDeferred(lambda: self._transactions("begin_transaction").begin())
 
     def send_offsets_to_transaction(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group_metadata: ConsumerGroupMetadata | str
     ) -> Deferred[None]:
+        """Commit a consumer's offsets with the transaction; `group_metadata` is `KafkaConsumer.group_metadata()`."""
         verb = "send_offsets_to_transaction"
         return maybeDeferred(lambda: run(self._transactions(verb).send_offsets(offsets, group_metadata)))
 
     def commit_transaction(self) -> Deferred[None]:
+        """Flush and commit. Fails with what a record of the transaction has failed with; abort it then."""
         return maybeDeferred(lambda: run(self._transactions("commit_transaction").commit()))
 
     def abort_transaction(self) -> Deferred[None]:
+        """Abort; records that wait to be sent fail with TransactionAbortedError."""
         return maybeDeferred(lambda: run(self._transactions("abort_transaction").abort()))
 
     def _transactions(self, verb: str) -> Transactions:

@@ -25,7 +25,8 @@ from kafkapy.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFet
 from kafkapy.structs import OffsetAndMetadata
 
 Offsets = Mapping[TopicPartition, OffsetAndMetadata]
-Callback = Callable[[Any, Any], Any]
+CommitCallback = Callable[[dict[TopicPartition, OffsetAndMetadata], OffsetCommitResponse | Exception | None], object]
+"""Called with what was to be committed, and the response or the error; None if there was nothing to commit."""
 
 _log = logging.getLogger("kafkapy.consumer")
 _ASK_ANOTHER = (Errors.COORDINATOR_NOT_AVAILABLE, Errors.NOT_COORDINATOR, Errors.REQUEST_TIMED_OUT)

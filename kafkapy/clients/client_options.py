@@ -1,0 +1,53 @@
+"""The keyword arguments that all clients take, for type checkers and editors; a test compares them with `ClientConfig`."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Iterable
+from typing import Any, Protocol, TypedDict
+
+
+class TokenProvider(Protocol):
+    """For OAUTHBEARER. It may have `extensions() -> dict[str, str]`, too."""
+
+    def token(self) -> str: ...
+
+
+class ClientOptions(TypedDict, total=False):
+    """kafka-python's names. Times in ms, sizes in bytes; what they mean `ClientConfig` says."""
+
+    bootstrap_servers: str | Iterable[str]
+    client_id: str | None
+    request_timeout_ms: int
+    connections_max_idle_ms: int
+    reconnect_backoff_ms: int
+    reconnect_backoff_max_ms: int
+    retry_backoff_ms: int
+    retry_backoff_max_ms: int
+    max_in_flight_requests_per_connection: int
+    receive_message_max_bytes: int
+    receive_buffer_bytes: int | None
+    send_buffer_bytes: int | None
+    socket_options: Iterable[tuple[Any, ...]]
+    socket_connection_setup_timeout_ms: int
+    socket_connection_setup_timeout_max_ms: int
+    metadata_max_age_ms: int
+    allow_auto_create_topics: bool
+    client_dns_lookup: str
+    bootstrap_timeout_ms: int
+    api_version: tuple[int, ...] | str | None
+    security_protocol: str
+    ssl_context: ssl.SSLContext | None
+    ssl_check_hostname: bool
+    ssl_cafile: str | None
+    ssl_certfile: str | None
+    ssl_keyfile: str | None
+    ssl_password: str | None
+    ssl_crlfile: str | None
+    ssl_ciphers: str | None
+    sasl_mechanism: str | None
+    sasl_plain_username: str | None
+    sasl_plain_password: str | None
+    sasl_oauth_token_provider: TokenProvider | None
+    metrics_num_samples: int
+    metrics_sample_window_ms: int

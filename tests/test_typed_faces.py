@@ -1,0 +1,78 @@
+"""A user's program passes mypy's strict mode, and an editor shows him arguments, types and documentation."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+import types
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import pytest
+
+import kafkapy
+import kafkapy.aio
+import kafkapy.tx
+from kafkapy.clients.client_options import ClientOptions
+from kafkapy.clients.config import ClientConfig
+from kafkapy.consumer.config import ConsumerConfig
+from kafkapy.consumer.options import ConsumerOptions
+from kafkapy.producer.config import ProducerConfig, ProducerOptions
+
+PROGRAMS = sorted(Path(__file__).with_name("typed_programs").glob("*.py"))
+FACES = [getattr(package, name) for package in (kafkapy, kafkapy.aio, kafkapy.tx) for name in kafkapy.aio.__all__]
+CLIENTS = [face for face in FACES if face.__name__ != "KafkaAdminClient"]
+NAMES = {"pa": types.SimpleNamespace(Table=object, RecordBatch=object), "Bound": object}
+"""What is imported for type checkers only."""
+
+
+def test_programs_of_users() -> None:
+    """`# type: ignore[...]` marks what must be refused: strict mode complains where it isn't."""
+    command = [sys.executable, "-m", "mypy", "--config-file", "setup.cfg", *map(str, PROGRAMS)]
+    checked = subprocess.run(command, cwd=Path(__file__).parent.parent, capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+@pytest.mark.parametrize("face", FACES, ids=lambda face: face.__module__)
+def test_methods_say_what_they_do(face: Any) -> None:
+    assert inspect.getdoc(face)
+    for name, method in public_methods(face):
+        assert inspect.getdoc(method), name
+
+
+@pytest.mark.parametrize("face", CLIENTS, ids=lambda face: face.__module__)
+def test_methods_have_types(face: Any) -> None:
+    for name, method in public_methods(face):
+        hints = get_type_hints(method, localns=NAMES)
+        parameters = [p for p in inspect.signature(method).parameters if p not in ("self", "cls")]
+        assert set(hints) == {*parameters, "return"}, name
+
+
+def public_methods(face: type) -> list[tuple[str, Any]]:
+    return [(name, value) for name, value in inspect.getmembers(face, callable) if not name.startswith("_")]
+
+
+@pytest.mark.parametrize(
+    ("options", "config", "without_effect"),
+    [
+        (ClientOptions, ClientConfig, {"metrics_num_samples", "metrics_sample_window_ms"}),
+        (ConsumerOptions, ConsumerConfig, {"metrics_enabled", "metric_group_prefix"}),
+        (ProducerOptions, ProducerConfig, set()),
+    ],
+)
+def test_options_are_those_of_the_configuration(options: Any, config: Any, without_effect: set[str]) -> None:
+    known = {field.name for field in fields(config) if field.init}
+    assert set(options.__annotations__) - set(ClientOptions.__annotations__) >= known - set(
+        ClientOptions.__annotations__
+    )
+    hidden = without_effect | {"metrics_num_samples", "metrics_sample_window_ms"}
+    assert set(get_type_hints(options)) == known | hidden
+
+
+@pytest.mark.parametrize(
+    ("face", "options"), [(kafkapy.KafkaConsumer, ConsumerOptions), (kafkapy.KafkaProducer, ProducerOptions)]
+)
+def test_options_are_those_of_default_config(face: Any, options: Any) -> None:
+    assert set(get_type_hints(options)) == set(face.DEFAULT_CONFIG)

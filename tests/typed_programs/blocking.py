@@ -1,0 +1,75 @@
+"""What a user of `kafkapy` writes, with the types that he may rely on. It is checked, not run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from typing import assert_type
+
+from kafkapy import ConsumerRebalanceListener, KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
+from kafkapy.consumer import ConsumerRecord
+from kafkapy.consumer.assignors import CooperativeStickyAssignor
+from kafkapy.producer.future import FutureBatchMetadata, FutureRecordMetadata, RecordMetadata
+from kafkapy.structs import OffsetAndTimestamp
+
+TRADES = TopicPartition("trades", 0)
+
+
+class Listener(ConsumerRebalanceListener):
+    def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
+        print("gone", revoked)
+
+    def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
+        print("new", assigned)
+
+
+def produce() -> None:
+    with KafkaProducer(
+        bootstrap_servers=["one:9092", "two:9092"],
+        value_serializer=lambda value: json.dumps(value).encode(),
+        acks="all",
+        linger_ms=5,
+        compression_type="zstd",
+        transactional_id="trades",
+    ) as producer:
+        producer.init_transactions()
+        producer.begin_transaction()
+        future = producer.send("trades", {"price": 3}, key=b"KO", headers=[("from", b"here")])
+        assert_type(future, FutureRecordMetadata)
+        assert_type(future.get(timeout=10), RecordMetadata)
+        future.add_callback(lambda metadata: print(metadata.offset)).add_errback(print)
+        assert_type(producer.send_many("trades", [b"a", b"b"]), FutureBatchMetadata)
+        assert_type(producer.partitions_for("trades"), set[int])
+        producer.send_offsets_to_transaction({TRADES: OffsetAndMetadata(3)}, "group")
+        producer.commit_transaction()
+        producer.send("trades", b"x", partition="0")  # type: ignore[arg-type]
+        producer.sned("trades", b"x")  # type: ignore[attr-defined]
+
+
+def consume() -> None:
+    with KafkaConsumer(
+        "trades",
+        bootstrap_servers="one:9092",
+        group_id="group",
+        auto_offset_reset="earliest",
+        value_deserializer=json.loads,
+        partition_assignment_strategy=[CooperativeStickyAssignor],
+        consumer_timeout_ms=1000,
+    ) as consumer:
+        consumer.subscribe(["trades"], listener=Listener())
+        records = consumer.poll(1000, max_records=10)
+        assert_type(records, dict[TopicPartition, list[ConsumerRecord]])
+        for record in consumer:
+            assert_type(record.offset, int)
+        assert_type(consumer.position(TRADES), int | None)
+        assert_type(consumer.committed(TRADES), int | None)
+        assert_type(consumer.committed(TRADES, metadata=True), OffsetAndMetadata | None)
+        assert_type(consumer.end_offsets([TRADES]), dict[TopicPartition, int])
+        assert_type(consumer.offsets_for_times({TRADES: 0}), dict[TopicPartition, OffsetAndTimestamp | None])
+        consumer.commit({TRADES: OffsetAndMetadata(3)})
+        consumer.commit_async(callback=lambda offsets, outcome: print(sorted(offsets), outcome))
+        consumer.subscribe("trades", listener=print)  # type: ignore[arg-type]
+
+
+KafkaConsumer(group="g")  # type: ignore[call-arg]
+KafkaProducer(linger_ms="5")  # type: ignore[arg-type]
