@@ -19,15 +19,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from types import SimpleNamespace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 from twisted.internet.task import Clock
 
+from kafkapy.common.clock import MockClock
 from kafkapy.common.metrics_requests import RequestStatsByApi
-from kafkapy.common.scheduler import MockScheduler
-from kafkapy.common.time import MockTime, SystemTime
+from kafkapy.common.time import SystemTime
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import random_uuid
 from kafkapy.log.log_config import LogConfig
@@ -45,15 +44,16 @@ from kafkapy.protocol.messages.produce import ProduceRequest
 from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest
 from kafkapy.record.compression import CompressionType
 from kafkapy.record.records_builder import MemoryRecordsBuilder
-from kafkapy.server.authorizer import AllowAll
+from kafkapy.server.admin.controller import Controller
+from kafkapy.server.build import Core, Outside, build_core, build_handlers, build_sockets
+from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig
+from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.fetch.fetch_session import FetchSessionCache
+from kafkapy.server.inter_broker.producer_ids import ProducerIdManager
 from kafkapy.server.kafka_apis import KafkaApis
-from kafkapy.server.metadata.metadata_cache import MetadataCache
 from kafkapy.server.metrics.sources import request_stats
-from kafkapy.server.purgatory.timer import Timer
-from kafkapy.server.replication.high_watermarks import HighWatermarkCheckpoints
-from kafkapy.server.replication.leadership import Leadership
 from kafkapy.server.replication.replica_manager import ReplicaManager
+from kafkapy.zk.kafka_zk_client import KafkaZkClient
 
 TOPIC = "t"
 SESSION_ID = 7
@@ -82,32 +82,6 @@ class Transport:
         pass
 
 
-class _NoFetchers:
-    """This broker follows nobody."""
-
-    def add(self, partitions: Any) -> None:
-        pass
-
-    def remove(self, partitions: Any) -> None:
-        pass
-
-    def stop_idle_fetchers(self) -> None:
-        pass
-
-
-class _NoMoves:
-    """No replica moves between log directories."""
-
-    def resume(self, partitions: Any) -> None:
-        pass
-
-    def remove(self, partitions: Any) -> None:
-        pass
-
-    def give_up(self, name: TopicPartition) -> None:
-        pass
-
-
 @dataclass
 class Broker:
     sockets: SocketServer
@@ -125,30 +99,51 @@ class Broker:
 
 
 def broker(directory: str, stats: RequestStatsByApi | None = None, partitions: int = 6) -> Broker:
-    """A broker that leads the partitions of one topic. With `stats` requests are measured, as where metrics are served."""
-    clock = Clock()
-    timer = Timer(clock)
-    scheduler = MockScheduler(MockTime())
-    logs = LogManager([directory], LogConfig({}), {}, scheduler, SystemTime())
+    """A broker that leads the partitions of one topic. With `stats` requests are measured, as where metrics are served.
+
+    No ZooKeeper, no controller: on the hot paths nobody asks them.
+    """
+    config = KafkaConfig({"zookeeper.connect": "nowhere:2181", "broker.id": "0", "log.dirs": directory})
+    scheduled = MockClock()
+    clock = BusyClock(scheduled)
+    outside = Outside(Clock(), clock, scheduled.in_thread, cast(KafkaZkClient, None), lambda: -1)
+    logs = LogManager(config.log_dirs, LogConfig({}), {}, clock, clock)
     logs.startup()
-    cache = MetadataCache(0, clock)
-    replicas = ReplicaManager(0, logs, cache, SystemTime(), timer)
-    leadership = Leadership(
-        replicas,
-        HighWatermarkCheckpoints(logs),
-        lambda leaders, followers: None,
-        lambda stopped: None,
-        _NoFetchers(),
-        _NoMoves(),
+    core = build_core(config, outside, logs)
+    core = replace(core, fetch_sessions=FetchSessionCache(10, clock, new_id=lambda: SESSION_ID))
+    lead(core, topic_id := random_uuid(), partitions)
+    producer_ids = ProducerIdManager(_no_ids, clock.monotonic_ms)
+    handlers = build_handlers(
+        config, outside, core, "", cast(Controller, None), producer_ids, DynamicBrokerConfig(config)
     )
-    topic_id = random_uuid()
+    sockets = build_sockets(config, outside, ConnectionLimits())
+    sockets.request_stats = stats
+    return Broker(sockets, KafkaApis(handlers.by_api()).handle, core.replica_manager, topic_id)
+
+
+class BusyClock(SystemTime):
+    """Tells the time; nothing that is to be done later is ever done."""
+
+    def __init__(self, never: MockClock) -> None:
+        self.later = never.later
+        self.schedule_once, self.schedule = never.schedule_once, never.schedule
+        self.schedule_in_thread, self.in_thread = never.schedule_in_thread, never.in_thread
+        self.from_thread = never.from_thread
+
+
+async def _no_ids() -> tuple[int, int]:
+    raise NotImplementedError
+
+
+def lead(core: Core, topic_id: bytes, partitions: int) -> None:
+    """What a controller would say: the topic is there, and this broker leads all of it."""
     states = [
         LeaderAndIsrRequest.LeaderAndIsrPartitionState(
             partition_index=index, controller_epoch=1, leader=0, leader_epoch=0, isr=[0], replicas=[0], is_new=True
         )
         for index in range(partitions)
     ]
-    leadership.become_leader_or_follower(
+    core.leadership.become_leader_or_follower(
         LeaderAndIsrRequest(
             controller_epoch=1,
             topic_states=[
@@ -156,7 +151,7 @@ def broker(directory: str, stats: RequestStatsByApi | None = None, partitions: i
             ],
         )
     )
-    cache.update(
+    core.metadata_cache.update(
         UpdateMetadataRequest(
             controller_epoch=1,
             topic_states=[
@@ -171,16 +166,6 @@ def broker(directory: str, stats: RequestStatsByApi | None = None, partitions: i
             ],
         )
     )
-    services: Any = SimpleNamespace(
-        replica_manager=replicas,
-        metadata_cache=cache,
-        authorizer=AllowAll(),
-        config=SimpleNamespace(fetch_max_bytes=57671680),
-        fetch_sessions=FetchSessionCache(10, SystemTime(), new_id=lambda: SESSION_ID),
-    )
-    sockets = SocketServer(clock, list(ApiKey), 104857600, ConnectionLimits())
-    sockets.request_stats = stats
-    return Broker(sockets, KafkaApis(services).handle, replicas, topic_id)
 
 
 def batch(

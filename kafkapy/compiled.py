@@ -65,7 +65,7 @@ HOT_MODULES = (
     "kafkapy.server.replication.fetch_params",
     "kafkapy.server.replication.hosted_partitions",
     "kafkapy.server.replication.replica_manager",
-    "kafkapy.server.purgatory.timer",
+    "kafkapy.server.purgatory.deadlines",
     "kafkapy.server.handlers.fetch",
     "kafkapy.server.handlers.list_offsets",
     "kafkapy.server.handlers.produce",

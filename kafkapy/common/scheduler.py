@@ -66,6 +66,10 @@ class MockScheduler:
     ) -> _MockTask:
         return self._add(task, delay_ms, period_ms)
 
+    @property
+    def pending(self) -> int:
+        return sum(not entry.cancelled for _, _, entry in self._queue)
+
     def _add(self, task: Callable[[], object], delay_ms: int, period_ms: int) -> _MockTask:
         entry = _MockTask(task, period_ms)
         heapq.heappush(self._queue, (self.time.monotonic_ms() + delay_ms, next(self._ids), entry))

@@ -52,7 +52,8 @@ class MetricsSite:
     async def stop(self) -> None:
         self._cooperator.stop()
         self._answer(None)
-        await maybeDeferred(self._port.stopListening)
+        if self._port is not None:
+            await maybeDeferred(self._port.stopListening)
 
     def ask(self, request: Any) -> None:
         self._waiting.append(request)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from twisted.internet import error, protocol
+from twisted.internet.abstract import isIPAddress, isIPv6Address
 from twisted.internet.address import IPv4Address, IPv6Address
 from twisted.internet.defer import maybeDeferred
 
@@ -59,6 +60,26 @@ def _as_java(ip: str) -> str:
 
 class ListenError(Exception):
     """A listener could not be bound; the message says which and why."""
+
+
+def _listen_error(endpoint: EndPoint, problem: object) -> ListenError:
+    return ListenError(
+        f"Socket server failed to bind to {endpoint.host or '0.0.0.0'}:{endpoint.port}: {problem}. "
+        f"Another process may use the port; stop it or choose another port in 'listeners'."
+    )
+
+
+_ALL_HOSTS = ("", None, "0.0.0.0")
+
+
+def bind_address(endpoint: EndPoint) -> str | None:
+    """The address behind the endpoint's host name; None if it names none. Blocks. `ListenError` if nobody knows the name."""
+    if endpoint.host in _ALL_HOSTS or isIPAddress(endpoint.host) or isIPv6Address(endpoint.host):
+        return None
+    try:
+        return str(socket.getaddrinfo(endpoint.host, None, socket.AF_INET, socket.SOCK_STREAM)[0][4][0])
+    except OSError as problem:
+        raise _listen_error(endpoint, problem) from problem
 
 
 class SocketServer:
@@ -114,18 +135,18 @@ class SocketServer:
 
     # ------------------------------------------------------------------------------------------------ listeners
 
-    def listen(self, endpoint: EndPoint, backlog: int = 50) -> int:
-        """Bind one listener, its door shut; the port it got. `ListenError` if the address is taken or unknown."""
+    def listen(self, endpoint: EndPoint, backlog: int = 50, address: str | None = None) -> int:
+        """Bind one listener, its door shut; the port it got. `ListenError` if the address is taken.
+
+        `address`: of `bind_address`; None where the endpoint names no host, or none that has to be looked up.
+        """
         factory: Any = _ChannelFactory(self, endpoint)
-        interface = ALL_ADDRESSES if endpoint.host in ("", None, "0.0.0.0") else endpoint.host
+        interface = (ALL_ADDRESSES if endpoint.host in _ALL_HOSTS else endpoint.host) if address is None else address
         port = PlaintextPort(endpoint.port, factory, backlog, interface, self.reactor)
         try:
             port.startListening()
         except error.CannotListenError as problem:
-            raise ListenError(
-                f"Socket server failed to bind to {endpoint.host or '0.0.0.0'}:{endpoint.port}: {problem.socketError}. "
-                f"Another process may use the port; stop it or choose another port in 'listeners'."
-            ) from problem
+            raise _listen_error(endpoint, problem.socketError) from problem
         port.stopReading()
         if self._receive_buffer > 0:
             # Accepted connections inherit it; set later it could not widen the TCP window any more.

@@ -4,114 +4,128 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
 
-from twisted.internet.defer import Deferred
-
+from kafkapy.clients.completion import spawn
 from kafkapy.network.request import Request
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.error_responses import error_response
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.message import Message
-from kafkapy.server.handlers import (
-    api_versions,
-    configs,
-    control,
-    controller_apis,
-    fetch,
-    groups,
-    list_offsets,
-    log_dirs,
-    metadata,
-    produce,
-    producer_ids,
-    records,
-    security,
-    topics,
-)
-
-if TYPE_CHECKING:
-    from kafkapy.server.services import BrokerServices
+from kafkapy.server.handlers import api_versions, controller_apis, groups, security
+from kafkapy.server.handlers.configs import ConfigsHandler
+from kafkapy.server.handlers.control import ControlHandler
+from kafkapy.server.handlers.controller_apis import ControllerApisHandler
+from kafkapy.server.handlers.fetch import FetchHandler
+from kafkapy.server.handlers.groups import GroupServices
+from kafkapy.server.handlers.list_offsets import OffsetsHandler
+from kafkapy.server.handlers.log_dirs import LogDirsHandler
+from kafkapy.server.handlers.metadata import MetadataHandler
+from kafkapy.server.handlers.produce import ProduceHandler
+from kafkapy.server.handlers.producer_ids import ProducerIdsHandler
+from kafkapy.server.handlers.records import RecordsHandler
+from kafkapy.server.handlers.topics import TopicsHandler
+from kafkapy.server.metadata.finalized_features import FinalizedFeatureListener
 
 log = logging.getLogger("kafkapy.server.KafkaApis")
 
 Answer = Message | Awaitable[Message | None] | None
-Handler = Callable[["BrokerServices", Request], Answer]
+Handler = Callable[[Request], Answer]
 
 
-def _api_versions(broker: BrokerServices, request: Request) -> Answer:
-    return api_versions.handle_api_versions(broker, request, HANDLERS)
+@dataclass(frozen=True)
+class Handlers:
+    """One of each, made with what it needs (`build.py`). A new API's handler comes in here, and into the table below."""
+
+    produce: ProduceHandler
+    fetch: FetchHandler
+    offsets: OffsetsHandler
+    metadata: MetadataHandler
+    control: ControlHandler
+    controller: ControllerApisHandler
+    topics: TopicsHandler
+    records: RecordsHandler
+    configs: ConfigsHandler
+    log_dirs: LogDirsHandler
+    producer_ids: ProducerIdsHandler
+    groups: GroupServices
+    features: FinalizedFeatureListener
+
+    def by_api(self) -> dict[ApiKey, Handler]:
+        return {api_key: choose(self) for api_key, choose in HANDLERS.items()}
 
 
-HANDLERS: dict[ApiKey, Handler] = {
-    ApiKey.PRODUCE: produce.handle_produce,
-    ApiKey.FETCH: fetch.handle_fetch,
-    ApiKey.LIST_OFFSETS: list_offsets.handle_list_offsets,
-    ApiKey.METADATA: metadata.handle_metadata,
-    ApiKey.LEADER_AND_ISR: control.handle_leader_and_isr,
-    ApiKey.STOP_REPLICA: control.handle_stop_replica,
-    ApiKey.UPDATE_METADATA: control.handle_update_metadata,
-    ApiKey.CONTROLLED_SHUTDOWN: controller_apis.handle_controlled_shutdown,
-    ApiKey.OFFSET_COMMIT: groups.handle_offset_commit,
-    ApiKey.OFFSET_FETCH: groups.handle_offset_fetch,
-    ApiKey.FIND_COORDINATOR: groups.handle_find_coordinator,
-    ApiKey.JOIN_GROUP: groups.handle_join_group,
-    ApiKey.HEARTBEAT: groups.handle_heartbeat,
-    ApiKey.LEAVE_GROUP: groups.handle_leave_group,
-    ApiKey.SYNC_GROUP: groups.handle_sync_group,
-    ApiKey.DESCRIBE_GROUPS: groups.handle_describe_groups,
-    ApiKey.LIST_GROUPS: groups.handle_list_groups,
-    ApiKey.SASL_HANDSHAKE: security.handle_sasl,
-    ApiKey.API_VERSIONS: _api_versions,
-    ApiKey.CREATE_TOPICS: topics.handle_create_topics,
-    ApiKey.DELETE_TOPICS: topics.handle_delete_topics,
-    ApiKey.DELETE_RECORDS: records.handle_delete_records,
-    ApiKey.INIT_PRODUCER_ID: producer_ids.handle_init_producer_id,
-    ApiKey.OFFSET_FOR_LEADER_EPOCH: list_offsets.handle_offset_for_leader_epoch,
-    ApiKey.DESCRIBE_ACLS: security.handle_describe_acls,
-    ApiKey.CREATE_ACLS: security.handle_alter_acls,
-    ApiKey.DELETE_ACLS: security.handle_alter_acls,
-    ApiKey.DESCRIBE_CONFIGS: configs.handle_describe_configs,
-    ApiKey.ALTER_CONFIGS: configs.handle_alter_configs,
-    ApiKey.ALTER_REPLICA_LOG_DIRS: log_dirs.handle_alter_replica_log_dirs,
-    ApiKey.DESCRIBE_LOG_DIRS: log_dirs.handle_describe_log_dirs,
-    ApiKey.SASL_AUTHENTICATE: security.handle_sasl,
-    ApiKey.CREATE_PARTITIONS: topics.handle_create_partitions,
-    ApiKey.CREATE_DELEGATION_TOKEN: security.handle_delegation_tokens,
-    ApiKey.RENEW_DELEGATION_TOKEN: security.handle_delegation_tokens,
-    ApiKey.EXPIRE_DELEGATION_TOKEN: security.handle_delegation_tokens,
-    ApiKey.DESCRIBE_DELEGATION_TOKEN: security.handle_delegation_tokens,
-    ApiKey.DELETE_GROUPS: groups.handle_delete_groups,
-    ApiKey.ELECT_LEADERS: controller_apis.handle_elect_leaders,
-    ApiKey.INCREMENTAL_ALTER_CONFIGS: configs.handle_incremental_alter_configs,
-    ApiKey.ALTER_PARTITION_REASSIGNMENTS: controller_apis.handle_alter_partition_reassignments,
-    ApiKey.LIST_PARTITION_REASSIGNMENTS: controller_apis.handle_list_partition_reassignments,
-    ApiKey.OFFSET_DELETE: groups.handle_offset_delete,
-    ApiKey.DESCRIBE_CLIENT_QUOTAS: configs.handle_describe_client_quotas,
-    ApiKey.ALTER_CLIENT_QUOTAS: configs.handle_alter_client_quotas,
-    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: configs.handle_describe_user_scram_credentials,
-    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: configs.handle_alter_user_scram_credentials,
-    ApiKey.ALTER_PARTITION: controller_apis.handle_alter_partition,
-    ApiKey.UPDATE_FEATURES: controller_apis.handle_update_features,
-    ApiKey.ENVELOPE: controller_apis.handle_envelope,
-    ApiKey.DESCRIBE_CLUSTER: metadata.handle_describe_cluster,
-    ApiKey.DESCRIBE_PRODUCERS: records.handle_describe_producers,
-    ApiKey.ALLOCATE_PRODUCER_IDS: controller_apis.handle_allocate_producer_ids,
-    ApiKey.CONSUMER_GROUP_HEARTBEAT: groups.handle_consumer_group_heartbeat,
-    ApiKey.CONSUMER_GROUP_DESCRIBE: groups.handle_consumer_group_describe,
+HANDLERS: dict[ApiKey, Callable[[Handlers], Handler]] = {
+    ApiKey.PRODUCE: lambda h: h.produce.handle,
+    ApiKey.FETCH: lambda h: h.fetch.handle,
+    ApiKey.LIST_OFFSETS: lambda h: h.offsets.handle_list_offsets,
+    ApiKey.METADATA: lambda h: h.metadata.handle_metadata,
+    ApiKey.LEADER_AND_ISR: lambda h: h.control.handle_leader_and_isr,
+    ApiKey.STOP_REPLICA: lambda h: h.control.handle_stop_replica,
+    ApiKey.UPDATE_METADATA: lambda h: h.control.handle_update_metadata,
+    ApiKey.CONTROLLED_SHUTDOWN: lambda h: h.controller.handle_controlled_shutdown,
+    ApiKey.OFFSET_COMMIT: lambda h: partial(groups.handle_offset_commit, h.groups),
+    ApiKey.OFFSET_FETCH: lambda h: partial(groups.handle_offset_fetch, h.groups),
+    ApiKey.FIND_COORDINATOR: lambda h: partial(groups.handle_find_coordinator, h.groups),
+    ApiKey.JOIN_GROUP: lambda h: partial(groups.handle_join_group, h.groups),
+    ApiKey.HEARTBEAT: lambda h: partial(groups.handle_heartbeat, h.groups),
+    ApiKey.LEAVE_GROUP: lambda h: partial(groups.handle_leave_group, h.groups),
+    ApiKey.SYNC_GROUP: lambda h: partial(groups.handle_sync_group, h.groups),
+    ApiKey.DESCRIBE_GROUPS: lambda h: partial(groups.handle_describe_groups, h.groups),
+    ApiKey.LIST_GROUPS: lambda h: partial(groups.handle_list_groups, h.groups),
+    ApiKey.SASL_HANDSHAKE: lambda _: security.handle_sasl,
+    ApiKey.API_VERSIONS: lambda h: partial(api_versions.handle_api_versions, tuple(HANDLERS), h.features),
+    ApiKey.CREATE_TOPICS: lambda h: h.topics.handle_create_topics,
+    ApiKey.DELETE_TOPICS: lambda h: h.topics.handle_delete_topics,
+    ApiKey.DELETE_RECORDS: lambda h: h.records.handle_delete_records,
+    ApiKey.INIT_PRODUCER_ID: lambda h: h.producer_ids.handle_init_producer_id,
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: lambda h: h.offsets.handle_offset_for_leader_epoch,
+    ApiKey.DESCRIBE_ACLS: lambda _: security.handle_describe_acls,
+    ApiKey.CREATE_ACLS: lambda _: security.handle_alter_acls,
+    ApiKey.DELETE_ACLS: lambda _: security.handle_alter_acls,
+    ApiKey.DESCRIBE_CONFIGS: lambda h: h.configs.handle_describe_configs,
+    ApiKey.ALTER_CONFIGS: lambda h: h.configs.handle_alter_configs,
+    ApiKey.ALTER_REPLICA_LOG_DIRS: lambda h: h.log_dirs.handle_alter_replica_log_dirs,
+    ApiKey.DESCRIBE_LOG_DIRS: lambda h: h.log_dirs.handle_describe_log_dirs,
+    ApiKey.SASL_AUTHENTICATE: lambda _: security.handle_sasl,
+    ApiKey.CREATE_PARTITIONS: lambda h: h.topics.handle_create_partitions,
+    ApiKey.CREATE_DELEGATION_TOKEN: lambda _: security.handle_delegation_tokens,
+    ApiKey.RENEW_DELEGATION_TOKEN: lambda _: security.handle_delegation_tokens,
+    ApiKey.EXPIRE_DELEGATION_TOKEN: lambda _: security.handle_delegation_tokens,
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: lambda _: security.handle_delegation_tokens,
+    ApiKey.DELETE_GROUPS: lambda h: partial(groups.handle_delete_groups, h.groups),
+    ApiKey.ELECT_LEADERS: lambda h: h.controller.handle_elect_leaders,
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: lambda h: h.configs.handle_incremental_alter_configs,
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: lambda h: h.controller.handle_alter_partition_reassignments,
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: lambda h: h.controller.handle_list_partition_reassignments,
+    ApiKey.OFFSET_DELETE: lambda h: partial(groups.handle_offset_delete, h.groups),
+    ApiKey.DESCRIBE_CLIENT_QUOTAS: lambda h: h.configs.handle_describe_client_quotas,
+    ApiKey.ALTER_CLIENT_QUOTAS: lambda h: h.configs.handle_alter_client_quotas,
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: lambda h: h.configs.handle_describe_user_scram_credentials,
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: lambda h: h.configs.handle_alter_user_scram_credentials,
+    ApiKey.ALTER_PARTITION: lambda h: h.controller.handle_alter_partition,
+    ApiKey.UPDATE_FEATURES: lambda h: h.controller.handle_update_features,
+    ApiKey.ENVELOPE: lambda _: controller_apis.handle_envelope,
+    ApiKey.DESCRIBE_CLUSTER: lambda h: h.metadata.handle_describe_cluster,
+    ApiKey.DESCRIBE_PRODUCERS: lambda h: h.records.handle_describe_producers,
+    ApiKey.ALLOCATE_PRODUCER_IDS: lambda h: h.controller.handle_allocate_producer_ids,
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: lambda h: partial(groups.handle_consumer_group_heartbeat, h.groups),
+    ApiKey.CONSUMER_GROUP_DESCRIBE: lambda h: partial(groups.handle_consumer_group_describe, h.groups),
 }
+"""Which handler serves which API; what is not here is not served."""
 
 
 class KafkaApis:
     """Calls the handler of a request and sees to it that the request is answered, whatever happens."""
 
-    def __init__(self, broker: BrokerServices) -> None:
-        self._broker = broker
+    def __init__(self, handlers: Mapping[ApiKey, Handler]) -> None:
+        self._handlers = handlers
 
     def handle(self, request: Request) -> None:
         try:
-            answer = HANDLERS[request.api_key](self._broker, request)
+            answer = self._handlers[request.api_key](request)
         except Exception as error:
             self._failed(request, error)
             return
@@ -120,7 +134,7 @@ class KafkaApis:
         if isinstance(answer, Message):
             self._respond(request, answer)
         elif inspect.iscoroutine(answer):
-            Deferred.fromCoroutine(self._finish(request, answer))
+            spawn(self._finish(request, answer))
 
     async def _finish(self, request: Request, answer: Awaitable[Message | None]) -> None:
         try:

@@ -8,17 +8,16 @@ from __future__ import annotations
 import socket
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
+from typing import Any, ParamSpec, TypeVar, cast
 
-from twisted.internet.defer import Deferred, succeed
 from twisted.internet.task import Clock
 
+from kafkapy.clients.completion import Completion
 from kafkapy.cluster.partition import Partition
+from kafkapy.common.clock import MockClock
 from kafkapy.common.leader_and_isr import LeaderAndIsr
-from kafkapy.common.scheduler import MockScheduler
-from kafkapy.common.time import MockTime
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.log.manager.log_manager import LogManager
@@ -29,25 +28,24 @@ from kafkapy.network.send_queue import SendQueue
 from kafkapy.network.socket_server import SocketServer
 from kafkapy.network.transport import Part
 from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.headers import ResponseHeader, encode_request
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.messages.leader_and_isr import LeaderAndIsrRequest
 from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest
 from kafkapy.record.file_records import FileRecords
 from kafkapy.record.records_builder import MemoryRecordsBuilder
-from kafkapy.server.authorizer import AllowAll
+from kafkapy.server.admin.controller import Controller
+from kafkapy.server.build import Outside, build_core, build_handlers, build_sockets
+from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig
 from kafkapy.server.config.kafka_config import KafkaConfig
-from kafkapy.server.fetch.fetch_session import FetchSessionCache
 from kafkapy.server.inter_broker.producer_ids import ProducerIdManager
 from kafkapy.server.kafka_apis import KafkaApis
-from kafkapy.server.metadata.metadata_cache import MetadataCache
-from kafkapy.server.purgatory.timer import Timer
-from kafkapy.server.replication.high_watermarks import HighWatermarkCheckpoints
-from kafkapy.server.replication.leadership import Leadership
-from kafkapy.server.replication.replica_alter_log_dirs import ReplicaAlterLogDirsManager
 from kafkapy.server.replication.replica_fetcher_manager import InitialFetch
-from kafkapy.server.replication.replica_manager import ReplicaManager
-from kafkapy.server.replication.replication_quota import ReplicationQuota, ReplicationThrottles
+from kafkapy.zk.kafka_zk_client import KafkaZkClient
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 BROKER_ID = 0
 CONTROLLER_EPOCH = 1
@@ -140,14 +138,62 @@ class RecordedFetchers:
         """There are none."""
 
 
+class RecordedRoles:
+    """What the broker's coordinators would hear."""
+
+    def __init__(self) -> None:
+        self.changes: list[tuple[list[TopicPartition], list[TopicPartition]]] = []
+        self.removed: list[TopicPartition] = []
+        self.deleted: list[TopicPartition] = []
+
+    def roles_changed(self, leaders: list[Partition], followers: list[Partition]) -> None:
+        self.changes.append(([p.topic_partition for p in leaders], [p.topic_partition for p in followers]))
+
+    def replicas_removed(self, partitions: list[TopicPartition]) -> None:
+        self.removed += partitions
+
+    def partitions_deleted(self, partitions: list[TopicPartition]) -> None:
+        self.deleted += partitions
+
+
+class TopicConfigs:
+    """In the place of ZooKeeper: the broker asks for nothing else here."""
+
+    def __init__(self) -> None:
+        self.of: dict[str, dict[str, str]] = {}
+
+    def get_entities_configs(self, kind: str, topics: Iterable[str]) -> dict[str, dict[str, str]]:
+        return {topic: self.of.get(topic, {}) for topic in topics}
+
+
+class NoController:
+    """This broker's is not active."""
+
+    is_active = False
+
+
+class HeldCopies(MockClock):
+    """Work for the background pool runs at once, or waits in `held` for the test."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.holds = False
+        self.held: list[tuple[Callable[[], Any], Completion[Any]]] = []
+
+    def in_thread(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Completion[R]:
+        if not self.holds:
+            return Completion.of(function(*args, **kwargs))
+        self.held.append((partial(function, *args, **kwargs), Completion()))
+        return self.held[-1][1]
+
+
 class BrokerCore:
     """Broker 0 and its clients. `others` are brokers that are alive without doing anything."""
 
     def __init__(self, directory: Path, others: Sequence[int] = (), **config: str) -> None:
         self.directory = directory
+        self.time = HeldCopies()
         self.clock = Clock()
-        self.time = MockTime()
-        self.scheduler = MockScheduler(self.time)
         self.config = KafkaConfig(
             {
                 "zookeeper.connect": "nowhere:2181",
@@ -156,63 +202,42 @@ class BrokerCore:
                 **{name.replace("_", "."): value for name, value in config.items()},
             }
         )
-        self.log_manager = LogManager(
-            self.config.log_dirs, self.config.log_config_defaults(), {}, self.scheduler, self.time
-        )
+        self.log_manager = LogManager(self.config.log_dirs, self.config.log_config_defaults(), {}, self.time, self.time)
         self.log_manager.startup()
-        self.cache = MetadataCache(BROKER_ID, self.clock)
-        self.replicas = ReplicaManager(BROKER_ID, self.log_manager, self.cache, self.time, Timer(self.clock))
-        self.high_watermarks = HighWatermarkCheckpoints(self.log_manager)
-        self.leadership_changes: list[tuple[list[TopicPartition], list[TopicPartition]]] = []
-        self.stopped: list[TopicPartition] = []
-        self.deleted: list[TopicPartition] = []
+        zookeeper = TopicConfigs()
+        self.topic_configs = zookeeper.of
+        outside = Outside(
+            self.clock,
+            self.time,
+            MockClock().in_thread,
+            cast(KafkaZkClient, zookeeper),
+            lambda: BROKER_EPOCH,
+        )
+        self.roles = RecordedRoles()
         self.fetchers = RecordedFetchers()
+        core = build_core(self.config, outside, self.log_manager, fetchers=self.fetchers, listeners=[self.roles])
+        self.cache, self.replicas, self.leadership = core.metadata_cache, core.replica_manager, core.leadership
+        self.high_watermarks, self.log_dir_moves = core.high_watermarks, core.log_dir_moves
+        self.fetch_sessions = core.fetch_sessions
+        self.throttles = core.replication.throttles
         self.isr_proposals: list[tuple[TopicPartition, LeaderAndIsr, Callable[[Any], None]]] = []
         self.replicas.submit_alter_partition = lambda name, topic_id, proposed, epochs, done: self.isr_proposals.append(
             (name, proposed, done)
         )
-        self.alter_log_dirs_quota = ReplicationQuota(self.time)
-        self.throttles = ReplicationThrottles(
-            self.replicas.leader_quota, ReplicationQuota(self.time), self.alter_log_dirs_quota
-        )
-        self.copies: list[tuple[Callable[[], int], Deferred[int]]] = []
-        """Chunks of replicas that move to other log dirs, if `holds_copies`."""
-        self.holds_copies = False
-        self.log_dir_moves = ReplicaAlterLogDirsManager(
-            self.replicas, self.high_watermarks, self.alter_log_dirs_quota, self._copy, self.scheduler, 1, 1000
-        )
-        self.leadership = Leadership(
-            self.replicas,
-            self.high_watermarks,
-            self._leadership_changed,
-            self.stopped.extend,
-            self.fetchers,
-            self.log_dir_moves,
+        self.handlers = build_handlers(
+            self.config,
+            outside,
+            core,
+            "a-cluster",
+            cast(Controller, NoController()),
+            ProducerIdManager(_block_of_ids, self.time.monotonic_ms),
+            DynamicBrokerConfig(self.config),
         )
         self.created: list[str] = []
-        self.topic_configs: dict[str, dict[str, str]] = {}
-        self.services: Any = SimpleNamespace(
-            broker_id=BROKER_ID,
-            broker_epoch=lambda: BROKER_EPOCH,
-            cluster_id="a-cluster",
-            config=self.config,
-            log_manager=self.log_manager,
-            replica_manager=self.replicas,
-            leadership=self.leadership,
-            metadata_cache=self.cache,
-            fetch_sessions=FetchSessionCache(100, self.time, replica_manager=self.replicas),
-            authorizer=AllowAll(),
-            producer_ids=ProducerIdManager(_block_of_ids, _run, self.time.monotonic_ms),
-            auto_topic_creation=SimpleNamespace(create_topics=self._create_topics),
-            group_coordinator=SimpleNamespace(handle_deleted_partitions=self.deleted.extend),
-            log_dir_moves=self.log_dir_moves,
-            throttles=self.throttles,
-            finalized_features=SimpleNamespace(epoch=-1),
-            zk_client=SimpleNamespace(get_entities_configs=self._topic_configs),
-            in_thread=lambda function, *arguments: succeed(function(*arguments)),
-        )
-        self._sockets = SocketServer(self.clock, list(ApiKey), self.config.socket_request_max_bytes, ConnectionLimits())
-        self._apis = KafkaApis(self.services)
+        self.handlers.metadata.create_topics = self._create_topics
+        self.by_api = self.handlers.by_api()
+        self._sockets = build_sockets(self.config, outside, ConnectionLimits())
+        self._apis = KafkaApis(self.by_api)
         self.controller = self.connect("controller")
         self.brokers = [BROKER_ID, *others]
         self.update_metadata()
@@ -222,7 +247,7 @@ class BrokerCore:
 
     def advance(self, ms: int) -> None:
         """Time passes, for all clocks."""
-        self.scheduler.advance(ms)
+        self.time.advance(ms)
         self.clock.advance(ms / 1000)
 
     def close(self) -> None:
@@ -338,36 +363,19 @@ class BrokerCore:
 
     # -- fakes
 
-    def _copy(self, step: Callable[[], int]) -> Deferred[int]:
-        if not self.holds_copies:
-            return succeed(step())
-        self.copies.append((step, Deferred()))
-        return self.copies[-1][1]
-
     def copy(self) -> None:
         """One chunk of a move."""
-        step, done = self.copies.pop(0)
-        done.callback(step())
+        step, done = self.time.held.pop(0)
+        done.set_result(step())
 
-    def _leadership_changed(self, leaders: list[Partition], followers: list[Partition]) -> None:
-        self.leadership_changes.append(([p.topic_partition for p in leaders], [p.topic_partition for p in followers]))
-
-    async def _create_topics(self, names: list[str]) -> dict[str, Any]:
-        from kafkapy.protocol.errors import Errors
-
+    async def _create_topics(self, names: Iterable[str]) -> dict[str, Errors]:
+        names = list(names)
         self.created += names
         return dict.fromkeys(names, Errors.LEADER_NOT_AVAILABLE)
-
-    def _topic_configs(self, kind: str, topics: Iterable[str]) -> dict[str, dict[str, str]]:
-        return {topic: self.topic_configs.get(topic, {}) for topic in topics}
 
 
 async def _block_of_ids() -> tuple[int, int]:
     return 1000, 1000
-
-
-def _run(work: Any) -> Deferred[Any]:
-    return Deferred.fromCoroutine(work)
 
 
 def topic_id_of(name: str) -> bytes:

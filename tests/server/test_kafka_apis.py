@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from broker_core import BrokerCore, Client
-from twisted.internet.defer import Deferred
 
+from kafkapy.clients.completion import Completion
 from kafkapy.network.request import Request
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import Errors, KafkaError
@@ -18,25 +18,24 @@ from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatRespo
 from kafkapy.protocol.messages.produce import ProduceRequest
 from kafkapy.server.kafka_apis import HANDLERS
 
-Handler = Callable[[Any, Request], Any]
+Handler = Callable[[Request], Any]
 Install = Callable[[Handler], None]
 
 HEARTBEAT = HeartbeatRequest(group_id="g", member_id="m")
 
 
 @pytest.fixture
-def install(monkeypatch: pytest.MonkeyPatch) -> Install:
+def install(core: BrokerCore) -> Install:
     """Puts a handler in the place of Heartbeat's and Produce's."""
 
     def put(handler: Handler) -> None:
-        monkeypatch.setitem(HANDLERS, ApiKey.HEARTBEAT, handler)
-        monkeypatch.setitem(HANDLERS, ApiKey.PRODUCE, handler)
+        core.by_api[ApiKey.HEARTBEAT] = core.by_api[ApiKey.PRODUCE] = handler
 
     return put
 
 
 def raises(error: Exception) -> Handler:
-    def handler(broker: Any, request: Request) -> None:
+    def handler(request: Request) -> None:
         raise error
 
     return handler
@@ -47,19 +46,20 @@ def error(client: Client) -> Errors:
     return Errors.for_code(response.error_code)
 
 
-def test_every_api_that_is_announced_has_a_handler() -> None:
-    assert all(callable(handler) for handler in HANDLERS.values())
+def test_every_api_that_is_announced_has_a_handler(core: BrokerCore) -> None:
+    assert core.by_api.keys() == HANDLERS.keys()
+    assert all(callable(handler) for handler in core.by_api.values())
 
 
 def test_a_message_is_sent(client: Client, install: Install) -> None:
-    install(lambda broker, request: HeartbeatResponse())
+    install(lambda request: HeartbeatResponse())
     client.send(HEARTBEAT, 4)
     assert error(client) is Errors.NONE
 
 
 def test_none_means_later(client: Client, install: Install) -> None:
     later: list[Request] = []
-    install(lambda broker, request: later.append(request))
+    install(lambda request: later.append(request))
     client.send(HEARTBEAT, 4)
     assert client.response() is None
     later[0].respond(HeartbeatResponse())
@@ -67,23 +67,23 @@ def test_none_means_later(client: Client, install: Install) -> None:
 
 
 def test_a_coroutine_may_wait(client: Client, install: Install) -> None:
-    waiting: Deferred[None] = Deferred()
+    waiting: Completion[None] = Completion()
 
-    async def handler(broker: Any, request: Request) -> HeartbeatResponse:
+    async def handler(request: Request) -> HeartbeatResponse:
         await waiting
         return HeartbeatResponse()
 
     install(handler)
     client.send(HEARTBEAT, 4)
     assert client.response() is None
-    waiting.callback(None)
+    waiting.set_result(None)
     assert error(client) is Errors.NONE
 
 
 def test_errors_are_answered_in_the_apis_own_shape(
     client: Client, install: Install, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def fails_later(broker: Any, request: Request) -> None:
+    async def fails_later(request: Request) -> None:
         raise KafkaError(Errors.REBALANCE_IN_PROGRESS)
 
     for handler, expected in (
@@ -98,7 +98,7 @@ def test_errors_are_answered_in_the_apis_own_shape(
 
 
 def test_an_answer_that_can_not_be_encoded_is_an_error(client: Client, install: Install) -> None:
-    install(lambda broker, request: HeartbeatResponse(error_code=1 << 40))
+    install(lambda request: HeartbeatResponse(error_code=1 << 40))
     client.send(HEARTBEAT, 4)
     assert error(client) is Errors.UNKNOWN_SERVER_ERROR
 
@@ -111,9 +111,9 @@ def test_where_an_error_has_no_answer_the_connection_ends(client: Client, instal
 
 
 def test_nobody_is_answered_who_has_gone(core: BrokerCore, install: Install) -> None:
-    waiting: Deferred[None] = Deferred()
+    waiting: Completion[None] = Completion()
 
-    async def handler(broker: Any, request: Request) -> HeartbeatResponse:
+    async def handler(request: Request) -> HeartbeatResponse:
         await waiting
         raise KafkaError(Errors.NOT_COORDINATOR)
 
@@ -121,7 +121,7 @@ def test_nobody_is_answered_who_has_gone(core: BrokerCore, install: Install) -> 
     client = core.connect()
     client.send(HEARTBEAT, 4)
     client.channel.connectionLost()
-    waiting.callback(None)
+    waiting.set_result(None)
     assert client.response() is None
 
 

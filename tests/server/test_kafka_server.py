@@ -9,17 +9,18 @@ import pytest
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.task import Clock
 
-from kafkapy.cluster.partition import Partition
-from kafkapy.common.time import MockTime
-from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.common.clock import MockClock
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.controlled_shutdown import ControlledShutdownResponse
 from kafkapy.server import kafka_server
 from kafkapy.server.config.kafka_config import KafkaConfig
-from kafkapy.server.kafka_server import KafkaServer, _coordinate, _stop_coordinating
+from kafkapy.server.kafka_server import KafkaServer, Part
 from kafkapy.zk.zk_data import ProducerIdsBlock
 
-OFFSETS = "__consumer_offsets"
+
+class StoppableClock(MockClock):
+    def shutdown(self) -> None:
+        """Nothing was scheduled."""
 
 
 @pytest.fixture
@@ -31,7 +32,7 @@ def server() -> KafkaServer:
         "controlled.shutdown.retry.backoff.ms": "100",
     }
     made = KafkaServer(KafkaConfig(properties), Clock())
-    made._time = MockTime()  # type: ignore[assignment]
+    made._clock = StoppableClock()  # type: ignore[assignment]
     return made
 
 
@@ -43,6 +44,7 @@ def run(work: Any) -> None:
 
 
 def test_parts_are_stopped_in_reverse_whatever_fails(server: KafkaServer) -> None:
+    started: list[str] = []
     stopped: list[str] = []
 
     def fails() -> None:
@@ -53,7 +55,18 @@ def test_parts_are_stopped_in_reverse_whatever_fails(server: KafkaServer) -> Non
         await succeed(None)
         stopped.append("third")
 
-    server._undo += [("first", lambda: stopped.append("first")), ("second", fails), ("third", waits)]
+    async def waits_to_start() -> None:
+        await succeed(None)
+        started.append("one")
+
+    for part in (
+        Part("first", None, lambda: stopped.append("first")),
+        Part("second", lambda: None, fails),
+        Part("not to be stopped", waits_to_start),
+        Part("third", None, waits),
+    ):
+        run(server._start(part))
+    assert started == ["one"]
     run(server.shutdown())
     assert stopped == ["third", "second", "first"]
     run(server.shutdown())
@@ -63,9 +76,12 @@ def test_parts_are_stopped_in_reverse_whatever_fails(server: KafkaServer) -> Non
 def test_a_start_that_fails_stops_what_has_started(server: KafkaServer, monkeypatch: pytest.MonkeyPatch) -> None:
     stopped: list[str] = []
 
-    async def start() -> None:
-        server._undo.append(("first", lambda: stopped.append("first")))
+    def fails() -> None:
         raise KafkaError(Errors.KAFKA_STORAGE_ERROR, "no directory")
+
+    async def start() -> None:
+        await server._start(Part("first", None, lambda: stopped.append("first")))
+        await server._start(Part("second", fails, lambda: stopped.append("second")))
 
     monkeypatch.setattr(server, "_startup", start)
     failures: list[Any] = []
@@ -109,7 +125,7 @@ def test_controlled_shutdown_is_asked_for_until_nothing_is_led_here(
     monkeypatch.setattr(server, "_call_controller", call)
     server._controlled_shutdown()
     assert [(r.broker_id, r.broker_epoch) for r in requests] == [(0, 7)] * asked
-    assert server._time.monotonic_ms() == waited_ms
+    assert server._clock.monotonic_ms() == waited_ms
 
 
 @pytest.mark.parametrize(
@@ -139,8 +155,7 @@ def test_registration_that_older_brokers_read(server: KafkaServer, protocol: str
 
 def test_before_3_0_producer_ids_come_from_zookeeper(server: KafkaServer, monkeypatch: pytest.MonkeyPatch) -> None:
     server.config.inter_broker_protocol_version = "2.8"
-    server.services = SimpleNamespace(zk_client="the client")  # type: ignore[assignment]
-    monkeypatch.setattr(server, "_in_thread", lambda function, *args: succeed(function(*args)))
+    server._zk_client = "the client"  # type: ignore[assignment]
 
     def take(broker_id: int, zk_client: object) -> ProducerIdsBlock:
         assert zk_client == "the client"
@@ -171,33 +186,6 @@ def test_the_broker_ends_with_its_last_log_directory_and_in_an_older_cluster_wit
         mark_offline=lambda partitions: None,
         propagate_log_dir_event="the event",
     )
-    server._log_dir_failed("/a", [], part, part, part, part, part)
+    core: Any = SimpleNamespace(log_manager=part, replica_manager=part, replication=part, log_dir_moves=part)
+    server._log_dir_failed("/a", [], core, part)
     assert (exits, told) == (([1], []) if ends else ([], [("the event", 0)]))
-
-
-class FakeCoordinator:
-    def __init__(self) -> None:
-        self.told: list[tuple[Any, ...]] = []
-
-    def on_election(self, partition: int, epoch: int) -> None:
-        self.told.append(("election", partition, epoch))
-
-    def on_resignation(self, partition: int, epoch: int | None) -> None:
-        self.told.append(("resignation", partition, epoch))
-
-
-def partition(topic: str, index: int, epoch: int) -> Partition:
-    made = Partition(TopicPartition(topic, index), 0, MockTime(), host=None)  # type: ignore[arg-type]
-    made.leader_epoch = epoch
-    return made
-
-
-def test_whoever_leads_an_offsets_partition_coordinates_its_groups() -> None:
-    coordinator: Any = FakeCoordinator()
-    _coordinate(
-        coordinator,
-        [partition(OFFSETS, 1, 5), partition("t", 2, 5)],
-        [partition(OFFSETS, 3, 6), partition("t", 4, 6)],
-    )
-    _stop_coordinating(coordinator, [TopicPartition(OFFSETS, 7), TopicPartition("t", 8)])
-    assert coordinator.told == [("election", 1, 5), ("resignation", 3, 6), ("resignation", 7, None)]

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
 
-from twisted.internet.defer import Deferred
-from twisted.internet.threads import deferToThread
-
+from kafkapy.clients.completion import spawn
+from kafkapy.common.clock import InThread
 from kafkapy.common.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC, reason_invalid
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.create_topics import CreateTopicsRequest
@@ -32,7 +30,7 @@ class AutoTopicCreationManager:
         config: KafkaConfig,
         zk_client: KafkaZkClient,
         metadata_cache: MetadataCache,
-        in_thread: Callable[..., Awaitable[Any]] = deferToThread,
+        in_thread: InThread,
     ) -> None:
         self._config = config
         self._admin_manager = ZkAdminManager(config, zk_client)
@@ -63,7 +61,7 @@ class AutoTopicCreationManager:
     def create_internal_topic(self, name: str) -> None:
         """Begin to create `__consumer_offsets` or `__transaction_state`; whoever needs it asks again later."""
         if name not in self._in_flight:
-            Deferred.fromCoroutine(self._create_internal_topic(name))
+            spawn(self._create_internal_topic(name))
 
     async def _create_internal_topic(self, name: str) -> None:
         try:

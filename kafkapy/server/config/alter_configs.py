@@ -8,25 +8,24 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from kafkapy.common.clock import InThread
 from kafkapy.common.config_def import ConfigException
 from kafkapy.common.topic_names import reason_invalid
 from kafkapy.log.log_config import LogConfig, check_topic_configs
+from kafkapy.network.request import RequestContext
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.server.admin.api_error import NO_ERROR, ApiError
-from kafkapy.server.authorizer import CLUSTER_NAME
+from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
 from kafkapy.server.config import runtime_loggers, zk_entity_configs
 from kafkapy.server.config.alter_operations import ConfigOp, OpType, apply_ops, require_well_formed
 from kafkapy.server.config.config_resource import ConfigResource, ResourceType, require_this_broker
-from kafkapy.server.config.dynamic_broker_config import DEFAULT_ENTITY
+from kafkapy.server.config.dynamic_broker_config import DEFAULT_ENTITY, DynamicBrokerConfig
 from kafkapy.server.config.dynamic_config_rules import broker_config_key
 from kafkapy.server.config.kafka_config import KafkaConfig
+from kafkapy.server.metadata.metadata_cache import MetadataCache
+from kafkapy.zk.kafka_zk_client import KafkaZkClient
 from kafkapy.zk.zk_data import TopicZNode
-
-if TYPE_CHECKING:
-    from kafkapy.network.request import RequestContext
-    from kafkapy.server.services import BrokerServices
 
 log = logging.getLogger("kafkapy.server.ConfigAdminManager")
 
@@ -40,8 +39,23 @@ class ConfigAdminManager:
     `incremental`: the operations change single configs (IncrementalAlterConfigs), else all others are dropped.
     """
 
-    def __init__(self, broker: BrokerServices, context: RequestContext, incremental: bool, validate_only: bool) -> None:
-        self._broker = broker
+    def __init__(
+        self,
+        zk_client: KafkaZkClient,
+        metadata_cache: MetadataCache,
+        dynamic_config: DynamicBrokerConfig,
+        authorizer: Authorizer,
+        in_thread: InThread,
+        context: RequestContext,
+        incremental: bool,
+        validate_only: bool,
+    ) -> None:
+        self._zk_client = zk_client
+        self._metadata_cache = metadata_cache
+        self._dynamic_config = dynamic_config
+        self._config = dynamic_config.config
+        self._authorizer = authorizer
+        self._in_thread = in_thread
         self._context = context
         self._incremental = incremental
         self._validate_only = validate_only
@@ -80,39 +94,39 @@ class ConfigAdminManager:
         return NO_ERROR
 
     async def _alter_topic(self, resource: ConfigResource, ops: Sequence[ConfigOp]) -> None:
-        broker, topic = self._broker, resource.name
+        topic = resource.name
         if not topic:
             raise KafkaError(Errors.INVALID_REQUEST, "Default topic resources are not allowed.")
         before: dict[str, str] = {}
         if self._incremental:
-            before = await broker.in_thread(broker.zk_client.get_entity_configs, zk_entity_configs.TOPICS, topic)
+            before = await self._in_thread(self._zk_client.get_entity_configs, zk_entity_configs.TOPICS, topic)
         configs = apply_ops(ops, before, LogConfig.definition)
-        if not broker.metadata_cache.contains_topic(topic):
+        if not self._metadata_cache.contains_topic(topic):
             raise KafkaError(Errors.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{topic}' does not exist.")
         if reason := reason_invalid(topic):
             raise KafkaError(Errors.INVALID_TOPIC_EXCEPTION, reason)
-        if not await broker.in_thread(broker.zk_client.path_exists, TopicZNode.path(topic)):
+        if not await self._in_thread(self._zk_client.path_exists, TopicZNode.path(topic)):
             raise KafkaError(Errors.UNKNOWN_TOPIC_OR_PARTITION, f"Topic '{topic}' does not exist.")
-        config = broker.config
+        config = self._config
         check_topic_configs(configs, config.log_config_defaults(), config.remote_log_storage_system_enable)
         if not self._validate_only:
             log.info("Updating topic %s with new configuration : %s", topic, configs)
-            await broker.in_thread(
-                zk_entity_configs.change_entity_config, broker.zk_client, zk_entity_configs.TOPICS, topic, configs
+            await self._in_thread(
+                zk_entity_configs.change_entity_config, self._zk_client, zk_entity_configs.TOPICS, topic, configs
             )
 
     async def _alter_broker(self, resource: ConfigResource, ops: Sequence[ConfigOp]) -> None:
-        broker, dynamic_config = self._broker, self._broker.dynamic_config
+        dynamic_config, broker_id = self._dynamic_config, self._config.broker_id
         per_broker = bool(resource.name)
         if per_broker:
-            require_this_broker(resource.name, broker.broker_id, _UNEXPECTED_BROKER, _NODE_NOT_A_NUMBER)
-        entity = str(broker.broker_id) if per_broker else DEFAULT_ENTITY
+            require_this_broker(resource.name, broker_id, _UNEXPECTED_BROKER, _NODE_NOT_A_NUMBER)
+        entity = str(broker_id) if per_broker else DEFAULT_ENTITY
         before: dict[str, str] = {}
         if self._incremental:
             for op in ops:
                 if op.operation not in tuple(OpType):
                     raise KafkaError(Errors.INVALID_REQUEST, f"Unknown operations type {op.operation}")
-            stored = await broker.in_thread(broker.zk_client.get_entity_configs, zk_entity_configs.BROKERS, entity)
+            stored = await self._in_thread(self._zk_client.get_entity_configs, zk_entity_configs.BROKERS, entity)
             before = dynamic_config.from_persistent(stored, per_broker)
         configs = apply_ops(ops, before, KafkaConfig.definition)
         try:
@@ -124,15 +138,15 @@ class ConfigAdminManager:
         if not self._validate_only:
             whom = f"broker {entity}" if per_broker else "brokers"
             log.info("Updating %s with new configuration : %s", whom, _loggable(configs))
-            await broker.in_thread(
-                zk_entity_configs.change_entity_config, broker.zk_client, zk_entity_configs.BROKERS, entity, persistent
+            await self._in_thread(
+                zk_entity_configs.change_entity_config, self._zk_client, zk_entity_configs.BROKERS, entity, persistent
             )
 
     def _alter_loggers(self, resource: ConfigResource, ops: Sequence[ConfigOp]) -> None:
         self._authorize(resource, "CLUSTER", CLUSTER_NAME)
         require_this_broker(
             resource.name,
-            self._broker.broker_id,
+            self._config.broker_id,
             "Unexpected node id. Expected {id}, but received {id}",
             _NODE_NOT_A_NUMBER,
         )
@@ -141,7 +155,7 @@ class ConfigAdminManager:
             runtime_loggers.change_levels(ops)
 
     def _authorize(self, resource: ConfigResource, resource_type: str, name: str) -> None:
-        if not self._broker.authorizer.authorize(self._context, "ALTER_CONFIGS", resource_type, name):
+        if not self._authorizer.authorize(self._context, "ALTER_CONFIGS", resource_type, name):
             raise KafkaError(
                 Errors.TOPIC_AUTHORIZATION_FAILED
                 if resource.type is ResourceType.TOPIC

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
 
 from twisted.internet.defer import Deferred
-from twisted.python.threadpool import ThreadPool
 
 from kafkapy.common.broker import EndPoint
+from kafkapy.common.clock import InThread
 from kafkapy.common.config_def import ConfigException
+from kafkapy.common.scheduler import Scheduler
 from kafkapy.controller.kafka_controller import KafkaController
 from kafkapy.log.cleaning.log_cleaner import CleanerConfig, LogCleaner
 from kafkapy.log.log_config import LogConfig
 from kafkapy.log.manager.log_manager import LogManager
 from kafkapy.network.connection_quotas import UNLIMITED, ConnectionLimits, ListenerLimits
-from kafkapy.network.socket_server import SocketServer
+from kafkapy.network.socket_server import SocketServer, bind_address
 from kafkapy.server.config.dynamic_config_rules import DYNAMIC_CONFIGS
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.replication.replica_fetcher_manager import ReplicaFetcherManager
@@ -106,10 +106,13 @@ class DynamicListeners:
 
     reconfigurable_configs = frozenset(("listeners", "advertised.listeners", "listener.security.protocol.map"))
 
-    def __init__(self, config: KafkaConfig, sockets: SocketServer, register: Callable[[], Awaitable[None]]) -> None:
-        """`config`: the broker's, of which `listeners` may change; `register` writes the new ones into ZooKeeper."""
+    def __init__(
+        self, config: KafkaConfig, sockets: SocketServer, in_thread: InThread, register: Callable[[], None]
+    ) -> None:
+        """`config`: the broker's, of which `listeners` may change; `register` writes the new ones into ZooKeeper, and blocks."""
         self._config = config
         self._sockets = sockets
+        self._in_thread = in_thread
         self._register = register
 
     def validate_reconfiguration(self, new_config: KafkaConfig) -> None:
@@ -129,11 +132,12 @@ class DynamicListeners:
         for end_point in old - new:
             await self._sockets.remove_listener(end_point.listener_name)
             log.info("Listener %s is closed", end_point.listener_name)
-        self._sockets.set_limits(connection_limits(self._config))
+        self._sockets.set_limits(await self._in_thread(connection_limits, self._config))
         for end_point in new - old:
-            port = self._sockets.listen(end_point, self._config.socket_listen_backlog_size)
+            address = await self._in_thread(bind_address, end_point)
+            port = self._sockets.listen(end_point, self._config.socket_listen_backlog_size, address)
             log.info("Listener %s is open on port %d", end_point.listener_name, port)
-        await self._register()
+        await self._in_thread(self._register)
 
 
 def _set_of(listeners: Iterable[str]) -> str:
@@ -145,16 +149,16 @@ class DynamicThreadPools:
 
     reconfigurable_configs = frozenset(("background.threads", "num.io.threads"))
 
-    def __init__(self, reactor: Any, request_threads: ThreadPool) -> None:
-        self._reactor = reactor
-        self._request_threads = request_threads
+    def __init__(self, resize_background: Callable[[int], object], resize_requests: Callable[[int], object]) -> None:
+        self._resize_background = resize_background
+        self._resize_requests = resize_requests
 
     def validate_reconfiguration(self, new_config: KafkaConfig) -> None:
         """The limits of a change are checked for all pools alike (`dynamic_config_rules`)."""
 
     def reconfigure(self, old_config: KafkaConfig, new_config: KafkaConfig) -> None:
-        self._reactor.suggestThreadPoolSize(new_config.background_threads)
-        self._request_threads.adjustPoolsize(0, new_config.num_io_threads)
+        self._resize_background(new_config.background_threads)
+        self._resize_requests(new_config.num_io_threads)
 
 
 class DynamicCleanerConfig:
@@ -171,9 +175,9 @@ class DynamicCleanerConfig:
         )
     )
 
-    def __init__(self, log_manager: LogManager, reactor: Any) -> None:
+    def __init__(self, log_manager: LogManager, scheduler: Scheduler) -> None:
         self._log_manager = log_manager
-        self._reactor = reactor
+        self._scheduler = scheduler
 
     def validate_reconfiguration(self, new_config: KafkaConfig) -> None:
         cleaner = self._log_manager.cleaner
@@ -184,7 +188,8 @@ class DynamicCleanerConfig:
         cleaner = self._log_manager.cleaner
         if isinstance(cleaner, LogCleaner):
             # It waits for its threads to notice, so not on the reactor.
-            self._reactor.callInThread(cleaner.reconfigure, CleanerConfig.of(new_config))
+            config = CleanerConfig.of(new_config)
+            self._scheduler.schedule_in_thread("reconfigure-cleaner", lambda: cleaner.reconfigure(config))
 
 
 class DynamicFetchers:

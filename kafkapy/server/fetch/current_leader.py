@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from kafkapy.clients.metadata import Node
 from kafkapy.common.leader_and_isr import NO_EPOCH, NO_LEADER
 from kafkapy.common.topic_partition import TopicPartition
-
-if TYPE_CHECKING:
-    from kafkapy.server.services import BrokerServices
+from kafkapy.server.replication.hosted_partitions import HostedPartitions
 
 
 class Leader(NamedTuple):
@@ -19,10 +17,10 @@ class Leader(NamedTuple):
     """Its address on the asker's listener; empty if it is not alive."""
 
 
-def current_leader(broker: BrokerServices, name: TopicPartition, listener_name: str) -> Leader | None:
+def current_leader(replicas: HostedPartitions, name: TopicPartition, listener_name: str) -> Leader | None:
     """Who leads as far as this broker knows; None if it knows nothing."""
-    local = broker.replica_manager.partition(name)
-    state = broker.metadata_cache.partition_state(*name) if local is None else None
+    local = replicas.partition(name)
+    state = replicas.metadata_cache.partition_state(*name) if local is None else None
     if local is not None:
         leader, epoch = local.leader_id, local.leader_epoch
     elif state is not None:
@@ -31,5 +29,5 @@ def current_leader(broker: BrokerServices, name: TopicPartition, listener_name: 
         return None
     if (leader, epoch) == (NO_LEADER, NO_EPOCH):
         return None
-    node = broker.metadata_cache.alive_broker(leader, listener_name)
+    node = replicas.metadata_cache.alive_broker(leader, listener_name)
     return Leader(leader, epoch, set() if node is None else {node})

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from typing import TYPE_CHECKING
 
 from kafkapy.network.request import Request
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-
-if TYPE_CHECKING:
-    from kafkapy.server.services import BrokerServices
+from kafkapy.server.metadata.finalized_features import FinalizedFeatureListener
 
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
-def handle_api_versions(broker: BrokerServices, request: Request, enabled: Collection[ApiKey]) -> ApiVersionsResponse:
+def handle_api_versions(
+    enabled: Collection[ApiKey], features: FinalizedFeatureListener, request: Request
+) -> ApiVersionsResponse:
     body: ApiVersionsRequest | None = request.body
     if body is None:
         # A version from the future: answered in version 0, naming the versions of this one API (KIP-511).
@@ -29,9 +28,7 @@ def handle_api_versions(broker: BrokerServices, request: Request, enabled: Colle
             return ApiVersionsResponse(error_code=Errors.INVALID_REQUEST.code)
         request.context.client_software_name = name
         request.context.client_software_version = version
-    return ApiVersionsResponse(
-        api_keys=_ranges(sorted(enabled)), finalized_features_epoch=broker.finalized_features.epoch
-    )
+    return ApiVersionsResponse(api_keys=_ranges(sorted(enabled)), finalized_features_epoch=features.epoch)
 
 
 def _ranges(keys: Collection[ApiKey]) -> list[ApiVersionsResponse.ApiVersion]:

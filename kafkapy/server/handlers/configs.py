@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from kafkapy.common.clock import InThread
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.alter_client_quotas import AlterClientQuotasRequest, AlterClientQuotasResponse
@@ -23,15 +24,16 @@ from kafkapy.protocol.messages.incremental_alter_configs import IncrementalAlter
 from kafkapy.server.admin import client_quotas, scram_credentials
 from kafkapy.server.admin.api_error import ApiError
 from kafkapy.server.admin.client_quotas import Filter, QuotaOp
-from kafkapy.server.authorizer import CLUSTER_NAME
+from kafkapy.server.admin.controller import Controller
+from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
 from kafkapy.server.config import zk_entity_configs
 from kafkapy.server.config.alter_configs import ConfigAdminManager
 from kafkapy.server.config.alter_operations import ConfigOp, OpType
 from kafkapy.server.config.config_resource import ResourceType
 from kafkapy.server.config.describe_configs import ConfigHelper
-
-if TYPE_CHECKING:
-    from kafkapy.server.services import BrokerServices
+from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig
+from kafkapy.server.metadata.metadata_cache import MetadataCache
+from kafkapy.zk.kafka_zk_client import KafkaZkClient
 
 _TWICE = ApiError(Errors.INVALID_REQUEST, "Each resource must appear at most once.")
 
@@ -39,120 +41,176 @@ _EXACT, _DEFAULT, _SPECIFIED = 0, 1, 2
 """Match types of a quota filter: this name, the default, any name."""
 
 
-def _may(broker: BrokerServices, request: Request, operation: str, resource_type: str, name: str) -> bool:
-    return broker.authorizer.authorize(request.context, operation, resource_type, name)
+class ConfigsHandler:
+    """Reads and changes what ZooKeeper has of configs, quotas and credentials."""
 
+    def __init__(
+        self,
+        authorizer: Authorizer,
+        metadata_cache: MetadataCache,
+        in_thread: InThread,
+        zk_client: KafkaZkClient,
+        dynamic_config: DynamicBrokerConfig,
+        controller: Controller,
+    ) -> None:
+        self._authorizer = authorizer
+        self._metadata_cache = metadata_cache
+        self._in_thread = in_thread
+        self._zk_client = zk_client
+        self._dynamic_config = dynamic_config
+        self._controller = controller
 
-def _require_cluster(broker: BrokerServices, request: Request, operation: str) -> None:
-    if not _may(broker, request, operation, "CLUSTER", CLUSTER_NAME):
-        raise KafkaError(Errors.CLUSTER_AUTHORIZATION_FAILED)
+    def _may(self, request: Request, operation: str, resource_type: str, name: str) -> bool:
+        return self._authorizer.authorize(request.context, operation, resource_type, name)
+
+    def _require_cluster(self, request: Request, operation: str) -> None:
+        if not self._may(request, operation, "CLUSTER", CLUSTER_NAME):
+            raise KafkaError(Errors.CLUSTER_AUTHORIZATION_FAILED)
+
+    async def handle_describe_configs(self, request: Request) -> DescribeConfigsResponse:
+        body: DescribeConfigsRequest = request.body
+        denied = {id(resource): error for resource in body.resources if (error := self._denied(request, resource))}
+        known = [
+            resource.resource_name
+            for resource in body.resources
+            if resource.resource_type == ResourceType.TOPIC
+            and id(resource) not in denied
+            and self._metadata_cache.contains_topic(resource.resource_name)
+        ]
+        topic_configs: dict[str, dict[str, str]] = {}
+        if known:
+            topic_configs = await self._in_thread(
+                self._zk_client.get_entities_configs, zk_entity_configs.TOPICS, dict.fromkeys(known)
+            )
+        helper = ConfigHelper(self._dynamic_config, body.include_synonyms, body.include_documentation)
+        allowed, refused = [], []
+        for resource in body.resources:
+            if error := denied.get(id(resource)):
+                refused.append(
+                    DescribeConfigsResponse.DescribeConfigsResult(
+                        error_code=error.code,
+                        error_message=error.message,
+                        resource_type=resource.resource_type,
+                        resource_name=resource.resource_name,
+                    )
+                )
+            else:
+                allowed.append(helper.describe(resource, topic_configs.get(resource.resource_name)))
+        return DescribeConfigsResponse(results=allowed + refused)
+
+    def _denied(self, request: Request, resource: DescribeConfigsRequest.DescribeConfigsResource) -> Errors | None:
+        """Why the resource may not be described. `KafkaError` for a type that does not exist: the request has no answer."""
+        match ResourceType.for_code(resource.resource_type):
+            case ResourceType.TOPIC:
+                allowed = self._may(request, "DESCRIBE_CONFIGS", "TOPIC", resource.resource_name)
+                return None if allowed else Errors.TOPIC_AUTHORIZATION_FAILED
+            case ResourceType.UNKNOWN:
+                raise KafkaError(
+                    Errors.INVALID_REQUEST, f"Unexpected resource type UNKNOWN for resource {resource.resource_name}"
+                )
+            case _:
+                allowed = self._may(request, "DESCRIBE_CONFIGS", "CLUSTER", CLUSTER_NAME)
+                return None if allowed else Errors.CLUSTER_AUTHORIZATION_FAILED
+
+    async def handle_alter_configs(self, request: Request) -> AlterConfigsResponse:
+        return AlterConfigsResponse(responses=await self._alter(request, AlterConfigsResponse, incremental=False))
+
+    async def handle_incremental_alter_configs(self, request: Request) -> IncrementalAlterConfigsResponse:
+        responses = await self._alter(request, IncrementalAlterConfigsResponse, incremental=True)
+        return IncrementalAlterConfigsResponse(responses=responses)
+
+    async def _alter(
+        self,
+        request: Request,
+        message: type[AlterConfigsResponse] | type[IncrementalAlterConfigsResponse],
+        incremental: bool,
+    ) -> list[Any]:
+        """What became of each resource, as the message's structs. One that is named twice is refused both times."""
+        body = request.body
+        manager = ConfigAdminManager(
+            self._zk_client,
+            self._metadata_cache,
+            self._dynamic_config,
+            self._authorizer,
+            self._in_thread,
+            request.context,
+            incremental=incremental,
+            validate_only=body.validate_only,
+        )
+        times = Counter((resource.resource_type, resource.resource_name) for resource in body.resources)
+        responses = []
+        for resource in body.resources:
+            code, name = resource.resource_type, resource.resource_name
+            ops = [
+                ConfigOp(config.name, config.config_operation if incremental else OpType.SET, config.value)
+                for config in resource.configs
+            ]
+            error = _TWICE if times[code, name] > 1 else await manager.alter(code, name, ops)
+            responses.append(
+                message.AlterConfigsResourceResponse(
+                    error_code=error.code, error_message=error.message, resource_type=code, resource_name=name
+                )
+            )
+        return responses
+
+    async def handle_describe_client_quotas(self, request: Request) -> DescribeClientQuotasResponse:
+        self._require_cluster(request, "DESCRIBE_CONFIGS")
+        body: DescribeClientQuotasRequest = request.body
+        filters = [(component.entity_type, _filter(component)) for component in body.components]
+        found = await self._in_thread(client_quotas.describe_client_quotas, self._zk_client, filters, body.strict)
+        response = DescribeClientQuotasResponse
+        return response(
+            entries=[
+                response.EntryData(
+                    entity=[response.EntityData(entity_type=t, entity_name=name) for t, name in entity.items()],
+                    values=[response.ValueData(key=key, value=value) for key, value in quotas.items()],
+                )
+                for entity, quotas in found
+            ]
+        )
+
+    async def handle_alter_client_quotas(self, request: Request) -> AlterClientQuotasResponse:
+        self._require_cluster(request, "ALTER_CONFIGS")
+        body: AlterClientQuotasRequest = request.body
+        response = AlterClientQuotasResponse
+        entries = []
+        for entry in body.entries:
+            entity = {part.entity_type: part.entity_name for part in entry.entity}
+            ops = [QuotaOp(op.key, None if op.remove else op.value) for op in entry.ops]
+            error = await self._in_thread(
+                client_quotas.alter_client_quotas, self._zk_client, entity, ops, body.validate_only
+            )
+            entries.append(
+                response.EntryData(
+                    error_code=error.code,
+                    error_message=error.message,
+                    entity=[response.EntityData(entity_type=t, entity_name=name) for t, name in entity.items()],
+                )
+            )
+        return response(entries=entries)
+
+    async def handle_describe_user_scram_credentials(self, request: Request) -> DescribeUserScramCredentialsResponse:
+        self._require_cluster(request, "DESCRIBE")
+        body: DescribeUserScramCredentialsRequest = request.body
+        users = None if body.users is None else [user.name for user in body.users]
+        return DescribeUserScramCredentialsResponse(
+            results=await self._in_thread(scram_credentials.describe, self._zk_client, users)
+        )
+
+    async def handle_alter_user_scram_credentials(self, request: Request) -> AlterUserScramCredentialsResponse:
+        if not self._controller.is_active:
+            raise KafkaError(Errors.NOT_CONTROLLER)
+        self._require_cluster(request, "ALTER")
+        body: AlterUserScramCredentialsRequest = request.body
+        return AlterUserScramCredentialsResponse(
+            results=await self._in_thread(scram_credentials.alter, self._zk_client, body.upsertions, body.deletions)
+        )
 
 
 # -------------------------------------------------------------------------------------------------------- configs
 
 
-async def handle_describe_configs(broker: BrokerServices, request: Request) -> DescribeConfigsResponse:
-    body: DescribeConfigsRequest = request.body
-    denied = {id(resource): error for resource in body.resources if (error := _denied(broker, request, resource))}
-    known = [
-        resource.resource_name
-        for resource in body.resources
-        if resource.resource_type == ResourceType.TOPIC
-        and id(resource) not in denied
-        and broker.metadata_cache.contains_topic(resource.resource_name)
-    ]
-    topic_configs: dict[str, dict[str, str]] = {}
-    if known:
-        topic_configs = await broker.in_thread(
-            broker.zk_client.get_entities_configs, zk_entity_configs.TOPICS, dict.fromkeys(known)
-        )
-    helper = ConfigHelper(broker.dynamic_config, body.include_synonyms, body.include_documentation)
-    allowed, refused = [], []
-    for resource in body.resources:
-        if error := denied.get(id(resource)):
-            refused.append(
-                DescribeConfigsResponse.DescribeConfigsResult(
-                    error_code=error.code,
-                    error_message=error.message,
-                    resource_type=resource.resource_type,
-                    resource_name=resource.resource_name,
-                )
-            )
-        else:
-            allowed.append(helper.describe(resource, topic_configs.get(resource.resource_name)))
-    return DescribeConfigsResponse(results=allowed + refused)
-
-
-def _denied(
-    broker: BrokerServices, request: Request, resource: DescribeConfigsRequest.DescribeConfigsResource
-) -> Errors | None:
-    """Why the resource may not be described. `KafkaError` for a type that does not exist: the request has no answer."""
-    match ResourceType.for_code(resource.resource_type):
-        case ResourceType.TOPIC:
-            allowed = _may(broker, request, "DESCRIBE_CONFIGS", "TOPIC", resource.resource_name)
-            return None if allowed else Errors.TOPIC_AUTHORIZATION_FAILED
-        case ResourceType.UNKNOWN:
-            raise KafkaError(
-                Errors.INVALID_REQUEST, f"Unexpected resource type UNKNOWN for resource {resource.resource_name}"
-            )
-        case _:
-            allowed = _may(broker, request, "DESCRIBE_CONFIGS", "CLUSTER", CLUSTER_NAME)
-            return None if allowed else Errors.CLUSTER_AUTHORIZATION_FAILED
-
-
-async def handle_alter_configs(broker: BrokerServices, request: Request) -> AlterConfigsResponse:
-    return AlterConfigsResponse(responses=await _alter(broker, request, AlterConfigsResponse, incremental=False))
-
-
-async def handle_incremental_alter_configs(broker: BrokerServices, request: Request) -> IncrementalAlterConfigsResponse:
-    responses = await _alter(broker, request, IncrementalAlterConfigsResponse, incremental=True)
-    return IncrementalAlterConfigsResponse(responses=responses)
-
-
-async def _alter(
-    broker: BrokerServices,
-    request: Request,
-    message: type[AlterConfigsResponse] | type[IncrementalAlterConfigsResponse],
-    incremental: bool,
-) -> list[Any]:
-    """What became of each resource, as the message's structs. One that is named twice is refused both times."""
-    body = request.body
-    manager = ConfigAdminManager(broker, request.context, incremental=incremental, validate_only=body.validate_only)
-    times = Counter((resource.resource_type, resource.resource_name) for resource in body.resources)
-    responses = []
-    for resource in body.resources:
-        code, name = resource.resource_type, resource.resource_name
-        ops = [
-            ConfigOp(config.name, config.config_operation if incremental else OpType.SET, config.value)
-            for config in resource.configs
-        ]
-        error = _TWICE if times[code, name] > 1 else await manager.alter(code, name, ops)
-        responses.append(
-            message.AlterConfigsResourceResponse(
-                error_code=error.code, error_message=error.message, resource_type=code, resource_name=name
-            )
-        )
-    return responses
-
-
 # --------------------------------------------------------------------------------------------------- client quotas
-
-
-async def handle_describe_client_quotas(broker: BrokerServices, request: Request) -> DescribeClientQuotasResponse:
-    _require_cluster(broker, request, "DESCRIBE_CONFIGS")
-    body: DescribeClientQuotasRequest = request.body
-    filters = [(component.entity_type, _filter(component)) for component in body.components]
-    found = await broker.in_thread(client_quotas.describe_client_quotas, broker.zk_client, filters, body.strict)
-    response = DescribeClientQuotasResponse
-    return response(
-        entries=[
-            response.EntryData(
-                entity=[response.EntityData(entity_type=t, entity_name=name) for t, name in entity.items()],
-                values=[response.ValueData(key=key, value=value) for key, value in quotas.items()],
-            )
-            for entity, quotas in found
-        ]
-    )
 
 
 def _filter(component: DescribeClientQuotasRequest.ComponentData) -> Filter:
@@ -165,48 +223,4 @@ def _filter(component: DescribeClientQuotasRequest.ComponentData) -> Filter:
     raise KafkaError(Errors.UNKNOWN_SERVER_ERROR)  # what Kafka makes of it
 
 
-async def handle_alter_client_quotas(broker: BrokerServices, request: Request) -> AlterClientQuotasResponse:
-    _require_cluster(broker, request, "ALTER_CONFIGS")
-    body: AlterClientQuotasRequest = request.body
-    response = AlterClientQuotasResponse
-    entries = []
-    for entry in body.entries:
-        entity = {part.entity_type: part.entity_name for part in entry.entity}
-        ops = [QuotaOp(op.key, None if op.remove else op.value) for op in entry.ops]
-        error = await broker.in_thread(
-            client_quotas.alter_client_quotas, broker.zk_client, entity, ops, body.validate_only
-        )
-        entries.append(
-            response.EntryData(
-                error_code=error.code,
-                error_message=error.message,
-                entity=[response.EntityData(entity_type=t, entity_name=name) for t, name in entity.items()],
-            )
-        )
-    return response(entries=entries)
-
-
 # ---------------------------------------------------------------------------------------------- SCRAM credentials
-
-
-async def handle_describe_user_scram_credentials(
-    broker: BrokerServices, request: Request
-) -> DescribeUserScramCredentialsResponse:
-    _require_cluster(broker, request, "DESCRIBE")
-    body: DescribeUserScramCredentialsRequest = request.body
-    users = None if body.users is None else [user.name for user in body.users]
-    return DescribeUserScramCredentialsResponse(
-        results=await broker.in_thread(scram_credentials.describe, broker.zk_client, users)
-    )
-
-
-async def handle_alter_user_scram_credentials(
-    broker: BrokerServices, request: Request
-) -> AlterUserScramCredentialsResponse:
-    if not broker.controller.is_active:
-        raise KafkaError(Errors.NOT_CONTROLLER)
-    _require_cluster(broker, request, "ALTER")
-    body: AlterUserScramCredentialsRequest = request.body
-    return AlterUserScramCredentialsResponse(
-        results=await broker.in_thread(scram_credentials.alter, broker.zk_client, body.upsertions, body.deletions)
-    )

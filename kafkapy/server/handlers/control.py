@@ -4,77 +4,138 @@ from __future__ import annotations
 
 import contextlib
 import logging
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from kafkapy.common.clock import InThread
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
+from kafkapy.log.manager.log_manager import LogManager
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
 from kafkapy.protocol.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
 from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
-from kafkapy.server.authorizer import CLUSTER_NAME
+from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
 from kafkapy.server.config.change_handlers import usable_topic_configs
-from kafkapy.server.replication.leadership import is_of_old_controller, leader_and_isr_response, stop_replica_response
+from kafkapy.server.config.kafka_config import KafkaConfig
+from kafkapy.server.metadata.metadata_cache import MetadataCache
+from kafkapy.server.replication.leadership import (
+    Leadership,
+    is_of_old_controller,
+    leader_and_isr_response,
+    stop_replica_response,
+)
+from kafkapy.server.replication.replica_manager import ReplicaManager
+from kafkapy.server.replication.replication_quota import ReplicationThrottles
+from kafkapy.zk.kafka_zk_client import KafkaZkClient
 
 if TYPE_CHECKING:
     from kafkapy.log.manager.log_manager import LogManager
-    from kafkapy.server.services import BrokerServices
 
 log = logging.getLogger("kafkapy.state.change")
 
 
-def require_cluster_action(broker: BrokerServices, request: Request) -> None:
-    """`KafkaError` CLUSTER_AUTHORIZATION_FAILED unless the sender may act as a broker."""
-    if not broker.authorizer.authorize(request.context, "CLUSTER_ACTION", "CLUSTER", CLUSTER_NAME):
-        raise KafkaError(Errors.CLUSTER_AUTHORIZATION_FAILED)
+class ControlHandler:
+    """Takes the controller's orders."""
 
+    def __init__(
+        self,
+        authorizer: Authorizer,
+        broker_epoch: Callable[[], int],
+        leadership: Leadership,
+        replica_manager: ReplicaManager,
+        in_thread: InThread,
+        zk_client: KafkaZkClient,
+        log_manager: LogManager,
+        config: KafkaConfig,
+        throttles: ReplicationThrottles,
+        metadata_cache: MetadataCache,
+    ) -> None:
+        self._authorizer = authorizer
+        self._broker_epoch = broker_epoch
+        self._leadership = leadership
+        self._replica_manager = replica_manager
+        self._in_thread = in_thread
+        self._zk_client = zk_client
+        self._log_manager = log_manager
+        self._config = config
+        self._throttles = throttles
+        self._metadata_cache = metadata_cache
 
-def _is_stale(broker: BrokerServices, body: LeaderAndIsrRequest | StopReplicaRequest | UpdateMetadataRequest) -> bool:
-    """Was this meant for an earlier life of this broker? A broker epoch of -1: the sender doesn't say."""
-    if body.broker_epoch == -1 or body.broker_epoch >= broker.broker_epoch():
-        return False
-    log.info(
-        "%s of controller %d (epoch %d) is fenced: it was meant for an earlier life of this broker, of epoch %d, which is of "
-        "epoch %d now. Nothing changes; the controller will speak to the new one.",
-        type(body).__name__, body.controller_id, body.controller_epoch, body.broker_epoch, broker.broker_epoch(),
-    )  # fmt: skip
-    return True
+    def require_cluster_action(self, request: Request) -> None:
+        """`KafkaError` CLUSTER_AUTHORIZATION_FAILED unless the sender may act as a broker."""
+        if not self._authorizer.authorize(request.context, "CLUSTER_ACTION", "CLUSTER", CLUSTER_NAME):
+            raise KafkaError(Errors.CLUSTER_AUTHORIZATION_FAILED)
 
+    def _is_stale(self, body: LeaderAndIsrRequest | StopReplicaRequest | UpdateMetadataRequest) -> bool:
+        """Was this meant for an earlier life of this broker? A broker epoch of -1: the sender doesn't say."""
+        if body.broker_epoch == -1 or body.broker_epoch >= self._broker_epoch():
+            return False
+        log.info(
+            "%s of controller %d (epoch %d) is fenced: it was meant for an earlier life of this broker, of epoch %d, which is of "
+            "epoch %d now. Nothing changes; the controller will speak to the new one.",
+            type(body).__name__, body.controller_id, body.controller_epoch, body.broker_epoch, self._broker_epoch(),
+        )  # fmt: skip
+        return True
 
-async def handle_leader_and_isr(broker: BrokerServices, request: Request) -> LeaderAndIsrResponse:
-    require_cluster_action(broker, request)
-    body: LeaderAndIsrRequest = request.body
-    if _is_stale(broker, body):
-        return LeaderAndIsrResponse(error_code=Errors.STALE_BROKER_EPOCH.code)
-    await _prepare_new_partitions(broker, body)
-    error, errors = broker.leadership.become_leader_or_follower(body)
-    if error is not Errors.NONE:
-        raise KafkaError(error)
-    return leader_and_isr_response(body, request.api_version, errors)
+    async def handle_leader_and_isr(self, request: Request) -> LeaderAndIsrResponse:
+        self.require_cluster_action(request)
+        body: LeaderAndIsrRequest = request.body
+        if self._is_stale(body):
+            return LeaderAndIsrResponse(error_code=Errors.STALE_BROKER_EPOCH.code)
+        await self._prepare_new_partitions(body)
+        error, errors = self._leadership.become_leader_or_follower(body)
+        if error is not Errors.NONE:
+            raise KafkaError(error)
+        return leader_and_isr_response(body, request.api_version, errors)
 
+    async def _prepare_new_partitions(self, body: LeaderAndIsrRequest) -> None:
+        """Read the configs and throttles of topics that are new here (they are not announced) and make their logs, which takes
+        files: both in the background, so that a topic of a thousand partitions holds up nobody."""
+        known = self._replica_manager
+        if body.controller_epoch < known.controller_epoch:
+            return  # it will be refused: no log of a topic that may be gone must be left behind
+        states = [(topic.topic_name, topic.topic_id, p) for topic in body.topic_states for p in topic.partition_states]
+        states += [(p.topic_name, ZERO_UUID, p) for p in body.ungrouped_partition_states]
+        new = [
+            (TopicPartition(name, state.partition_index), topic_id, state)
+            for name, topic_id, state in states
+            if known.broker_id in state.replicas and known.is_unknown(TopicPartition(name, state.partition_index))
+        ]
+        if not new:
+            return
+        topics = {partition.topic for partition, _, _ in new}
+        configs = await self._in_thread(self._zk_client.get_entities_configs, "topics", topics)
+        for topic, overrides in configs.items():
+            self._log_manager.update_topic_config(topic, usable_topic_configs(self._config, topic, overrides))
+            self._throttles.update_topic(topic, overrides, known.broker_id)
+        await self._in_thread(_make_logs, self._log_manager, new)
 
-async def _prepare_new_partitions(broker: BrokerServices, body: LeaderAndIsrRequest) -> None:
-    """Read the configs and throttles of topics that are new here (they are not announced) and make their logs, which takes files:
-    both in the background, so that a topic of a thousand partitions holds up nobody."""
-    known = broker.replica_manager
-    if body.controller_epoch < known.controller_epoch:
-        return  # it will be refused: no log of a topic that may be gone must be left behind
-    states = [(topic.topic_name, topic.topic_id, p) for topic in body.topic_states for p in topic.partition_states]
-    states += [(p.topic_name, ZERO_UUID, p) for p in body.ungrouped_partition_states]
-    new = [
-        (TopicPartition(name, state.partition_index), topic_id, state)
-        for name, topic_id, state in states
-        if broker.broker_id in state.replicas and known.is_unknown(TopicPartition(name, state.partition_index))
-    ]
-    if not new:
-        return
-    topics = {partition.topic for partition, _, _ in new}
-    configs = await broker.in_thread(broker.zk_client.get_entities_configs, "topics", topics)
-    for topic, overrides in configs.items():
-        broker.log_manager.update_topic_config(topic, usable_topic_configs(broker.config, topic, overrides))
-        broker.throttles.update_topic(topic, overrides, broker.broker_id)
-    await broker.in_thread(_make_logs, broker.log_manager, new)
+    def handle_stop_replica(self, request: Request) -> StopReplicaResponse:
+        self.require_cluster_action(request)
+        body: StopReplicaRequest = request.body
+        if self._is_stale(body):
+            return stop_replica_response(Errors.STALE_BROKER_EPOCH, {})
+        error, errors = self._leadership.stop_replicas(body, request.api_version)
+        return stop_replica_response(error, errors)
+
+    def handle_update_metadata(self, request: Request) -> UpdateMetadataResponse:
+        self.require_cluster_action(request)
+        body: UpdateMetadataRequest = request.body
+        if self._is_stale(body):
+            return UpdateMetadataResponse(error_code=Errors.STALE_BROKER_EPOCH.code)
+        replica_manager = self._replica_manager
+        if is_of_old_controller(body, replica_manager.controller_epoch):
+            return UpdateMetadataResponse(error_code=Errors.STALE_CONTROLLER_EPOCH.code)
+        replica_manager.controller_epoch = body.controller_epoch
+        deleted = self._metadata_cache.update(body)
+        if deleted:
+            self._leadership.partitions_deleted(deleted)
+            for topic in {partition.topic for partition in deleted}:
+                if not self._metadata_cache.contains_topic(topic):
+                    replica_manager.topic_stats.forget(topic)
+        return UpdateMetadataResponse()
 
 
 def _make_logs(
@@ -83,30 +144,3 @@ def _make_logs(
     for partition, topic_id, state in new:
         with contextlib.suppress(KafkaError, OSError):  # met again, and answered, where the partition takes its log
             log_manager.get_or_create_log(partition, None if topic_id == ZERO_UUID else topic_id, state.is_new)
-
-
-def handle_stop_replica(broker: BrokerServices, request: Request) -> StopReplicaResponse:
-    require_cluster_action(broker, request)
-    body: StopReplicaRequest = request.body
-    if _is_stale(broker, body):
-        return stop_replica_response(Errors.STALE_BROKER_EPOCH, {})
-    error, errors = broker.leadership.stop_replicas(body, request.api_version)
-    return stop_replica_response(error, errors)
-
-
-def handle_update_metadata(broker: BrokerServices, request: Request) -> UpdateMetadataResponse:
-    require_cluster_action(broker, request)
-    body: UpdateMetadataRequest = request.body
-    if _is_stale(broker, body):
-        return UpdateMetadataResponse(error_code=Errors.STALE_BROKER_EPOCH.code)
-    replica_manager = broker.replica_manager
-    if is_of_old_controller(body, replica_manager.controller_epoch):
-        return UpdateMetadataResponse(error_code=Errors.STALE_CONTROLLER_EPOCH.code)
-    replica_manager.controller_epoch = body.controller_epoch
-    deleted = broker.metadata_cache.update(body)
-    if deleted:
-        broker.group_coordinator.handle_deleted_partitions(deleted)
-        for topic in {partition.topic for partition in deleted}:
-            if not broker.metadata_cache.contains_topic(topic):
-                replica_manager.topic_stats.forget(topic)
-    return UpdateMetadataResponse()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
 
+from kafkapy.clients.completion import Completion
+from kafkapy.common.clock import Clock
 from kafkapy.common.replica_assignment import ReplicaAssignment
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.controller.leader_elections import ElectionType
@@ -23,23 +25,172 @@ from kafkapy.protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsResponse,
 )
 from kafkapy.protocol.messages.update_features import UpdateFeaturesResponse
-from kafkapy.server.authorizer import CLUSTER_NAME
-
-if TYPE_CHECKING:
-    from kafkapy.server.services import BrokerServices
+from kafkapy.server.admin.controller import Controller
+from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
+from kafkapy.server.metadata.metadata_cache import MetadataCache
 
 V = TypeVar("V")
 
 
-def _require(broker: BrokerServices, request: Request, operation: str) -> None:
-    """`KafkaError` CLUSTER_AUTHORIZATION_FAILED unless the sender may do that to the cluster."""
-    if not broker.authorizer.authorize(request.context, operation, "CLUSTER", CLUSTER_NAME):
-        raise KafkaError(Errors.CLUSTER_AUTHORIZATION_FAILED)
+class ControllerApisHandler:
+    """Passes requests on to this broker's controller and answers when that has."""
 
+    def __init__(
+        self,
+        authorizer: Authorizer,
+        controller: Controller,
+        clock: Clock,
+        metadata_cache: MetadataCache,
+    ) -> None:
+        self._authorizer = authorizer
+        self._controller = controller
+        self._clock = clock
+        self._metadata_cache = metadata_cache
 
-def _require_controller(broker: BrokerServices) -> None:
-    if not broker.controller.is_active:
-        raise KafkaError(Errors.NOT_CONTROLLER)
+    def _ask(self, function: Callable[..., object], *args: object) -> Completion[Any]:
+        """Call `function(*args, callback)`; the one argument of the callback (from any thread) comes back on the reactor."""
+        answer: Completion[Any] = Completion()
+        function(*args, lambda result: self._clock.from_thread(answer.set_result, result))
+        return answer
+
+    def _require(self, request: Request, operation: str) -> None:
+        """`KafkaError` CLUSTER_AUTHORIZATION_FAILED unless the sender may do that to the cluster."""
+        if not self._authorizer.authorize(request.context, operation, "CLUSTER", CLUSTER_NAME):
+            raise KafkaError(Errors.CLUSTER_AUTHORIZATION_FAILED)
+
+    def _require_controller(self) -> None:
+        if not self._controller.is_active:
+            raise KafkaError(Errors.NOT_CONTROLLER)
+
+    async def handle_alter_partition(self, request: Request) -> AlterPartitionResponse:
+        self._require(request, "CLUSTER_ACTION")
+        self._require_controller()
+        controller = self._controller
+        response: AlterPartitionResponse = await self._ask(
+            controller.alter_partition, request.body, request.api_version
+        )
+        return response
+
+    async def handle_controlled_shutdown(self, request: Request) -> ControlledShutdownResponse:
+        self._require(request, "CLUSTER_ACTION")
+        body: ControlledShutdownRequest = request.body
+        remaining: set[TopicPartition] = _checked(
+            await self._ask(self._controller.controlled_shutdown, body.broker_id, body.broker_epoch)
+        )
+        return ControlledShutdownResponse(
+            remaining_partitions=[
+                ControlledShutdownResponse.RemainingPartition(
+                    topic_name=partition.topic, partition_index=partition.partition
+                )
+                for partition in sorted(remaining)
+            ]
+        )
+
+    async def handle_allocate_producer_ids(self, request: Request) -> AllocateProducerIdsResponse:
+        self._require(request, "CLUSTER_ACTION")
+        self._require_controller()
+        response: AllocateProducerIdsResponse = await self._ask(self._controller.allocate_producer_ids, request.body)
+        return response
+
+    async def handle_elect_leaders(self, request: Request) -> ElectLeadersResponse:
+        """Answers when this broker has heard of the new leaders or the time is over (Kafka's `DelayedElectLeader`)."""
+        body: ElectLeadersRequest = request.body
+        partitions = self._partitions_to_elect(body)
+        if not self._authorizer.authorize(request.context, "ALTER", "CLUSTER", CLUSTER_NAME):
+            failed = KafkaError(Errors.CLUSTER_AUTHORIZATION_FAILED, "")
+            return _elect_leaders_response(dict.fromkeys(partitions, failed), failed.error)
+        deadline_ms = self._clock.monotonic_ms() + body.timeout_ms
+        results: dict[TopicPartition, KafkaError | int] | KafkaError = await self._ask(
+            self._controller.elect_leaders, partitions, ElectionType(body.election_type)
+        )
+        if isinstance(results, KafkaError):
+            results = dict.fromkeys(partitions, KafkaError(results.error, ""))
+        expected = {partition: leader for partition, leader in results.items() if isinstance(leader, int)}
+
+        def late() -> list[TopicPartition]:
+            states = ((p, self._metadata_cache.partition_state(*p), leader) for p, leader in expected.items())
+            return [partition for partition, state, leader in states if state is None or state.leader != leader]
+
+        await self._metadata_cache.wait_for(lambda: not late(), max(0, deadline_ms - self._clock.monotonic_ms()))
+        results.update(dict.fromkeys(late(), KafkaError(Errors.REQUEST_TIMED_OUT, "")))
+        if body.topic_partitions is None:
+            # Asked for all: those that have the right leader already are of no interest.
+            results = {p: r for p, r in results.items() if not _is(r, Errors.ELECTION_NOT_NEEDED)}
+        return _elect_leaders_response(results)
+
+    def _partitions_to_elect(self, body: ElectLeadersRequest) -> list[TopicPartition]:
+        if body.topic_partitions is None:
+            return self._metadata_cache.all_partitions()
+        asked = (TopicPartition(topic.topic, index) for topic in body.topic_partitions for index in topic.partitions)
+        return list(dict.fromkeys(asked))
+
+    async def handle_alter_partition_reassignments(self, request: Request) -> AlterPartitionReassignmentsResponse:
+        self._require(request, "ALTER")
+        body: AlterPartitionReassignmentsRequest = request.body
+        asked = {
+            TopicPartition(topic.name, partition.partition_index): partition.replicas
+            for topic in body.topics
+            for partition in topic.partitions
+        }
+        results: dict[TopicPartition, KafkaError | None] = _checked(
+            await self._ask(self._controller.alter_partition_reassignments, asked)
+        )
+        return AlterPartitionReassignmentsResponse(
+            responses=[
+                AlterPartitionReassignmentsResponse.ReassignableTopicResponse(
+                    name=topic,
+                    partitions=[
+                        AlterPartitionReassignmentsResponse.ReassignablePartitionResponse(
+                            partition_index=index, error_code=_code(result), error_message=_message(result)
+                        )
+                        for index, result in partitions
+                    ],
+                )
+                for topic, partitions in _by_topic(results).items()
+            ]
+        )
+
+    async def handle_list_partition_reassignments(self, request: Request) -> ListPartitionReassignmentsResponse:
+        self._require(request, "DESCRIBE")
+        body: ListPartitionReassignmentsRequest = request.body
+        asked: Iterable[TopicPartition] | None = None
+        if body.topics is not None:
+            asked = [TopicPartition(topic.name, index) for topic in body.topics for index in topic.partition_indexes]
+        reassigning: dict[TopicPartition, ReplicaAssignment] = _checked(
+            await self._ask(self._controller.list_partition_reassignments, asked)
+        )
+        return ListPartitionReassignmentsResponse(
+            topics=[
+                ListPartitionReassignmentsResponse.OngoingTopicReassignment(
+                    name=topic,
+                    partitions=[
+                        ListPartitionReassignmentsResponse.OngoingPartitionReassignment(
+                            partition_index=index,
+                            replicas=list(assignment.replicas),
+                            adding_replicas=list(assignment.adding_replicas),
+                            removing_replicas=list(assignment.removing_replicas),
+                        )
+                        for index, assignment in partitions
+                    ],
+                )
+                for topic, partitions in _by_topic(reassigning).items()
+            ]
+        )
+
+    async def handle_update_features(self, request: Request) -> UpdateFeaturesResponse:
+        self._require(request, "ALTER")
+        results: dict[str, KafkaError] = _checked(
+            await self._ask(self._controller.update_features, request.body, request.api_version)
+        )
+        return UpdateFeaturesResponse(
+            error_message=None,
+            results=[
+                UpdateFeaturesResponse.UpdatableFeatureResult(
+                    feature=feature, error_code=result.error.code, error_message=result.message
+                )
+                for feature, result in results.items()
+            ],
+        )
 
 
 def _checked(answer: Any) -> Any:
@@ -59,76 +210,7 @@ def _by_topic(results: Mapping[TopicPartition, V]) -> dict[str, list[tuple[int, 
 # --- brokers ask ----------------------------------------------------------------------------------------------------
 
 
-async def handle_alter_partition(broker: BrokerServices, request: Request) -> AlterPartitionResponse:
-    _require(broker, request, "CLUSTER_ACTION")
-    _require_controller(broker)
-    controller = broker.controller
-    response: AlterPartitionResponse = await broker.controller_call(
-        controller.alter_partition, request.body, request.api_version
-    )
-    return response
-
-
-async def handle_controlled_shutdown(broker: BrokerServices, request: Request) -> ControlledShutdownResponse:
-    _require(broker, request, "CLUSTER_ACTION")
-    body: ControlledShutdownRequest = request.body
-    remaining: set[TopicPartition] = _checked(
-        await broker.controller_call(broker.controller.controlled_shutdown, body.broker_id, body.broker_epoch)
-    )
-    return ControlledShutdownResponse(
-        remaining_partitions=[
-            ControlledShutdownResponse.RemainingPartition(
-                topic_name=partition.topic, partition_index=partition.partition
-            )
-            for partition in sorted(remaining)
-        ]
-    )
-
-
-async def handle_allocate_producer_ids(broker: BrokerServices, request: Request) -> AllocateProducerIdsResponse:
-    _require(broker, request, "CLUSTER_ACTION")
-    _require_controller(broker)
-    response: AllocateProducerIdsResponse = await broker.controller_call(
-        broker.controller.allocate_producer_ids, request.body
-    )
-    return response
-
-
 # --- elections ------------------------------------------------------------------------------------------------------
-
-
-async def handle_elect_leaders(broker: BrokerServices, request: Request) -> ElectLeadersResponse:
-    """Answers when this broker has heard of the new leaders or the time is over (Kafka's `DelayedElectLeader`)."""
-    body: ElectLeadersRequest = request.body
-    partitions = _partitions_to_elect(broker, body)
-    if not broker.authorizer.authorize(request.context, "ALTER", "CLUSTER", CLUSTER_NAME):
-        failed = KafkaError(Errors.CLUSTER_AUTHORIZATION_FAILED, "")
-        return _elect_leaders_response(dict.fromkeys(partitions, failed), failed.error)
-    deadline_ms = broker.time.monotonic_ms() + body.timeout_ms
-    results: dict[TopicPartition, KafkaError | int] | KafkaError = await broker.controller_call(
-        broker.controller.elect_leaders, partitions, ElectionType(body.election_type)
-    )
-    if isinstance(results, KafkaError):
-        results = dict.fromkeys(partitions, KafkaError(results.error, ""))
-    expected = {partition: leader for partition, leader in results.items() if isinstance(leader, int)}
-
-    def late() -> list[TopicPartition]:
-        states = ((p, broker.metadata_cache.partition_state(*p), leader) for p, leader in expected.items())
-        return [partition for partition, state, leader in states if state is None or state.leader != leader]
-
-    await broker.metadata_cache.wait_for(lambda: not late(), max(0, deadline_ms - broker.time.monotonic_ms()))
-    results.update(dict.fromkeys(late(), KafkaError(Errors.REQUEST_TIMED_OUT, "")))
-    if body.topic_partitions is None:
-        # Asked for all: those that have the right leader already are of no interest.
-        results = {p: r for p, r in results.items() if not _is(r, Errors.ELECTION_NOT_NEEDED)}
-    return _elect_leaders_response(results)
-
-
-def _partitions_to_elect(broker: BrokerServices, body: ElectLeadersRequest) -> list[TopicPartition]:
-    if body.topic_partitions is None:
-        return broker.metadata_cache.all_partitions()
-    asked = (TopicPartition(topic.topic, index) for topic in body.topic_partitions for index in topic.partitions)
-    return list(dict.fromkeys(asked))
 
 
 def _is(result: KafkaError | int, error: Errors) -> bool:
@@ -166,88 +248,13 @@ def _message(result: KafkaError | int | None) -> str | None:
 # --- reassignments --------------------------------------------------------------------------------------------------
 
 
-async def handle_alter_partition_reassignments(
-    broker: BrokerServices, request: Request
-) -> AlterPartitionReassignmentsResponse:
-    _require(broker, request, "ALTER")
-    body: AlterPartitionReassignmentsRequest = request.body
-    asked = {
-        TopicPartition(topic.name, partition.partition_index): partition.replicas
-        for topic in body.topics
-        for partition in topic.partitions
-    }
-    results: dict[TopicPartition, KafkaError | None] = _checked(
-        await broker.controller_call(broker.controller.alter_partition_reassignments, asked)
-    )
-    return AlterPartitionReassignmentsResponse(
-        responses=[
-            AlterPartitionReassignmentsResponse.ReassignableTopicResponse(
-                name=topic,
-                partitions=[
-                    AlterPartitionReassignmentsResponse.ReassignablePartitionResponse(
-                        partition_index=index, error_code=_code(result), error_message=_message(result)
-                    )
-                    for index, result in partitions
-                ],
-            )
-            for topic, partitions in _by_topic(results).items()
-        ]
-    )
-
-
-async def handle_list_partition_reassignments(
-    broker: BrokerServices, request: Request
-) -> ListPartitionReassignmentsResponse:
-    _require(broker, request, "DESCRIBE")
-    body: ListPartitionReassignmentsRequest = request.body
-    asked: Iterable[TopicPartition] | None = None
-    if body.topics is not None:
-        asked = [TopicPartition(topic.name, index) for topic in body.topics for index in topic.partition_indexes]
-    reassigning: dict[TopicPartition, ReplicaAssignment] = _checked(
-        await broker.controller_call(broker.controller.list_partition_reassignments, asked)
-    )
-    return ListPartitionReassignmentsResponse(
-        topics=[
-            ListPartitionReassignmentsResponse.OngoingTopicReassignment(
-                name=topic,
-                partitions=[
-                    ListPartitionReassignmentsResponse.OngoingPartitionReassignment(
-                        partition_index=index,
-                        replicas=list(assignment.replicas),
-                        adding_replicas=list(assignment.adding_replicas),
-                        removing_replicas=list(assignment.removing_replicas),
-                    )
-                    for index, assignment in partitions
-                ],
-            )
-            for topic, partitions in _by_topic(reassigning).items()
-        ]
-    )
-
-
 # --- features -------------------------------------------------------------------------------------------------------
-
-
-async def handle_update_features(broker: BrokerServices, request: Request) -> UpdateFeaturesResponse:
-    _require(broker, request, "ALTER")
-    results: dict[str, KafkaError] = _checked(
-        await broker.controller_call(broker.controller.update_features, request.body, request.api_version)
-    )
-    return UpdateFeaturesResponse(
-        error_message=None,
-        results=[
-            UpdateFeaturesResponse.UpdatableFeatureResult(
-                feature=feature, error_code=result.error.code, error_message=result.message
-            )
-            for feature, result in results.items()
-        ],
-    )
 
 
 # --- forwarding -----------------------------------------------------------------------------------------------------
 
 
-def handle_envelope(broker: BrokerServices, request: Request) -> None:
+def handle_envelope(request: Request) -> None:
     """A request that another broker passes on (KIP-590). In ZooKeeper mode brokers don't, unless they migrate to KRaft: so the
     only answer is to hang up, as Apache's broker does.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kafkapy.clients.metadata import Node
 from kafkapy.common.metrics_topics import StatsByTopic
@@ -16,20 +16,21 @@ from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
 from kafkapy.record.conversion import down_convert_to_size
 from kafkapy.record.file_records import FileRecords
 from kafkapy.record.record_batch import batches
-from kafkapy.server.authorizer import CLUSTER_NAME
+from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
+from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.fetch.current_leader import current_leader
 from kafkapy.server.fetch.fetch_session import (
     FetchContext,
+    FetchSessionCache,
     FollowerFetchSession,
     IncrementalFetchContext,
     Key,
     SessionErrorContext,
 )
+from kafkapy.server.metadata.metadata_cache import MetadataCache
 from kafkapy.server.replication.delayed_fetch import DelayedFetch
 from kafkapy.server.replication.fetch_params import FetchParams, FetchPartition, FetchResult, is_enough
-
-if TYPE_CHECKING:
-    from kafkapy.server.services import BrokerServices
+from kafkapy.server.replication.replica_manager import ReplicaManager
 
 AbortedTransaction = FetchResponse.AbortedTransaction
 
@@ -45,56 +46,221 @@ _NONE: Final = Errors.NONE
 _ERRORS_OF_LEADERSHIP: Final = (Errors.NOT_LEADER_OR_FOLLOWER, Errors.FENCED_LEADER_EPOCH)
 
 
-def handle_fetch(broker: BrokerServices, request: Request) -> FetchResponse | None:
-    """Find the session, read, and answer when there is enough (or the time is up)."""
-    body: FetchRequest = request.body
-    version = request.api_version
-    replica_id = body.replica_id if version < 15 else _replica_id(body)
-    is_follower = replica_id >= 0
-    if is_follower:
-        request.is_of_follower()
-    uses_topic_ids = version >= _FIRST_WITH_TOPIC_IDS
-    context = broker.fetch_sessions.context(
-        body.session_id,
-        body.session_epoch,
-        is_follower,
-        uses_topic_ids,
-        _wanted(broker, body, uses_topic_ids),
-        _forgotten(body, uses_topic_ids),
-        replica_id,
-    )
-    if isinstance(context, SessionErrorContext):
-        return FetchResponse(error_code=context.error.code, session_id=0)
-    max_bytes = min(body.max_bytes, broker.config.fetch_max_bytes)
-    params = FetchParams(
-        replica_id,
-        body.max_wait_ms,
-        min(body.min_bytes, max_bytes),
-        max_bytes,
-        _isolation(is_follower, body.isolation_level),
-        version < _FIRST_WITH_SOFT_LIMITS,
-        is_follower or version < _FIRST_WITH_FOLLOWER_FETCH,
-        -1 if body.replica_state is None else body.replica_state.replica_epoch,
-        body.rack_id,
-        request.context.listener_name,
-    )
-    if isinstance(context, IncrementalFetchContext) and isinstance(context.session, FollowerFetchSession):
-        _FollowerFetch(broker, request, context, context.session, params).begin()
-        return None
-    errors = [_refusal(broker, request, fetch, is_follower) for fetch in context.fetches]
-    readable = [fetch for fetch, error in zip(context.fetches, errors, strict=True) if error is None]
+class FetchHandler:
+    """Reads what consumers and followers ask for; `handle` is on the hot path."""
 
-    def done(results: list[FetchResult]) -> None:
-        if request.cancelled:
-            return
+    def __init__(
+        self,
+        fetch_sessions: FetchSessionCache,
+        config: KafkaConfig,
+        replica_manager: ReplicaManager,
+        metadata_cache: MetadataCache,
+        authorizer: Authorizer,
+    ) -> None:
+        self._fetch_sessions = fetch_sessions
+        self._config = config
+        self._replica_manager = replica_manager
+        self._metadata_cache = metadata_cache
+        self._authorizer = authorizer
+
+    def handle(self, request: Request) -> FetchResponse | None:
+        """Find the session, read, and answer when there is enough (or the time is up)."""
+        body: FetchRequest = request.body
+        version = request.api_version
+        replica_id = body.replica_id if version < 15 else _replica_id(body)
+        is_follower = replica_id >= 0
         if is_follower:
-            _record_throttled(broker, readable, results)
-        remaining = iter(results)
-        all_results = [next(remaining) if error is None else _refused(error) for error in errors]
-        request.respond(_response(broker, request, context, all_results, is_follower))
+            request.is_of_follower()
+        uses_topic_ids = version >= _FIRST_WITH_TOPIC_IDS
+        context = self._fetch_sessions.context(
+            body.session_id,
+            body.session_epoch,
+            is_follower,
+            uses_topic_ids,
+            self._wanted(body, uses_topic_ids),
+            _forgotten(body, uses_topic_ids),
+            replica_id,
+        )
+        if isinstance(context, SessionErrorContext):
+            return FetchResponse(error_code=context.error.code, session_id=0)
+        max_bytes = min(body.max_bytes, self._config.fetch_max_bytes)
+        params = FetchParams(
+            replica_id,
+            body.max_wait_ms,
+            min(body.min_bytes, max_bytes),
+            max_bytes,
+            _isolation(is_follower, body.isolation_level),
+            version < _FIRST_WITH_SOFT_LIMITS,
+            is_follower or version < _FIRST_WITH_FOLLOWER_FETCH,
+            -1 if body.replica_state is None else body.replica_state.replica_epoch,
+            body.rack_id,
+            request.context.listener_name,
+        )
+        if isinstance(context, IncrementalFetchContext) and isinstance(context.session, FollowerFetchSession):
+            _FollowerFetch(self, self._replica_manager, request, context, context.session, params).begin()
+            return None
+        errors = [self.refusal(request, fetch, is_follower) for fetch in context.fetches]
+        readable = [fetch for fetch, error in zip(context.fetches, errors, strict=True) if error is None]
 
-    broker.replica_manager.fetch_messages(params, readable, done)
-    return None
+        def done(results: list[FetchResult]) -> None:
+            if request.cancelled:
+                return
+            if is_follower:
+                self.record_throttled(readable, results)
+            remaining = iter(results)
+            all_results = [next(remaining) if error is None else _refused(error) for error in errors]
+            request.respond(self.response(request, context, all_results, is_follower))
+
+        self._replica_manager.fetch_messages(params, readable, done)
+        return None
+
+    def record_throttled(self, fetches: list[FetchPartition], results: list[FetchResult]) -> None:
+        quota = self._replica_manager.leader_quota
+        if not quota.is_idle:
+            sent = zip(fetches, results, strict=True)
+            size = sum(result.size for fetch, result in sent if quota.is_throttled(fetch.topic_partition))
+            if size:
+                quota.record(size)
+
+    def _wanted(self, body: FetchRequest, uses_topic_ids: bool) -> list[FetchPartition]:
+        wanted: list[FetchPartition] = []
+        cache, name_of = self._metadata_cache, self._replica_manager.name_of
+        for topic in body.topics:
+            if uses_topic_ids:
+                topic_id = topic.topic_id
+                name = cache.topic_name(topic_id) or ""
+            else:
+                topic_id = ZERO_UUID
+                name = topic.topic
+            for p in topic.partitions:
+                wanted.append(
+                    FetchPartition(
+                        name_of(name, p.partition),
+                        topic_id,
+                        p.fetch_offset,
+                        p.log_start_offset,
+                        p.partition_max_bytes,
+                        p.current_leader_epoch,
+                        p.last_fetched_epoch,
+                    )
+                )
+        return wanted
+
+    def refusal(self, request: Request, fetch: FetchPartition, is_follower: bool) -> Errors | None:
+        topic, partition = fetch.topic_partition
+        version = request.api_version
+        if version >= _FIRST_WITH_TOPIC_IDS and not topic:
+            # A partition of a session may have had an id that was unknown when it was first named.
+            topic = self._metadata_cache.topic_name(fetch.topic_id) or ""
+            if not topic:
+                return Errors.UNKNOWN_TOPIC_ID
+            fetch.topic_partition = TopicPartition(topic, partition)
+        authorizer = self._authorizer
+        if authorizer.enabled:
+            if is_follower:
+                # A forged replica id must not read below the high watermark (CVE-2018-1288).
+                if not authorizer.authorize(request.context, "CLUSTER_ACTION", "CLUSTER", CLUSTER_NAME):
+                    return Errors.TOPIC_AUTHORIZATION_FAILED
+            elif not authorizer.authorize(request.context, "READ", "TOPIC", topic):
+                return Errors.TOPIC_AUTHORIZATION_FAILED
+        if not self._metadata_cache.contains(topic, partition):
+            return Errors.UNKNOWN_TOPIC_OR_PARTITION
+        return None if version >= _FIRST_WITH_ZSTD else self._refusal_of_old_client(fetch, version, is_follower)
+
+    def _refusal_of_old_client(self, fetch: FetchPartition, version: int, is_follower: bool) -> Errors | None:
+        """The topic may be zstd, which old clients can't read (KIP-110), or may not be converted for the oldest (KIP-283)."""
+        local = self._replica_manager.partition(fetch.topic_partition)
+        if local is None or local.log is None:
+            return None
+        config = local.log.config
+        if config.compression_type == "zstd":
+            return Errors.UNSUPPORTED_COMPRESSION_TYPE
+        if (
+            not is_follower
+            and not config.message_downconversion_enable
+            and config.record_version > _newest_magic(version)
+        ):
+            return Errors.UNSUPPORTED_VERSION
+        return None
+
+    def response(
+        self,
+        request: Request,
+        context: FetchContext,
+        results: list[FetchResult],
+        is_follower: bool,
+    ) -> FetchResponse:
+        version = request.api_version
+        topic_stats = self._replica_manager.topic_stats
+        stats = topic_stats.followers if is_follower else topic_stats.clients
+        fetches = context.fetches
+        failed = False
+        for fetch, result in zip(fetches, results, strict=True):
+            _count(stats, fetch.topic_partition.topic, result)
+            if version < _FIRST_WITH_STORAGE_ERROR:
+                self._suit_old_client(fetch, result, version)
+            if result.error is not _NONE:
+                failed = True
+        topics: list[FetchResponse.FetchableTopicResponse] = []
+        answers: list[FetchResponse.PartitionData] = []
+        last: FetchPartition | None = None
+        told = context.select(results)
+        for index in told:
+            fetch = fetches[index]
+            topic = fetch.topic_partition.topic
+            if last is None or last.topic_id != fetch.topic_id or last.topic_partition.topic != topic:
+                answers = []
+                topics.append(topic_response(topic, fetch.topic_id, answers))
+            last = fetch
+            answers.append(_partition_data(fetch, results[index]))
+        response = fetch_response(context.session_id, topics)
+        if failed:
+            request.note_errors(response)
+            if version >= _FIRST_WITH_CURRENT_LEADER:
+                self._add_current_leaders(request, fetches, results, told, response)
+        return response
+
+    def _add_current_leaders(
+        self,
+        request: Request,
+        fetches: list[FetchPartition],
+        results: list[FetchResult],
+        told: list[int],
+        response: FetchResponse,
+    ) -> None:
+        nodes: set[Node] = set()
+        answers = (answer for topic in response.responses for answer in topic.partitions)
+        for index, answer in zip(told, answers, strict=True):
+            if results[index].error in _ERRORS_OF_LEADERSHIP:
+                leader = current_leader(
+                    self._replica_manager, fetches[index].topic_partition, request.context.listener_name
+                )
+                if leader is not None:
+                    answer.current_leader = FetchResponse.LeaderIdAndEpoch(
+                        leader_id=leader.id, leader_epoch=leader.epoch
+                    )
+                    nodes |= leader.nodes
+        response.node_endpoints = [
+            FetchResponse.NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
+            for node in sorted(nodes)
+        ]
+
+    def _suit_old_client(self, fetch: FetchPartition, result: FetchResult, version: int) -> None:
+        """Put what it found into the form that the version has.
+
+        The config says which format the log has, as in Kafka: older records in it are rewritten for nothing, newer ones go out as
+        they are.
+        """
+        magic = _newest_magic(version)
+        if magic < 2 and result.records:
+            local = self._replica_manager.partition(fetch.topic_partition)
+            try:
+                if local is not None and local.log is not None and local.log.config.record_version > magic:
+                    result.records = _down_converted(fetch, result.records, magic)
+            except KafkaError as problem:
+                result.error, result.high_watermark, result.records = problem.error, -1, None
+        if result.error is Errors.KAFKA_STORAGE_ERROR:
+            result.error = Errors.NOT_LEADER_OR_FOLLOWER  # which it knows, and takes for a reason to ask again
 
 
 class _FollowerFetch:
@@ -102,13 +268,15 @@ class _FollowerFetch:
 
     def __init__(
         self,
-        broker: BrokerServices,
+        handler: FetchHandler,
+        replica_manager: ReplicaManager,
         request: Request,
         context: IncrementalFetchContext,
         session: FollowerFetchSession,
         params: FetchParams,
     ) -> None:
-        self._broker = broker
+        self._handler = handler
+        self._replica_manager = replica_manager
         self._request = request
         self._context = context
         self._session = session
@@ -116,7 +284,7 @@ class _FollowerFetch:
         self._waiting: DelayedFetch | None = None
 
     def begin(self) -> None:
-        params, session, replica_manager = self._params, self._session, self._broker.replica_manager
+        params, session, replica_manager = self._params, self._session, self._replica_manager
         progressed: list[TopicPartition] = []
         results = self._read(progressed)
         fetches = self._context.fetches
@@ -140,54 +308,20 @@ class _FollowerFetch:
             self._respond(self._read(None))
 
     def _read(self, progressed: list[TopicPartition] | None) -> list[FetchResult]:
-        errors = [_refusal(self._broker, self._request, fetch, True) for fetch in self._context.fetches]
+        errors = [self._handler.refusal(self._request, fetch, True) for fetch in self._context.fetches]
         readable = [fetch for fetch, error in zip(self._context.fetches, errors, strict=True) if error is None]
-        remaining = iter(self._broker.replica_manager.read_from_log(self._params, readable, progressed))
+        remaining = iter(self._replica_manager.read_from_log(self._params, readable, progressed))
         return [next(remaining) if error is None else _refused(error) for error in errors]
 
     def _respond(self, results: list[FetchResult]) -> None:
-        _record_throttled(self._broker, self._context.fetches, results)
-        response = _response(self._broker, self._request, self._context, results, is_follower=True)
+        self._handler.record_throttled(self._context.fetches, results)
+        response = self._handler.response(self._request, self._context, results, is_follower=True)
         self._session.settle(self._context.fetches, results)
         self._request.respond(response)
 
 
-def _record_throttled(broker: BrokerServices, fetches: list[FetchPartition], results: list[FetchResult]) -> None:
-    quota = broker.replica_manager.leader_quota
-    if not quota.is_idle:
-        sent = zip(fetches, results, strict=True)
-        size = sum(result.size for fetch, result in sent if quota.is_throttled(fetch.topic_partition))
-        if size:
-            quota.record(size)
-
-
 def _replica_id(body: FetchRequest) -> int:
     return -1 if body.replica_state is None else body.replica_state.replica_id
-
-
-def _wanted(broker: BrokerServices, body: FetchRequest, uses_topic_ids: bool) -> list[FetchPartition]:
-    wanted: list[FetchPartition] = []
-    cache, name_of = broker.metadata_cache, broker.replica_manager.name_of
-    for topic in body.topics:
-        if uses_topic_ids:
-            topic_id = topic.topic_id
-            name = cache.topic_name(topic_id) or ""
-        else:
-            topic_id = ZERO_UUID
-            name = topic.topic
-        for p in topic.partitions:
-            wanted.append(
-                FetchPartition(
-                    name_of(name, p.partition),
-                    topic_id,
-                    p.fetch_offset,
-                    p.log_start_offset,
-                    p.partition_max_bytes,
-                    p.current_leader_epoch,
-                    p.last_fetched_epoch,
-                )
-            )
-    return wanted
 
 
 def _forgotten(body: FetchRequest, uses_topic_ids: bool) -> list[Key]:
@@ -204,109 +338,12 @@ def _isolation(is_follower: bool, isolation_level: int) -> FetchIsolation:
     return FetchIsolation.TXN_COMMITTED if isolation_level == 1 else FetchIsolation.HIGH_WATERMARK
 
 
-def _refusal(broker: BrokerServices, request: Request, fetch: FetchPartition, is_follower: bool) -> Errors | None:
-    topic, partition = fetch.topic_partition
-    version = request.api_version
-    if version >= _FIRST_WITH_TOPIC_IDS and not topic:
-        # A partition of a session may have had an id that was unknown when it was first named.
-        topic = broker.metadata_cache.topic_name(fetch.topic_id) or ""
-        if not topic:
-            return Errors.UNKNOWN_TOPIC_ID
-        fetch.topic_partition = TopicPartition(topic, partition)
-    authorizer = broker.authorizer
-    if authorizer.enabled:
-        if is_follower:
-            # A forged replica id must not read below the high watermark (CVE-2018-1288).
-            if not authorizer.authorize(request.context, "CLUSTER_ACTION", "CLUSTER", CLUSTER_NAME):
-                return Errors.TOPIC_AUTHORIZATION_FAILED
-        elif not authorizer.authorize(request.context, "READ", "TOPIC", topic):
-            return Errors.TOPIC_AUTHORIZATION_FAILED
-    if not broker.metadata_cache.contains(topic, partition):
-        return Errors.UNKNOWN_TOPIC_OR_PARTITION
-    return None if version >= _FIRST_WITH_ZSTD else _refusal_of_old_client(broker, fetch, version, is_follower)
-
-
 def _refused(error: Errors) -> FetchResult:
     result = FetchResult(error)
     result.aborted_transactions = []
     if error is Errors.UNSUPPORTED_COMPRESSION_TYPE:
         result.records = None  # as Apache's brokers answer, here alone
     return result
-
-
-def _refusal_of_old_client(
-    broker: BrokerServices, fetch: FetchPartition, version: int, is_follower: bool
-) -> Errors | None:
-    """The topic may be zstd, which old clients can't read (KIP-110), or may not be converted for the oldest (KIP-283)."""
-    local = broker.replica_manager.partition(fetch.topic_partition)
-    if local is None or local.log is None:
-        return None
-    config = local.log.config
-    if config.compression_type == "zstd":
-        return Errors.UNSUPPORTED_COMPRESSION_TYPE
-    if not is_follower and not config.message_downconversion_enable and config.record_version > _newest_magic(version):
-        return Errors.UNSUPPORTED_VERSION
-    return None
-
-
-def _response(
-    broker: BrokerServices,
-    request: Request,
-    context: FetchContext,
-    results: list[FetchResult],
-    is_follower: bool,
-) -> FetchResponse:
-    version = request.api_version
-    topic_stats = broker.replica_manager.topic_stats
-    stats = topic_stats.followers if is_follower else topic_stats.clients
-    fetches = context.fetches
-    failed = False
-    for fetch, result in zip(fetches, results, strict=True):
-        _count(stats, fetch.topic_partition.topic, result)
-        if version < _FIRST_WITH_STORAGE_ERROR:
-            _suit_old_client(broker, fetch, result, version)
-        if result.error is not _NONE:
-            failed = True
-    topics: list[FetchResponse.FetchableTopicResponse] = []
-    answers: list[FetchResponse.PartitionData] = []
-    last: FetchPartition | None = None
-    told = context.select(results)
-    for index in told:
-        fetch = fetches[index]
-        topic = fetch.topic_partition.topic
-        if last is None or last.topic_id != fetch.topic_id or last.topic_partition.topic != topic:
-            answers = []
-            topics.append(topic_response(topic, fetch.topic_id, answers))
-        last = fetch
-        answers.append(_partition_data(fetch, results[index]))
-    response = fetch_response(context.session_id, topics)
-    if failed:
-        request.note_errors(response)
-        if version >= _FIRST_WITH_CURRENT_LEADER:
-            _add_current_leaders(broker, request, fetches, results, told, response)
-    return response
-
-
-def _add_current_leaders(
-    broker: BrokerServices,
-    request: Request,
-    fetches: list[FetchPartition],
-    results: list[FetchResult],
-    told: list[int],
-    response: FetchResponse,
-) -> None:
-    nodes: set[Node] = set()
-    answers = (answer for topic in response.responses for answer in topic.partitions)
-    for index, answer in zip(told, answers, strict=True):
-        if results[index].error in _ERRORS_OF_LEADERSHIP:
-            leader = current_leader(broker, fetches[index].topic_partition, request.context.listener_name)
-            if leader is not None:
-                answer.current_leader = FetchResponse.LeaderIdAndEpoch(leader_id=leader.id, leader_epoch=leader.epoch)
-                nodes |= leader.nodes
-    response.node_endpoints = [
-        FetchResponse.NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
-        for node in sorted(nodes)
-    ]
 
 
 def _count(stats: StatsByTopic, topic: str, result: FetchResult) -> None:
@@ -320,24 +357,6 @@ def _newest_magic(version: int) -> int:
     if version >= _FIRST_WITH_MAGIC_2:
         return 2
     return 1 if version >= _FIRST_WITH_MAGIC_1 else 0
-
-
-def _suit_old_client(broker: BrokerServices, fetch: FetchPartition, result: FetchResult, version: int) -> None:
-    """Put what it found into the form that the version has.
-
-    The config says which format the log has, as in Kafka: older records in it are rewritten for nothing, newer ones go out as
-    they are.
-    """
-    magic = _newest_magic(version)
-    if magic < 2 and result.records:
-        local = broker.replica_manager.partition(fetch.topic_partition)
-        try:
-            if local is not None and local.log is not None and local.log.config.record_version > magic:
-                result.records = _down_converted(fetch, result.records, magic)
-        except KafkaError as problem:
-            result.error, result.high_watermark, result.records = problem.error, -1, None
-    if result.error is Errors.KAFKA_STORAGE_ERROR:
-        result.error = Errors.NOT_LEADER_OR_FOLLOWER  # which it knows, and takes for a reason to ask again
 
 
 def _partition_data(fetch: FetchPartition, result: FetchResult) -> FetchResponse.PartitionData:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from dataclasses import dataclass
+from typing import TypeVar
 
 from kafkapy.clients.metadata import Node
 from kafkapy.common import metadata_version
+from kafkapy.common.clock import InThread
 from kafkapy.common.topic_names import GROUP_METADATA_TOPIC
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
 from kafkapy.coordinator.group.responses import join_error
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
@@ -28,12 +31,26 @@ from kafkapy.protocol.messages.offset_commit import OffsetCommitRequest, OffsetC
 from kafkapy.protocol.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 from kafkapy.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from kafkapy.protocol.messages.sync_group import SyncGroupRequest
-from kafkapy.server.authorizer import CLUSTER_NAME
+from kafkapy.server.admin.auto_topic_creation import AutoTopicCreationManager
+from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
+from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.handlers.metadata import ACL_OPERATIONS, GROUP_OPERATIONS
 from kafkapy.server.handlers.zookeeper_offsets import fetch_from_zookeeper, write_offsets
+from kafkapy.server.metadata.metadata_cache import MetadataCache
+from kafkapy.zk.kafka_zk_client import KafkaZkClient
 
-if TYPE_CHECKING:
-    from kafkapy.server.services import BrokerServices
+
+@dataclass(frozen=True)
+class GroupServices:
+    """What the group APIs need of the broker."""
+
+    group_coordinator: GroupCoordinator
+    metadata_cache: MetadataCache
+    auto_topic_creation: AutoTopicCreationManager
+    authorizer: Authorizer
+    config: KafkaConfig
+    zk_client: KafkaZkClient
+    in_thread: InThread
 
 
 GROUP_TYPE = 0
@@ -46,12 +63,12 @@ _NO_NODE = Node(-1, "", -1, None)
 _NO_OFFSET = -1
 
 
-def _require_group(broker: BrokerServices, request: Request, operation: str, group_id: str) -> None:
+def _require_group(broker: GroupServices, request: Request, operation: str, group_id: str) -> None:
     if not broker.authorizer.authorize(request.context, operation, "GROUP", group_id):
         raise KafkaError(Errors.GROUP_AUTHORIZATION_FAILED)
 
 
-def _is_static_membership_unsupported(broker: BrokerServices, group_instance_id: str | None) -> bool:
+def _is_static_membership_unsupported(broker: GroupServices, group_instance_id: str | None) -> bool:
     """While brokers are about that would lose the instance id, the member would become a dynamic one there."""
     return group_instance_id is not None and not metadata_version.is_static_membership_supported(
         broker.config.inter_broker_protocol_version
@@ -61,7 +78,7 @@ def _is_static_membership_unsupported(broker: BrokerServices, group_instance_id:
 # ---------------------------------------------------------------------------------------------------- FindCoordinator
 
 
-def handle_find_coordinator(broker: BrokerServices, request: Request) -> FindCoordinatorResponse:
+def handle_find_coordinator(broker: GroupServices, request: Request) -> FindCoordinatorResponse:
     """The broker that coordinates a group; from v4 on of several at once."""
     body: FindCoordinatorRequest = request.body
     if request.api_version < 4:
@@ -85,7 +102,7 @@ def handle_find_coordinator(broker: BrokerServices, request: Request) -> FindCoo
     return response
 
 
-def _find_coordinator(broker: BrokerServices, request: Request, key_type: int, key: str) -> tuple[Errors, Node]:
+def _find_coordinator(broker: GroupServices, request: Request, key_type: int, key: str) -> tuple[Errors, Node]:
     authorizer, context = broker.authorizer, request.context
     if key_type == GROUP_TYPE:
         if not authorizer.authorize(context, "DESCRIBE", "GROUP", key):
@@ -109,7 +126,7 @@ def _message(key_type: int, error: Errors) -> str | None:
     return error.message
 
 
-def _group_coordinator(broker: BrokerServices, listener_name: str, group_id: str) -> tuple[Errors, Node]:
+def _group_coordinator(broker: GroupServices, listener_name: str, group_id: str) -> tuple[Errors, Node]:
     """The leader of the group's partition; the first who asks has the topic created."""
     cache = broker.metadata_cache
     if not cache.contains_topic(GROUP_METADATA_TOPIC):
@@ -123,7 +140,7 @@ def _group_coordinator(broker: BrokerServices, listener_name: str, group_id: str
 # ---------------------------------------------------------------------------------------------------- membership
 
 
-def handle_join_group(broker: BrokerServices, request: Request) -> None:
+def handle_join_group(broker: GroupServices, request: Request) -> None:
     """Answered when the rebalance is through."""
     body: JoinGroupRequest = request.body
     version = request.api_version
@@ -142,7 +159,7 @@ def handle_join_group(broker: BrokerServices, request: Request) -> None:
         reply(join_error("", Errors.GROUP_AUTHORIZATION_FAILED))
 
 
-def handle_sync_group(broker: BrokerServices, request: Request) -> None:
+def handle_sync_group(broker: GroupServices, request: Request) -> None:
     """Answered when the leader has sent the assignment."""
     body: SyncGroupRequest = request.body
     if _is_static_membership_unsupported(broker, body.group_instance_id):
@@ -153,7 +170,7 @@ def handle_sync_group(broker: BrokerServices, request: Request) -> None:
     broker.group_coordinator.sync_group(body, request.respond)
 
 
-def handle_heartbeat(broker: BrokerServices, request: Request) -> HeartbeatResponse:
+def handle_heartbeat(broker: GroupServices, request: Request) -> HeartbeatResponse:
     body: HeartbeatRequest = request.body
     if _is_static_membership_unsupported(broker, body.group_instance_id):
         raise KafkaError(Errors.UNSUPPORTED_VERSION)
@@ -161,7 +178,7 @@ def handle_heartbeat(broker: BrokerServices, request: Request) -> HeartbeatRespo
     return broker.group_coordinator.heartbeat(body)
 
 
-def handle_leave_group(broker: BrokerServices, request: Request) -> LeaveGroupResponse:
+def handle_leave_group(broker: GroupServices, request: Request) -> LeaveGroupResponse:
     body: LeaveGroupRequest = request.body
     _require_group(broker, request, "READ", body.group_id)
     return broker.group_coordinator.leave_group(body, request.api_version)
@@ -171,7 +188,7 @@ def handle_leave_group(broker: BrokerServices, request: Request) -> LeaveGroupRe
 
 
 def handle_offset_commit(
-    broker: BrokerServices, request: Request
+    broker: GroupServices, request: Request
 ) -> OffsetCommitResponse | Awaitable[OffsetCommitResponse] | None:
     """Answered when the offsets are committed to the log; v0 keeps them in ZooKeeper."""
     body: OffsetCommitRequest = request.body
@@ -202,7 +219,7 @@ def handle_offset_commit(
 
 
 async def _commit_to_zookeeper(
-    broker: BrokerServices, body: OffsetCommitRequest, refused: OffsetCommitResponse
+    broker: GroupServices, body: OffsetCommitRequest, refused: OffsetCommitResponse
 ) -> OffsetCommitResponse:
     limit: int = broker.config.offset_metadata_max_bytes
     errors = await broker.in_thread(write_offsets, broker.zk_client, body, limit)
@@ -210,7 +227,7 @@ async def _commit_to_zookeeper(
     return OffsetCommitResponse(topics=_merged(refused.topics, results))
 
 
-def _refusals(broker: BrokerServices, request: Request, topic: str, partitions: list[int]) -> dict[int, Errors]:
+def _refusals(broker: GroupServices, request: Request, topic: str, partitions: list[int]) -> dict[int, Errors]:
     """The partitions whose offsets are not to be touched, and why."""
     if not broker.authorizer.authorize(request.context, "READ", "TOPIC", topic):
         return dict.fromkeys(partitions, Errors.TOPIC_AUTHORIZATION_FAILED)
@@ -242,14 +259,16 @@ def _merged(first: list[T], second: list[T]) -> list[T]:
 
 
 def handle_offset_fetch(
-    broker: BrokerServices, request: Request
+    broker: GroupServices, request: Request
 ) -> OffsetFetchResponse | Awaitable[OffsetFetchResponse]:
     """The committed offsets of a group, from v8 on of several; v0 finds them in ZooKeeper."""
     body: OffsetFetchRequest = request.body
     version = request.api_version
     if version == 0:
         _require_group(broker, request, "DESCRIBE", body.group_id)
-        return fetch_from_zookeeper(broker, request)
+        return fetch_from_zookeeper(
+            broker.zk_client, broker.metadata_cache, broker.authorizer, broker.in_thread, request
+        )
     if version >= 8:
         groups = [_fetch_offsets(broker, request, group.group_id, group.topics) for group in body.groups]
         return OffsetFetchResponse(groups=groups)
@@ -279,7 +298,7 @@ def handle_offset_fetch(
 
 
 def _fetch_offsets(
-    broker: BrokerServices,
+    broker: GroupServices,
     request: Request,
     group_id: str,
     topics: Sequence[OffsetFetchRequest.OffsetFetchRequestTopic | OffsetFetchRequest.OffsetFetchRequestTopics] | None,
@@ -322,7 +341,7 @@ def _unauthorized_offsets(topic: str, indexes: list[int]) -> OffsetFetchResponse
     )
 
 
-def handle_offset_delete(broker: BrokerServices, request: Request) -> OffsetDeleteResponse:
+def handle_offset_delete(broker: GroupServices, request: Request) -> OffsetDeleteResponse:
     body: OffsetDeleteRequest = request.body
     _require_group(broker, request, "DELETE", body.group_id)
     refused = OffsetDeleteResponse()
@@ -352,7 +371,7 @@ def handle_offset_delete(broker: BrokerServices, request: Request) -> OffsetDele
 # ---------------------------------------------------------------------------------------------------- administration
 
 
-def handle_describe_groups(broker: BrokerServices, request: Request) -> DescribeGroupsResponse:
+def handle_describe_groups(broker: GroupServices, request: Request) -> DescribeGroupsResponse:
     body: DescribeGroupsRequest = request.body
     response = DescribeGroupsResponse()
     described = []
@@ -372,7 +391,7 @@ def handle_describe_groups(broker: BrokerServices, request: Request) -> Describe
     return response
 
 
-def _authorized_operations(broker: BrokerServices, request: Request, group_id: str) -> int:
+def _authorized_operations(broker: GroupServices, request: Request, group_id: str) -> int:
     """What the sender may do with the group, as a bit field (KIP-430)."""
     return sum(
         1 << code
@@ -381,7 +400,7 @@ def _authorized_operations(broker: BrokerServices, request: Request, group_id: s
     )
 
 
-def handle_list_groups(broker: BrokerServices, request: Request) -> ListGroupsResponse:
+def handle_list_groups(broker: GroupServices, request: Request) -> ListGroupsResponse:
     """All groups for those who may describe the cluster, else those that the sender may describe."""
     body: ListGroupsRequest = request.body
     response = broker.group_coordinator.list_groups(body)
@@ -391,7 +410,7 @@ def handle_list_groups(broker: BrokerServices, request: Request) -> ListGroupsRe
     return response
 
 
-def handle_delete_groups(broker: BrokerServices, request: Request) -> DeleteGroupsResponse:
+def handle_delete_groups(broker: GroupServices, request: Request) -> DeleteGroupsResponse:
     body: DeleteGroupsRequest = request.body
     authorize = broker.authorizer.authorize
     names = list(dict.fromkeys(body.groups_names))
@@ -407,12 +426,12 @@ def handle_delete_groups(broker: BrokerServices, request: Request) -> DeleteGrou
 # ---------------------------------------------------------------------------------------------------- KIP-848
 
 
-def handle_consumer_group_heartbeat(broker: BrokerServices, request: Request) -> ConsumerGroupHeartbeatResponse:
+def handle_consumer_group_heartbeat(broker: GroupServices, request: Request) -> ConsumerGroupHeartbeatResponse:
     """Advertised, but only KRaft brokers have the new group protocol."""
     return ConsumerGroupHeartbeatResponse(error_code=Errors.UNSUPPORTED_VERSION.code)
 
 
-def handle_consumer_group_describe(broker: BrokerServices, request: Request) -> ConsumerGroupDescribeResponse:
+def handle_consumer_group_describe(broker: GroupServices, request: Request) -> ConsumerGroupDescribeResponse:
     body: ConsumerGroupDescribeRequest = request.body
     return ConsumerGroupDescribeResponse(
         groups=[

@@ -20,11 +20,11 @@ from kafkapy.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,
 )
-from kafkapy.server.authorizer import CLUSTER_NAME
+from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
+from kafkapy.server.replication.replica_manager import ReplicaManager
 
 if TYPE_CHECKING:
     from kafkapy.log.log import Log
-    from kafkapy.server.services import BrokerServices
 
 _FIRST_VERSION = {
     LATEST_TIMESTAMP: 0,
@@ -41,33 +41,123 @@ _READ_COMMITTED = 1
 PartitionResponse = ListOffsetsResponse.ListOffsetsPartitionResponse
 
 
-def handle_list_offsets(broker: BrokerServices, request: Request) -> ListOffsetsResponse:
-    body: ListOffsetsRequest = request.body
-    version = request.api_version
-    duplicates = _duplicates(body) if version >= 1 else set()
-    name_of = broker.replica_manager.name_of
-    topics = []
-    for topic in body.topics:
-        name = topic.name
-        allowed = broker.authorizer.authorize(request.context, "DESCRIBE", "TOPIC", name)
-        answers = []
-        for wanted in topic.partitions:
-            partition = name_of(name, wanted.partition_index)
-            try:
-                if not allowed:
-                    raise KafkaError(Errors.TOPIC_AUTHORIZATION_FAILED)
-                if partition in duplicates:
-                    raise KafkaError(Errors.INVALID_REQUEST)
-                if wanted.timestamp < 0 and version < _FIRST_VERSION.get(wanted.timestamp, 1 << 15):
-                    raise KafkaError(Errors.UNSUPPORTED_VERSION)
-                if version == 0:
-                    answers.append(_old_style(broker, partition, wanted))
-                else:
-                    answers.append(_lookup(broker, partition, wanted, body, version))
-            except KafkaError as error:
-                answers.append(_error(wanted.partition_index, error.error))
-        topics.append(ListOffsetsResponse.ListOffsetsTopicResponse(name=name, partitions=answers))
-    return ListOffsetsResponse(topics=topics)
+class OffsetsHandler:
+    """Answers from the logs of the partitions that are led here."""
+
+    def __init__(
+        self,
+        replica_manager: ReplicaManager,
+        authorizer: Authorizer,
+    ) -> None:
+        self._replica_manager = replica_manager
+        self._authorizer = authorizer
+
+    def handle_list_offsets(self, request: Request) -> ListOffsetsResponse:
+        body: ListOffsetsRequest = request.body
+        version = request.api_version
+        duplicates = _duplicates(body) if version >= 1 else set()
+        name_of = self._replica_manager.name_of
+        topics = []
+        for topic in body.topics:
+            name = topic.name
+            allowed = self._authorizer.authorize(request.context, "DESCRIBE", "TOPIC", name)
+            answers = []
+            for wanted in topic.partitions:
+                partition = name_of(name, wanted.partition_index)
+                try:
+                    if not allowed:
+                        raise KafkaError(Errors.TOPIC_AUTHORIZATION_FAILED)
+                    if partition in duplicates:
+                        raise KafkaError(Errors.INVALID_REQUEST)
+                    if wanted.timestamp < 0 and version < _FIRST_VERSION.get(wanted.timestamp, 1 << 15):
+                        raise KafkaError(Errors.UNSUPPORTED_VERSION)
+                    if version == 0:
+                        answers.append(self._old_style(partition, wanted))
+                    else:
+                        answers.append(self._lookup(partition, wanted, body, version))
+                except KafkaError as error:
+                    answers.append(_error(wanted.partition_index, error.error))
+            topics.append(ListOffsetsResponse.ListOffsetsTopicResponse(name=name, partitions=answers))
+        return ListOffsetsResponse(topics=topics)
+
+    def _lookup(
+        self,
+        partition: TopicPartition,
+        wanted: ListOffsetsRequest.ListOffsetsPartition,
+        body: ListOffsetsRequest,
+        version: int,
+    ) -> ListOffsetsResponse.ListOffsetsPartitionResponse:
+        timestamp = wanted.timestamp
+        local = self._replica_manager.get_partition(partition)
+        log = local.local_log(wanted.current_leader_epoch, body.replica_id != _DEBUGGING_CONSUMER)
+        is_client = body.replica_id == _CONSUMER
+        end = _last_fetchable_offset(log, is_client, body.isolation_level)
+        behind = is_client and local.leader_epoch_start_offset > log.high_watermark
+        if timestamp == LATEST_TIMESTAMP:
+            if behind:
+                # Elected just now: what was committed before is not known to be committed yet (KIP-207).
+                raise KafkaError(Errors.OFFSET_NOT_AVAILABLE if version >= 5 else Errors.LEADER_NOT_AVAILABLE)
+            return _found(partition, -1, end, local.leader_epoch, version)
+        found = log.fetch_offset_by_timestamp(timestamp)
+        if found is None or (timestamp not in _SEGMENT_ENDS and found.offset >= end):
+            if behind:
+                raise KafkaError(Errors.OFFSET_NOT_AVAILABLE if version >= 5 else Errors.LEADER_NOT_AVAILABLE)
+            return PartitionResponse(partition_index=partition.partition, timestamp=-1, offset=-1)
+        return _found(
+            partition, found.timestamp, found.offset, -1 if found.leader_epoch is None else found.leader_epoch, version
+        )
+
+    def _old_style(
+        self, partition: TopicPartition, wanted: ListOffsetsRequest.ListOffsetsPartition
+    ) -> ListOffsetsResponse.ListOffsetsPartitionResponse:
+        """v0: base offsets of the segments before a time, newest first, at most so many."""
+        log = self._replica_manager.get_partition(partition).leader_log()
+        offsets = log.legacy_fetch_offsets_before(wanted.timestamp, wanted.max_num_offsets)
+        high_watermark = log.high_watermark
+        if offsets and any(offset > high_watermark for offset in offsets):
+            offsets = [high_watermark, *(offset for offset in offsets if offset <= high_watermark)][
+                : wanted.max_num_offsets
+            ]
+        return PartitionResponse(partition_index=partition.partition, old_style_offsets=offsets)
+
+    def handle_offset_for_leader_epoch(self, request: Request) -> OffsetForLeaderEpochResponse:
+        """Where an epoch ended (KIP-101, KIP-320)."""
+        body: OffsetForLeaderEpochRequest = request.body
+        authorizer = self._authorizer
+        as_broker = authorizer.enabled and authorizer.authorize(
+            request.context, "CLUSTER_ACTION", "CLUSTER", CLUSTER_NAME
+        )
+        name_of = self._replica_manager.name_of
+        topics = []
+        for topic in body.topics:
+            allowed = as_broker or authorizer.authorize(request.context, "DESCRIBE", "TOPIC", topic.topic)
+            answers = [
+                self._end_of_epoch(name_of(topic.topic, wanted.partition), wanted, allowed)
+                for wanted in topic.partitions
+            ]
+            topics.append(
+                OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult(topic=topic.topic, partitions=answers)
+            )
+        return OffsetForLeaderEpochResponse(topics=topics)
+
+    def _end_of_epoch(
+        self,
+        partition: TopicPartition,
+        wanted: OffsetForLeaderEpochRequest.OffsetForLeaderPartition,
+        allowed: bool,
+    ) -> OffsetForLeaderEpochResponse.EpochEndOffset:
+        answer = OffsetForLeaderEpochResponse.EpochEndOffset(partition=partition.partition)
+        try:
+            if not allowed:
+                raise KafkaError(Errors.TOPIC_AUTHORIZATION_FAILED)
+            local = self._replica_manager.get_partition(partition)
+            log = local.local_log(wanted.current_leader_epoch, True)
+            found = log.end_offset_for_epoch(wanted.leader_epoch)
+            if found is not None:
+                answer.leader_epoch, answer.end_offset = found
+        except KafkaError as error:
+            answer.error_code = error.error.code
+        return answer
 
 
 def _duplicates(body: ListOffsetsRequest) -> set[tuple[str, int]]:
@@ -79,34 +169,6 @@ def _duplicates(body: ListOffsetsRequest) -> set[tuple[str, int]]:
 
 def _error(index: int, error: Errors) -> ListOffsetsResponse.ListOffsetsPartitionResponse:
     return PartitionResponse(partition_index=index, error_code=error.code, timestamp=-1, offset=-1)
-
-
-def _lookup(
-    broker: BrokerServices,
-    partition: TopicPartition,
-    wanted: ListOffsetsRequest.ListOffsetsPartition,
-    body: ListOffsetsRequest,
-    version: int,
-) -> ListOffsetsResponse.ListOffsetsPartitionResponse:
-    timestamp = wanted.timestamp
-    local = broker.replica_manager.get_partition(partition)
-    log = local.local_log(wanted.current_leader_epoch, body.replica_id != _DEBUGGING_CONSUMER)
-    is_client = body.replica_id == _CONSUMER
-    end = _last_fetchable_offset(log, is_client, body.isolation_level)
-    behind = is_client and local.leader_epoch_start_offset > log.high_watermark
-    if timestamp == LATEST_TIMESTAMP:
-        if behind:
-            # Elected just now: what was committed before is not known to be committed yet (KIP-207).
-            raise KafkaError(Errors.OFFSET_NOT_AVAILABLE if version >= 5 else Errors.LEADER_NOT_AVAILABLE)
-        return _found(partition, -1, end, local.leader_epoch, version)
-    found = log.fetch_offset_by_timestamp(timestamp)
-    if found is None or (timestamp not in _SEGMENT_ENDS and found.offset >= end):
-        if behind:
-            raise KafkaError(Errors.OFFSET_NOT_AVAILABLE if version >= 5 else Errors.LEADER_NOT_AVAILABLE)
-        return PartitionResponse(partition_index=partition.partition, timestamp=-1, offset=-1)
-    return _found(
-        partition, found.timestamp, found.offset, -1 if found.leader_epoch is None else found.leader_epoch, version
-    )
 
 
 def _found(
@@ -122,54 +184,3 @@ def _last_fetchable_offset(log: Log, is_client: bool, isolation_level: int) -> i
     if not is_client:
         return log.log_end_offset
     return log.last_stable_offset if isolation_level == _READ_COMMITTED else log.high_watermark
-
-
-def _old_style(
-    broker: BrokerServices, partition: TopicPartition, wanted: ListOffsetsRequest.ListOffsetsPartition
-) -> ListOffsetsResponse.ListOffsetsPartitionResponse:
-    """v0: base offsets of the segments before a time, newest first, at most so many."""
-    log = broker.replica_manager.get_partition(partition).leader_log()
-    offsets = log.legacy_fetch_offsets_before(wanted.timestamp, wanted.max_num_offsets)
-    high_watermark = log.high_watermark
-    if offsets and any(offset > high_watermark for offset in offsets):
-        offsets = [high_watermark, *(offset for offset in offsets if offset <= high_watermark)][
-            : wanted.max_num_offsets
-        ]
-    return PartitionResponse(partition_index=partition.partition, old_style_offsets=offsets)
-
-
-def handle_offset_for_leader_epoch(broker: BrokerServices, request: Request) -> OffsetForLeaderEpochResponse:
-    """Where an epoch ended (KIP-101, KIP-320)."""
-    body: OffsetForLeaderEpochRequest = request.body
-    authorizer = broker.authorizer
-    as_broker = authorizer.enabled and authorizer.authorize(request.context, "CLUSTER_ACTION", "CLUSTER", CLUSTER_NAME)
-    name_of = broker.replica_manager.name_of
-    topics = []
-    for topic in body.topics:
-        allowed = as_broker or authorizer.authorize(request.context, "DESCRIBE", "TOPIC", topic.topic)
-        answers = [
-            _end_of_epoch(broker, name_of(topic.topic, wanted.partition), wanted, allowed)
-            for wanted in topic.partitions
-        ]
-        topics.append(OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult(topic=topic.topic, partitions=answers))
-    return OffsetForLeaderEpochResponse(topics=topics)
-
-
-def _end_of_epoch(
-    broker: BrokerServices,
-    partition: TopicPartition,
-    wanted: OffsetForLeaderEpochRequest.OffsetForLeaderPartition,
-    allowed: bool,
-) -> OffsetForLeaderEpochResponse.EpochEndOffset:
-    answer = OffsetForLeaderEpochResponse.EpochEndOffset(partition=partition.partition)
-    try:
-        if not allowed:
-            raise KafkaError(Errors.TOPIC_AUTHORIZATION_FAILED)
-        local = broker.replica_manager.get_partition(partition)
-        log = local.local_log(wanted.current_leader_epoch, True)
-        found = log.end_offset_for_epoch(wanted.leader_epoch)
-        if found is not None:
-            answer.leader_epoch, answer.end_offset = found
-    except KafkaError as error:
-        answer.error_code = error.error.code
-    return answer

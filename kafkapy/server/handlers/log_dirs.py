@@ -4,96 +4,115 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from kafkapy.common.clock import InThread
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.log import Log
 from kafkapy.log.manager.future_logs import is_future
+from kafkapy.log.manager.log_manager import LogManager
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.alter_replica_log_dirs import AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse
 from kafkapy.protocol.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
-from kafkapy.server.authorizer import CLUSTER_NAME
+from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
+from kafkapy.server.config.kafka_config import KafkaConfig
+from kafkapy.server.replication.replica_alter_log_dirs import ReplicaAlterLogDirsManager
+from kafkapy.server.replication.replica_manager import ReplicaManager
 
-if TYPE_CHECKING:
-    from kafkapy.server.services import BrokerServices
 
+class LogDirsHandler:
+    """Tells and changes where replicas lie on this broker's disks."""
 
-def handle_alter_replica_log_dirs(broker: BrokerServices, request: Request) -> AlterReplicaLogDirsResponse:
-    """Start moves between this broker's log dirs; the answer does not wait for their end."""
-    body: AlterReplicaLogDirsRequest = request.body
-    wanted = {
-        TopicPartition(topic.name, index): order.path
-        for order in body.dirs
-        for topic in order.topics
-        for index in topic.partitions
-    }
-    if broker.authorizer.authorize(request.context, "ALTER", "CLUSTER", CLUSTER_NAME):
-        errors = {name: broker.log_dir_moves.alter(name, path) for name, path in wanted.items()}
-    else:
-        errors = dict.fromkeys(wanted, Errors.CLUSTER_AUTHORIZATION_FAILED)
-    topics: dict[str, AlterReplicaLogDirsResponse.AlterReplicaLogDirTopicResult] = {}
-    for name, error in errors.items():
-        topic = topics.setdefault(
-            name.topic, AlterReplicaLogDirsResponse.AlterReplicaLogDirTopicResult(topic_name=name.topic, partitions=[])
-        )
-        topic.partitions.append(
-            AlterReplicaLogDirsResponse.AlterReplicaLogDirPartitionResult(
-                partition_index=name.partition, error_code=error.code
+    def __init__(
+        self,
+        authorizer: Authorizer,
+        log_dir_moves: ReplicaAlterLogDirsManager,
+        log_manager: LogManager,
+        config: KafkaConfig,
+        replica_manager: ReplicaManager,
+        in_thread: InThread,
+    ) -> None:
+        self._authorizer = authorizer
+        self._log_dir_moves = log_dir_moves
+        self._log_manager = log_manager
+        self._config = config
+        self._replica_manager = replica_manager
+        self._in_thread = in_thread
+
+    def handle_alter_replica_log_dirs(self, request: Request) -> AlterReplicaLogDirsResponse:
+        """Start moves between this broker's log dirs; the answer does not wait for their end."""
+        body: AlterReplicaLogDirsRequest = request.body
+        wanted = {
+            TopicPartition(topic.name, index): order.path
+            for order in body.dirs
+            for topic in order.topics
+            for index in topic.partitions
+        }
+        if self._authorizer.authorize(request.context, "ALTER", "CLUSTER", CLUSTER_NAME):
+            errors = {name: self._log_dir_moves.alter(name, path) for name, path in wanted.items()}
+        else:
+            errors = dict.fromkeys(wanted, Errors.CLUSTER_AUTHORIZATION_FAILED)
+        topics: dict[str, AlterReplicaLogDirsResponse.AlterReplicaLogDirTopicResult] = {}
+        for name, error in errors.items():
+            topic = topics.setdefault(
+                name.topic,
+                AlterReplicaLogDirsResponse.AlterReplicaLogDirTopicResult(topic_name=name.topic, partitions=[]),
             )
-        )
-    return AlterReplicaLogDirsResponse(results=list(topics.values()))
-
-
-async def handle_describe_log_dirs(broker: BrokerServices, request: Request) -> DescribeLogDirsResponse:
-    """Sizes by directory, topic and partition (KIP-113, KIP-827)."""
-    body: DescribeLogDirsRequest = request.body
-    if not broker.authorizer.authorize(request.context, "DESCRIBE", "CLUSTER", CLUSTER_NAME):
-        return DescribeLogDirsResponse(
-            error_code=Errors.CLUSTER_AUTHORIZATION_FAILED.code if request.api_version >= 3 else 0
-        )
-    wanted = None
-    if body.topics is not None:
-        wanted = {TopicPartition(t.topic, p) for t in body.topics for p in t.partitions}
-    by_dir: dict[str, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
-    for log in broker.log_manager.all_logs():
-        name = log.topic_partition
-        if wanted is None or name in wanted:
-            by_dir[log.parent_dir][name.topic].append(
-                DescribeLogDirsResponse.DescribeLogDirsPartition(
-                    partition_index=name.partition,
-                    partition_size=log.size,
-                    offset_lag=_lag(broker, log),
-                    is_future_key=is_future(log),
+            topic.partitions.append(
+                AlterReplicaLogDirsResponse.AlterReplicaLogDirPartitionResult(
+                    partition_index=name.partition, error_code=error.code
                 )
             )
-    return DescribeLogDirsResponse(
-        results=[_log_dir(broker, path, by_dir[path]) for path in map(os.path.abspath, broker.config.log_dirs)]
-    )
+        return AlterReplicaLogDirsResponse(results=list(topics.values()))
 
+    async def handle_describe_log_dirs(self, request: Request) -> DescribeLogDirsResponse:
+        """Sizes by directory, topic and partition (KIP-113, KIP-827)."""
+        body: DescribeLogDirsRequest = request.body
+        if not self._authorizer.authorize(request.context, "DESCRIBE", "CLUSTER", CLUSTER_NAME):
+            return DescribeLogDirsResponse(
+                error_code=Errors.CLUSTER_AUTHORIZATION_FAILED.code if request.api_version >= 3 else 0
+            )
+        wanted = None
+        if body.topics is not None:
+            wanted = {TopicPartition(t.topic, p) for t in body.topics for p in t.partitions}
+        by_dir: dict[str, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
+        for log in self._log_manager.all_logs():
+            name = log.topic_partition
+            if wanted is None or name in wanted:
+                by_dir[log.parent_dir][name.topic].append(
+                    DescribeLogDirsResponse.DescribeLogDirsPartition(
+                        partition_index=name.partition,
+                        partition_size=log.size,
+                        offset_lag=self._lag(log),
+                        is_future_key=is_future(log),
+                    )
+                )
+        return DescribeLogDirsResponse(
+            results=[await self._log_dir(path, by_dir[path]) for path in map(os.path.abspath, self._config.log_dirs)]
+        )
 
-def _lag(broker: BrokerServices, log: Log) -> int:
-    """Records: of a future log behind the current one, of a current one behind its high watermark; -1 if it is not in use."""
-    partition = broker.replica_manager.partition(log.topic_partition)
-    if partition is None or partition.log is None:
-        return -1
-    if is_future(log):
-        return partition.log.log_end_offset - log.log_end_offset
-    return max(0, partition.log.high_watermark - log.log_end_offset)
+    def _lag(self, log: Log) -> int:
+        """Records: of a future log behind the current one, of a current one behind its high watermark; -1 if it is not in use."""
+        partition = self._replica_manager.partition(log.topic_partition)
+        if partition is None or partition.log is None:
+            return -1
+        if is_future(log):
+            return partition.log.log_end_offset - log.log_end_offset
+        return max(0, partition.log.high_watermark - log.log_end_offset)
 
-
-def _log_dir(
-    broker: BrokerServices, path: str, topics: dict[str, list[Any]]
-) -> DescribeLogDirsResponse.DescribeLogDirsResult:
-    if not broker.log_manager.is_log_dir_online(path):
-        return DescribeLogDirsResponse.DescribeLogDirsResult(error_code=Errors.KAFKA_STORAGE_ERROR.code, log_dir=path)
-    usage = os.statvfs(path)
-    return DescribeLogDirsResponse.DescribeLogDirsResult(
-        log_dir=path,
-        topics=[
-            DescribeLogDirsResponse.DescribeLogDirsTopic(name=topic, partitions=partitions)
-            for topic, partitions in topics.items()
-        ],
-        total_bytes=usage.f_blocks * usage.f_frsize,
-        usable_bytes=usage.f_bavail * usage.f_frsize,
-    )
+    async def _log_dir(self, path: str, topics: dict[str, list[Any]]) -> DescribeLogDirsResponse.DescribeLogDirsResult:
+        if not self._log_manager.is_log_dir_online(path):
+            return DescribeLogDirsResponse.DescribeLogDirsResult(
+                error_code=Errors.KAFKA_STORAGE_ERROR.code, log_dir=path
+            )
+        usage = await self._in_thread(os.statvfs, path)
+        return DescribeLogDirsResponse.DescribeLogDirsResult(
+            log_dir=path,
+            topics=[
+                DescribeLogDirsResponse.DescribeLogDirsTopic(name=topic, partitions=partitions)
+                for topic, partitions in topics.items()
+            ],
+            total_bytes=usage.f_blocks * usage.f_frsize,
+            usable_bytes=usage.f_bavail * usage.f_frsize,
+        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable
 
 from kafkapy.common.topic_names import INTERNAL_TOPICS, reason_invalid
 from kafkapy.common.uuid import ZERO_UUID
@@ -10,14 +10,15 @@ from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from kafkapy.protocol.messages.metadata import MetadataRequest, MetadataResponse
-from kafkapy.server.authorizer import CLUSTER_NAME
+from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
+from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.metadata.metadata_cache import MetadataCache, PartitionState
-
-if TYPE_CHECKING:
-    from kafkapy.server.services import BrokerServices
 
 TopicMetadata = MetadataResponse.MetadataResponseTopic
 PartitionMetadata = MetadataResponse.MetadataResponsePartition
+
+CreateTopics = Callable[[list[str]], Awaitable[dict[str, Errors]]]
+"""What Metadata answers for topics that it asks to be made."""
 
 _BROKERS, _CONTROLLERS = 1, 2
 _FIRST_WITH_LISTENER_NOT_FOUND = 6
@@ -28,37 +29,155 @@ GROUP_OPERATIONS = sum(1 << code for code in (3, 6, 8))
 CLUSTER_OPERATIONS = sum(1 << code for code in (5, 7, 8, 9, 10, 11, 12))
 
 
-async def handle_metadata(broker: BrokerServices, request: Request) -> MetadataResponse:
-    """Topics by name, by id, or all; missing ones are created if the request and the broker allow it."""
-    body: MetadataRequest = request.body
-    version = request.api_version
-    cache = broker.metadata_cache
-    _validate(body, version)
-    everything = body.topics is None or (version == 0 and not body.topics)
-    refused: list[MetadataResponse.MetadataResponseTopic] = []
-    names = sorted(cache.all_topics()) if everything else _names(broker, body, refused)
-    names = _authorized(broker, request, names, everything, refused)
-    missing = [name for name in names if not cache.contains_topic(name)]
-    view = _View.of(broker, request)
-    topics = [view.topic(name) for name in names if cache.contains_topic(name)]
-    if missing:
-        topics += await _missing_topics(broker, body, missing)
-    if version >= 8 and body.include_topic_authorized_operations:
-        topics = [_with_operations(broker, request, topic) for topic in topics]
-    response = MetadataResponse(
-        brokers=[
-            MetadataResponse.MetadataResponseBroker(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
-            for node in cache.alive_nodes(request.context.listener_name)
-        ],
-        cluster_id=broker.cluster_id,
-        controller_id=-1 if cache.controller_id is None else cache.controller_id,
-        topics=refused + topics,
-    )
-    if 8 <= version <= 10 and body.include_cluster_authorized_operations:
-        response.cluster_authorized_operations = _operations(
-            broker, request, "CLUSTER", CLUSTER_NAME, CLUSTER_OPERATIONS
+class MetadataHandler:
+    """Tells what the metadata cache knows to those who may hear it."""
+
+    def __init__(
+        self,
+        metadata_cache: MetadataCache,
+        cluster_id: str,
+        authorizer: Authorizer,
+        config: KafkaConfig,
+        create_topics: CreateTopics,
+    ) -> None:
+        self._metadata_cache = metadata_cache
+        self._cluster_id = cluster_id
+        self._authorizer = authorizer
+        self._config = config
+        self.create_topics = create_topics
+
+    async def handle_metadata(self, request: Request) -> MetadataResponse:
+        """Topics by name, by id, or all; missing ones are created if the request and the broker allow it."""
+        body: MetadataRequest = request.body
+        version = request.api_version
+        cache = self._metadata_cache
+        _validate(body, version)
+        everything = body.topics is None or (version == 0 and not body.topics)
+        refused: list[MetadataResponse.MetadataResponseTopic] = []
+        names = sorted(cache.all_topics()) if everything else self._names(body, refused)
+        names = self._authorized(request, names, everything, refused)
+        missing = [name for name in names if not cache.contains_topic(name)]
+        view = _View.of(cache, request)
+        topics = [view.topic(name) for name in names if cache.contains_topic(name)]
+        if missing:
+            topics += await self._missing_topics(body, missing)
+        if version >= 8 and body.include_topic_authorized_operations:
+            topics = [self._with_operations(request, topic) for topic in topics]
+        response = MetadataResponse(
+            brokers=[
+                MetadataResponse.MetadataResponseBroker(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
+                for node in cache.alive_nodes(request.context.listener_name)
+            ],
+            cluster_id=self._cluster_id,
+            controller_id=-1 if cache.controller_id is None else cache.controller_id,
+            topics=refused + topics,
         )
-    return response
+        if 8 <= version <= 10 and body.include_cluster_authorized_operations:
+            response.cluster_authorized_operations = self._operations(
+                request, "CLUSTER", CLUSTER_NAME, CLUSTER_OPERATIONS
+            )
+        return response
+
+    def _names(self, body: MetadataRequest, refused: list[MetadataResponse.MetadataResponseTopic]) -> list[str]:
+        """The topics that were named. A request that has ids goes by its ids alone; unknown ones are answered in `refused`."""
+        wanted = body.topics or []
+        ids = dict.fromkeys(topic.topic_id for topic in wanted if topic.topic_id != ZERO_UUID)
+        if not ids:
+            return list(dict.fromkeys(topic.name or "" for topic in wanted))
+        names = []
+        for topic_id in ids:
+            name = self._metadata_cache.topic_name(topic_id)
+            if name is None:
+                refused.append(TopicMetadata(error_code=Errors.UNKNOWN_TOPIC_ID.code, name=None, topic_id=topic_id))
+            else:
+                names.append(name)
+        return names
+
+    def _authorized(
+        self,
+        request: Request,
+        names: list[str],
+        everything: bool,
+        refused: list[MetadataResponse.MetadataResponseTopic],
+    ) -> list[str]:
+        """The topics that may be described; named ones that may not are answered with an error, existing or not."""
+        if not self._authorizer.enabled:
+            return names
+        allowed: list[str] = []
+        for name in names:
+            if self._authorizer.authorize(request.context, "DESCRIBE", "TOPIC", name):
+                allowed.append(name)
+            elif not everything:
+                refused.append(TopicMetadata(error_code=Errors.TOPIC_AUTHORIZATION_FAILED.code, name=name))
+        return allowed
+
+    async def _missing_topics(
+        self, body: MetadataRequest, missing: list[str]
+    ) -> list[MetadataResponse.MetadataResponseTopic]:
+        if body.allow_auto_topic_creation and self._config.auto_create_topics_enable:
+            errors = await self.create_topics(missing)
+        else:
+            errors = {
+                name: Errors.UNKNOWN_TOPIC_OR_PARTITION
+                if reason_invalid(name) is None
+                else Errors.INVALID_TOPIC_EXCEPTION
+                for name in missing
+            }
+        return [
+            TopicMetadata(error_code=error.code, name=name, is_internal=name in INTERNAL_TOPICS)
+            for name, error in errors.items()
+        ]
+
+    def _with_operations(
+        self, request: Request, topic: MetadataResponse.MetadataResponseTopic
+    ) -> MetadataResponse.MetadataResponseTopic:
+        """A copy that says what the client may do with the topic."""
+        return TopicMetadata(
+            error_code=topic.error_code,
+            name=topic.name,
+            topic_id=topic.topic_id,
+            is_internal=topic.is_internal,
+            partitions=topic.partitions,
+            topic_authorized_operations=self._operations(request, "TOPIC", topic.name or "", TOPIC_OPERATIONS),
+        )
+
+    def _operations(self, request: Request, resource_type: str, name: str, supported: int) -> int:
+        authorizer = self._authorizer
+        if not authorizer.enabled:
+            return supported
+        allowed = 0
+        for code, operation in ACL_OPERATIONS.items():
+            if supported >> code & 1 and authorizer.authorize(request.context, operation, resource_type, name):
+                allowed |= 1 << code
+        return allowed
+
+    def handle_describe_cluster(self, request: Request) -> DescribeClusterResponse:
+        """The brokers and the controller (KIP-700); v1 may ask for controllers, which a ZooKeeper-mode broker does not list."""
+        body: DescribeClusterRequest = request.body
+        if body.endpoint_type != _BROKERS:
+            known = body.endpoint_type == _CONTROLLERS
+            return DescribeClusterResponse(
+                error_code=(Errors.MISMATCHED_ENDPOINT_TYPE if known else Errors.UNSUPPORTED_ENDPOINT_TYPE).code,
+                error_message="The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"
+                if known
+                else f"Unsupported endpoint type {body.endpoint_type}",
+            )
+        cache = self._metadata_cache
+        response = DescribeClusterResponse(
+            cluster_id=self._cluster_id,
+            controller_id=-1 if cache.controller_id is None else cache.controller_id,
+            brokers=[
+                DescribeClusterResponse.DescribeClusterBroker(
+                    broker_id=node.id, host=node.host, port=node.port, rack=node.rack
+                )
+                for node in cache.alive_nodes(request.context.listener_name)
+            ],
+        )
+        if body.include_cluster_authorized_operations:
+            response.cluster_authorized_operations = self._operations(
+                request, "CLUSTER", CLUSTER_NAME, CLUSTER_OPERATIONS
+            )
+        return response
 
 
 def _validate(body: MetadataRequest, version: int) -> None:
@@ -69,59 +188,6 @@ def _validate(body: MetadataRequest, version: int) -> None:
             raise KafkaError(Errors.INVALID_REQUEST, f"Topic name can not be null for version {version}")
         if topic.topic_id != ZERO_UUID:
             raise KafkaError(Errors.INVALID_REQUEST, f"Topic IDs are not supported in requests for version {version}")
-
-
-def _names(
-    broker: BrokerServices, body: MetadataRequest, refused: list[MetadataResponse.MetadataResponseTopic]
-) -> list[str]:
-    """The topics that were named. A request that has ids goes by its ids alone; unknown ones are answered in `refused`."""
-    wanted = body.topics or []
-    ids = dict.fromkeys(topic.topic_id for topic in wanted if topic.topic_id != ZERO_UUID)
-    if not ids:
-        return list(dict.fromkeys(topic.name or "" for topic in wanted))
-    names = []
-    for topic_id in ids:
-        name = broker.metadata_cache.topic_name(topic_id)
-        if name is None:
-            refused.append(TopicMetadata(error_code=Errors.UNKNOWN_TOPIC_ID.code, name=None, topic_id=topic_id))
-        else:
-            names.append(name)
-    return names
-
-
-def _authorized(
-    broker: BrokerServices,
-    request: Request,
-    names: list[str],
-    everything: bool,
-    refused: list[MetadataResponse.MetadataResponseTopic],
-) -> list[str]:
-    """The topics that may be described; named ones that may not are answered with an error, existing or not."""
-    if not broker.authorizer.enabled:
-        return names
-    allowed: list[str] = []
-    for name in names:
-        if broker.authorizer.authorize(request.context, "DESCRIBE", "TOPIC", name):
-            allowed.append(name)
-        elif not everything:
-            refused.append(TopicMetadata(error_code=Errors.TOPIC_AUTHORIZATION_FAILED.code, name=name))
-    return allowed
-
-
-async def _missing_topics(
-    broker: BrokerServices, body: MetadataRequest, missing: list[str]
-) -> list[MetadataResponse.MetadataResponseTopic]:
-    if body.allow_auto_topic_creation and broker.config.auto_create_topics_enable:
-        errors = await broker.auto_topic_creation.create_topics(missing)
-    else:
-        errors = {
-            name: Errors.UNKNOWN_TOPIC_OR_PARTITION if reason_invalid(name) is None else Errors.INVALID_TOPIC_EXCEPTION
-            for name in missing
-        }
-    return [
-        TopicMetadata(error_code=error.code, name=name, is_internal=name in INTERNAL_TOPICS)
-        for name, error in errors.items()
-    ]
 
 
 class _View:
@@ -138,8 +204,7 @@ class _View:
         self._topics: dict[str, MetadataResponse.MetadataResponseTopic] = {}
 
     @staticmethod
-    def of(broker: BrokerServices, request: Request) -> _View:
-        cache = broker.metadata_cache
+    def of(cache: MetadataCache, request: Request) -> _View:
         listener = request.context.listener_name
         version = min(request.api_version, _FIRST_WITH_LISTENER_NOT_FOUND)
         key = ("Metadata", listener, version)
@@ -186,31 +251,6 @@ class _View:
         )
 
 
-def _with_operations(
-    broker: BrokerServices, request: Request, topic: MetadataResponse.MetadataResponseTopic
-) -> MetadataResponse.MetadataResponseTopic:
-    """A copy that says what the client may do with the topic."""
-    return TopicMetadata(
-        error_code=topic.error_code,
-        name=topic.name,
-        topic_id=topic.topic_id,
-        is_internal=topic.is_internal,
-        partitions=topic.partitions,
-        topic_authorized_operations=_operations(broker, request, "TOPIC", topic.name or "", TOPIC_OPERATIONS),
-    )
-
-
-def _operations(broker: BrokerServices, request: Request, resource_type: str, name: str, supported: int) -> int:
-    authorizer = broker.authorizer
-    if not authorizer.enabled:
-        return supported
-    allowed = 0
-    for code, operation in ACL_OPERATIONS.items():
-        if supported >> code & 1 and authorizer.authorize(request.context, operation, resource_type, name):
-            allowed |= 1 << code
-    return allowed
-
-
 ACL_OPERATIONS = {
     3: "READ",
     4: "WRITE",
@@ -223,32 +263,3 @@ ACL_OPERATIONS = {
     11: "ALTER_CONFIGS",
     12: "IDEMPOTENT_WRITE",
 }
-
-
-def handle_describe_cluster(broker: BrokerServices, request: Request) -> DescribeClusterResponse:
-    """The brokers and the controller (KIP-700); v1 may ask for controllers, which a ZooKeeper-mode broker does not list."""
-    body: DescribeClusterRequest = request.body
-    if body.endpoint_type != _BROKERS:
-        known = body.endpoint_type == _CONTROLLERS
-        return DescribeClusterResponse(
-            error_code=(Errors.MISMATCHED_ENDPOINT_TYPE if known else Errors.UNSUPPORTED_ENDPOINT_TYPE).code,
-            error_message="The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"
-            if known
-            else f"Unsupported endpoint type {body.endpoint_type}",
-        )
-    cache = broker.metadata_cache
-    response = DescribeClusterResponse(
-        cluster_id=broker.cluster_id,
-        controller_id=-1 if cache.controller_id is None else cache.controller_id,
-        brokers=[
-            DescribeClusterResponse.DescribeClusterBroker(
-                broker_id=node.id, host=node.host, port=node.port, rack=node.rack
-            )
-            for node in cache.alive_nodes(request.context.listener_name)
-        ],
-    )
-    if body.include_cluster_authorized_operations:
-        response.cluster_authorized_operations = _operations(
-            broker, request, "CLUSTER", CLUSTER_NAME, CLUSTER_OPERATIONS
-        )
-    return response

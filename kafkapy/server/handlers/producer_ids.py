@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
-from kafkapy.server.authorizer import CLUSTER_NAME
-
-if TYPE_CHECKING:
-    from kafkapy.server.services import BrokerServices
+from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
+from kafkapy.server.inter_broker.producer_ids import ProducerIdManager
 
 _NO_ID = -1
 
 
-async def handle_init_producer_id(broker: BrokerServices, request: Request) -> InitProducerIdResponse:
-    """A producer without transactional id always gets a new id with epoch 0."""
-    body: InitProducerIdRequest = request.body
-    if body.transactional_id is not None:
-        return _refused(Errors.INVALID_REQUEST)
-    if not broker.authorizer.authorize(request.context, "IDEMPOTENT_WRITE", "CLUSTER", CLUSTER_NAME):
-        return _refused(Errors.CLUSTER_AUTHORIZATION_FAILED)
-    if (body.producer_id == _NO_ID) != (body.producer_epoch == _NO_ID):
-        return _refused(Errors.INVALID_REQUEST)
-    try:
-        return InitProducerIdResponse(producer_id=await broker.producer_ids.generate_when_ready(), producer_epoch=0)
-    except KafkaError as error:
-        return _refused(error.error)
+class ProducerIdsHandler:
+    """Gives producers their ids."""
+
+    def __init__(
+        self,
+        authorizer: Authorizer,
+        producer_ids: ProducerIdManager,
+    ) -> None:
+        self._authorizer = authorizer
+        self._producer_ids = producer_ids
+
+    async def handle_init_producer_id(self, request: Request) -> InitProducerIdResponse:
+        """A producer without transactional id always gets a new id with epoch 0."""
+        body: InitProducerIdRequest = request.body
+        if body.transactional_id is not None:
+            return _refused(Errors.INVALID_REQUEST)
+        if not self._authorizer.authorize(request.context, "IDEMPOTENT_WRITE", "CLUSTER", CLUSTER_NAME):
+            return _refused(Errors.CLUSTER_AUTHORIZATION_FAILED)
+        if (body.producer_id == _NO_ID) != (body.producer_epoch == _NO_ID):
+            return _refused(Errors.INVALID_REQUEST)
+        try:
+            return InitProducerIdResponse(producer_id=await self._producer_ids.generate_when_ready(), producer_epoch=0)
+        except KafkaError as error:
+            return _refused(error.error)
 
 
 def _refused(error: Errors) -> InitProducerIdResponse:

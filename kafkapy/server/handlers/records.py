@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafkapy.common.topic_names import INTERNAL_TOPICS, reason_invalid
 from kafkapy.common.topic_partition import TopicPartition
@@ -10,10 +10,10 @@ from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
 from kafkapy.protocol.messages.describe_producers import DescribeProducersRequest, DescribeProducersResponse
+from kafkapy.server.authorizer import Authorizer
+from kafkapy.server.metadata.metadata_cache import MetadataCache
 from kafkapy.server.purgatory.purgatory import DelayedOperation
-
-if TYPE_CHECKING:
-    from kafkapy.server.services import BrokerServices
+from kafkapy.server.replication.replica_manager import ReplicaManager
 
 PartitionResult = DeleteRecordsResponse.DeleteRecordsPartitionResult
 
@@ -21,25 +21,25 @@ PartitionResult = DeleteRecordsResponse.DeleteRecordsPartitionResult
 class _DelayedDeleteRecords(DelayedOperation):
     """Waits until the low watermark of every partition has reached what was asked for (`DelayedDeleteRecords`)."""
 
-    __slots__ = ("_broker", "_done", "_pending")
+    __slots__ = ("_done", "_pending", "_replica_manager")
 
     def __init__(
         self,
         delay_ms: int,
-        broker: BrokerServices,
+        replica_manager: ReplicaManager,
         pending: dict[TopicPartition, tuple[int, DeleteRecordsResponse.DeleteRecordsPartitionResult]],
         done: Any,
     ) -> None:
         super().__init__(delay_ms)
-        self._broker = broker
+        self._replica_manager = replica_manager
         self._pending = pending
         self._done = done
 
     def try_complete(self) -> bool:
-        alive = self._broker.metadata_cache.alive_broker_ids()
+        alive = self._replica_manager.metadata_cache.alive_broker_ids()
         for name, (wanted, result) in list(self._pending.items()):
             try:
-                low = self._broker.replica_manager.get_partition(name).low_watermark(alive)
+                low = self._replica_manager.get_partition(name).low_watermark(alive)
             except KafkaError as error:
                 result.error_code, result.low_watermark = error.error.code, -1
                 del self._pending[name]
@@ -53,89 +53,101 @@ class _DelayedDeleteRecords(DelayedOperation):
         self._done()
 
 
-def handle_delete_records(broker: BrokerServices, request: Request) -> DeleteRecordsResponse | None:
-    """Move log start offsets up (KIP-107)."""
-    body: DeleteRecordsRequest = request.body
-    pending: dict[TopicPartition, tuple[int, DeleteRecordsResponse.DeleteRecordsPartitionResult]] = {}
-    topics = []
-    for topic in body.topics:
-        refusal = _refusal(broker, request, topic.name)
-        results = []
-        for wanted in topic.partitions:
-            name = TopicPartition(topic.name, wanted.partition_index)
-            result = PartitionResult(partition_index=name.partition, low_watermark=-1)
-            results.append(result)
-            try:
-                if refusal is not None:
-                    raise KafkaError(refusal)
-                if not broker.metadata_cache.contains(*name):
-                    raise KafkaError(Errors.UNKNOWN_TOPIC_OR_PARTITION)
-                if topic.name in INTERNAL_TOPICS:
-                    raise KafkaError(Errors.INVALID_TOPIC_EXCEPTION)
-                partition = broker.replica_manager.get_partition(name)
-                offset = partition.delete_records(wanted.offset)
-                broker.replica_manager.role_changed(name)  # followers must hear of the log start
-                result.low_watermark = partition.low_watermark(broker.metadata_cache.alive_broker_ids())
-                result.error_code = Errors.REQUEST_TIMED_OUT.code
-                pending[name] = (offset, result)
-            except KafkaError as error:
-                result.error_code = error.error.code
-        topics.append(DeleteRecordsResponse.DeleteRecordsTopicResult(name=topic.name, partitions=results))
-    response = DeleteRecordsResponse(topics=topics)
-    if not pending:
-        return response
-    operation = _DelayedDeleteRecords(body.timeout_ms, broker, pending, lambda: request.respond(response))
-    broker.replica_manager.delete_records_purgatory.try_complete_else_watch(operation, list(pending))
-    return None
+class RecordsHandler:
+    """Answers from the logs of the partitions that are led here."""
 
+    def __init__(
+        self,
+        metadata_cache: MetadataCache,
+        replica_manager: ReplicaManager,
+        authorizer: Authorizer,
+    ) -> None:
+        self._metadata_cache = metadata_cache
+        self._replica_manager = replica_manager
+        self._authorizer = authorizer
 
-def _refusal(broker: BrokerServices, request: Request, topic: str) -> Errors | None:
-    if not broker.authorizer.authorize(request.context, "DELETE", "TOPIC", topic):
-        return Errors.TOPIC_AUTHORIZATION_FAILED
-    return None
-
-
-def handle_describe_producers(broker: BrokerServices, request: Request) -> DescribeProducersResponse:
-    """The producers whose state a partition keeps (KIP-664)."""
-    body: DescribeProducersRequest = request.body
-    topics = []
-    for topic in body.topics:
-        partitions = []
-        for index in topic.partition_indexes:
-            answer = DescribeProducersResponse.PartitionResponse(partition_index=index)
-            partitions.append(answer)
-            try:
-                _describe_producers(broker, request, TopicPartition(topic.name, index), answer)
-            except KafkaError as error:
-                answer.error_code, answer.error_message = error.error.code, error.message
-        topics.append(DescribeProducersResponse.TopicResponse(name=topic.name, partitions=partitions))
-    return DescribeProducersResponse(topics=topics)
-
-
-def _describe_producers(
-    broker: BrokerServices, request: Request, name: TopicPartition, answer: DescribeProducersResponse.PartitionResponse
-) -> None:
-    if not broker.authorizer.authorize(request.context, "READ", "TOPIC", name.topic):
-        raise KafkaError(Errors.TOPIC_AUTHORIZATION_FAILED)
-    if reason := reason_invalid(name.topic):
-        raise KafkaError(Errors.INVALID_TOPIC_EXCEPTION, reason)
-    if not broker.metadata_cache.contains_topic(name.topic):
-        raise KafkaError(Errors.UNKNOWN_TOPIC_OR_PARTITION)
-    try:
-        log = broker.replica_manager.get_partition(name).leader_log()
-    except KafkaError as error:
-        answer.error_code = error.error.code  # of a partition Kafka gives the code alone
-        return
-    for state in log.active_producers():
-        answer.active_producers.append(
-            DescribeProducersResponse.ProducerState(
-                producer_id=state.producer_id,
-                producer_epoch=state.producer_epoch,
-                last_sequence=state.last_seq,
-                last_timestamp=state.last_timestamp,
-                coordinator_epoch=state.coordinator_epoch,
-                current_txn_start_offset=-1
-                if state.current_txn_first_offset is None
-                else state.current_txn_first_offset,
-            )
+    def handle_delete_records(self, request: Request) -> DeleteRecordsResponse | None:
+        """Move log start offsets up (KIP-107)."""
+        body: DeleteRecordsRequest = request.body
+        pending: dict[TopicPartition, tuple[int, DeleteRecordsResponse.DeleteRecordsPartitionResult]] = {}
+        topics = []
+        for topic in body.topics:
+            refusal = self._refusal(request, topic.name)
+            results = []
+            for wanted in topic.partitions:
+                name = TopicPartition(topic.name, wanted.partition_index)
+                result = PartitionResult(partition_index=name.partition, low_watermark=-1)
+                results.append(result)
+                try:
+                    if refusal is not None:
+                        raise KafkaError(refusal)
+                    if not self._metadata_cache.contains(*name):
+                        raise KafkaError(Errors.UNKNOWN_TOPIC_OR_PARTITION)
+                    if topic.name in INTERNAL_TOPICS:
+                        raise KafkaError(Errors.INVALID_TOPIC_EXCEPTION)
+                    partition = self._replica_manager.get_partition(name)
+                    offset = partition.delete_records(wanted.offset)
+                    self._replica_manager.role_changed(name)  # followers must hear of the log start
+                    result.low_watermark = partition.low_watermark(self._metadata_cache.alive_broker_ids())
+                    result.error_code = Errors.REQUEST_TIMED_OUT.code
+                    pending[name] = (offset, result)
+                except KafkaError as error:
+                    result.error_code = error.error.code
+            topics.append(DeleteRecordsResponse.DeleteRecordsTopicResult(name=topic.name, partitions=results))
+        response = DeleteRecordsResponse(topics=topics)
+        if not pending:
+            return response
+        operation = _DelayedDeleteRecords(
+            body.timeout_ms, self._replica_manager, pending, lambda: request.respond(response)
         )
+        self._replica_manager.delete_records_purgatory.try_complete_else_watch(operation, list(pending))
+        return None
+
+    def _refusal(self, request: Request, topic: str) -> Errors | None:
+        if not self._authorizer.authorize(request.context, "DELETE", "TOPIC", topic):
+            return Errors.TOPIC_AUTHORIZATION_FAILED
+        return None
+
+    def handle_describe_producers(self, request: Request) -> DescribeProducersResponse:
+        """The producers whose state a partition keeps (KIP-664)."""
+        body: DescribeProducersRequest = request.body
+        topics = []
+        for topic in body.topics:
+            partitions = []
+            for index in topic.partition_indexes:
+                answer = DescribeProducersResponse.PartitionResponse(partition_index=index)
+                partitions.append(answer)
+                try:
+                    self._describe_producers(request, TopicPartition(topic.name, index), answer)
+                except KafkaError as error:
+                    answer.error_code, answer.error_message = error.error.code, error.message
+            topics.append(DescribeProducersResponse.TopicResponse(name=topic.name, partitions=partitions))
+        return DescribeProducersResponse(topics=topics)
+
+    def _describe_producers(
+        self, request: Request, name: TopicPartition, answer: DescribeProducersResponse.PartitionResponse
+    ) -> None:
+        if not self._authorizer.authorize(request.context, "READ", "TOPIC", name.topic):
+            raise KafkaError(Errors.TOPIC_AUTHORIZATION_FAILED)
+        if reason := reason_invalid(name.topic):
+            raise KafkaError(Errors.INVALID_TOPIC_EXCEPTION, reason)
+        if not self._metadata_cache.contains_topic(name.topic):
+            raise KafkaError(Errors.UNKNOWN_TOPIC_OR_PARTITION)
+        try:
+            log = self._replica_manager.get_partition(name).leader_log()
+        except KafkaError as error:
+            answer.error_code = error.error.code  # of a partition Kafka gives the code alone
+            return
+        for state in log.active_producers():
+            answer.active_producers.append(
+                DescribeProducersResponse.ProducerState(
+                    producer_id=state.producer_id,
+                    producer_epoch=state.producer_epoch,
+                    last_sequence=state.last_seq,
+                    last_timestamp=state.last_timestamp,
+                    coordinator_epoch=state.coordinator_epoch,
+                    current_txn_start_offset=-1
+                    if state.current_txn_first_offset is None
+                    else state.current_txn_first_offset,
+                )
+            )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kafkapy.network.request import Request
 from kafkapy.protocol.error_responses import error_response
 from kafkapy.protocol.errors import Errors
@@ -11,21 +9,18 @@ from kafkapy.protocol.message import Message
 from kafkapy.protocol.messages.expire_delegation_token import ExpireDelegationTokenResponse
 from kafkapy.protocol.messages.renew_delegation_token import RenewDelegationTokenResponse
 
-if TYPE_CHECKING:
-    from kafkapy.server.services import BrokerServices
 
-
-def handle_describe_acls(broker: BrokerServices, request: Request) -> Message | None:
+def handle_describe_acls(request: Request) -> Message | None:
     return error_response(
         request.body, request.api_version, Errors.SECURITY_DISABLED, "No Authorizer is configured on the broker"
     )
 
 
-def handle_alter_acls(broker: BrokerServices, request: Request) -> Message | None:
+def handle_alter_acls(request: Request) -> Message | None:
     return error_response(request.body, request.api_version, Errors.SECURITY_DISABLED, "No Authorizer is configured.")
 
 
-def handle_delegation_tokens(broker: BrokerServices, request: Request) -> Message | None:
+def handle_delegation_tokens(request: Request) -> Message | None:
     """Tokens may only be asked for over an authenticated connection (KIP-48)."""
     response = error_response(request.body, request.api_version, Errors.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)
     if isinstance(response, RenewDelegationTokenResponse | ExpireDelegationTokenResponse):
@@ -33,7 +28,7 @@ def handle_delegation_tokens(broker: BrokerServices, request: Request) -> Messag
     return response
 
 
-def handle_sasl(broker: BrokerServices, request: Request) -> Message | None:
+def handle_sasl(request: Request) -> Message | None:
     """The connection is past authentication, or its listener has none."""
     return error_response(
         request.body,

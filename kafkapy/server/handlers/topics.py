@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
+from kafkapy.common.clock import InThread
 from kafkapy.common.leader_and_isr import NO_LEADER
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.network.request import Request
@@ -16,14 +16,14 @@ from kafkapy.protocol.messages.create_topics import CreateTopicsRequest, CreateT
 from kafkapy.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 from kafkapy.protocol.messages.describe_configs import DescribeConfigsRequest
 from kafkapy.server.admin.api_error import ApiError
-from kafkapy.server.admin.zk_admin_manager import CreatePartitionsTopic, TopicChange
-from kafkapy.server.authorizer import CLUSTER_NAME
+from kafkapy.server.admin.controller import Controller
+from kafkapy.server.admin.zk_admin_manager import CreatePartitionsTopic, TopicChange, ZkAdminManager
+from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
 from kafkapy.server.config.config_resource import ResourceType
 from kafkapy.server.config.describe_configs import ConfigHelper
+from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig
+from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.metadata.metadata_cache import MetadataCache
-
-if TYPE_CHECKING:
-    from kafkapy.server.services import BrokerServices
 
 log = logging.getLogger("kafkapy.server.KafkaApis")
 
@@ -41,82 +41,190 @@ _TIMED_OUT = ApiError(Errors.REQUEST_TIMED_OUT)
 # ---------------------------------------------------------------------------------------------------- CreateTopics
 
 
-async def handle_create_topics(broker: BrokerServices, request: Request) -> CreateTopicsResponse:
-    """Answered when this broker knows a leader of every new partition, or after the time-out."""
-    body: CreateTopicsRequest = request.body
-    if not broker.controller.is_active:
-        return CreateTopicsResponse(topics=[_create_error(t.name, Errors.NOT_CONTROLLER) for t in body.topics])
-    results = _refused_topics(broker, request, body)
-    wanted = [topic for topic in body.topics if topic.name not in results]
-    brokers = {live.id: live.rack for live in broker.metadata_cache.alive_brokers()}
-    changes = await broker.in_thread(broker.admin_manager.create_topics, wanted, brokers, body.validate_only)
-    if not body.validate_only:
-        changes = await _wait_for_leaders(broker.metadata_cache, changes, body.timeout_ms)
-    for change in changes:
-        results[change.topic] = _create_result(broker, request, change)
-    return CreateTopicsResponse(topics=[results[topic.name] for topic in body.topics])
+class TopicsHandler:
+    """Creates, deletes and grows topics where the controller is."""
 
+    def __init__(
+        self,
+        controller: Controller,
+        metadata_cache: MetadataCache,
+        in_thread: InThread,
+        admin_manager: ZkAdminManager,
+        authorizer: Authorizer,
+        dynamic_config: DynamicBrokerConfig,
+        config: KafkaConfig,
+    ) -> None:
+        self._controller = controller
+        self._metadata_cache = metadata_cache
+        self._in_thread = in_thread
+        self._admin_manager = admin_manager
+        self._authorizer = authorizer
+        self._dynamic_config = dynamic_config
+        self._config = config
 
-def _refused_topics(
-    broker: BrokerServices, request: Request, body: CreateTopicsRequest
-) -> dict[str, CreateTopicsResponse.CreatableTopicResult]:
-    """The answers for those topics that can't be created, as far as this broker can tell by itself."""
-    authorize = broker.authorizer.authorize
-    may_create_all = authorize(request.context, "CREATE", "CLUSTER", CLUSTER_NAME)
-    counts = Counter(topic.name for topic in body.topics)
-    refused = {}
-    for name, count in counts.items():
-        if name == CLUSTER_METADATA_TOPIC:
-            reason = f"Creation of internal topic {name} is prohibited."
-            refused[name] = _create_error(name, Errors.INVALID_REQUEST, reason)
-        elif count > 1:
-            refused[name] = _create_error(name, Errors.INVALID_REQUEST, "Found multiple entries for this topic.")
-        elif not (may_create_all or authorize(request.context, "CREATE", "TOPIC", name)):
-            refused[name] = _create_error(name, Errors.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
-        elif broker.metadata_cache.contains_topic(name):
-            refused[name] = _create_error(name, Errors.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
-            continue
-        if name in refused and name != CLUSTER_METADATA_TOPIC and not _may_describe_configs(broker, request, name):
-            refused[name].topic_config_error_code = Errors.TOPIC_AUTHORIZATION_FAILED.code
-    return refused
+    async def handle_create_topics(self, request: Request) -> CreateTopicsResponse:
+        """Answered when this broker knows a leader of every new partition, or after the time-out."""
+        body: CreateTopicsRequest = request.body
+        if not self._controller.is_active:
+            return CreateTopicsResponse(topics=[_create_error(t.name, Errors.NOT_CONTROLLER) for t in body.topics])
+        results = self._refused_topics(request, body)
+        wanted = [topic for topic in body.topics if topic.name not in results]
+        brokers = {live.id: live.rack for live in self._metadata_cache.alive_brokers()}
+        changes = await self._in_thread(self._admin_manager.create_topics, wanted, brokers, body.validate_only)
+        if not body.validate_only:
+            changes = await _wait_for_leaders(self._metadata_cache, changes, body.timeout_ms)
+        for change in changes:
+            results[change.topic] = self._create_result(request, change)
+        return CreateTopicsResponse(topics=[results[topic.name] for topic in body.topics])
 
+    def _refused_topics(
+        self, request: Request, body: CreateTopicsRequest
+    ) -> dict[str, CreateTopicsResponse.CreatableTopicResult]:
+        """The answers for those topics that can't be created, as far as this broker can tell by itself."""
+        authorize = self._authorizer.authorize
+        may_create_all = authorize(request.context, "CREATE", "CLUSTER", CLUSTER_NAME)
+        counts = Counter(topic.name for topic in body.topics)
+        refused = {}
+        for name, count in counts.items():
+            if name == CLUSTER_METADATA_TOPIC:
+                reason = f"Creation of internal topic {name} is prohibited."
+                refused[name] = _create_error(name, Errors.INVALID_REQUEST, reason)
+            elif count > 1:
+                refused[name] = _create_error(name, Errors.INVALID_REQUEST, "Found multiple entries for this topic.")
+            elif not (may_create_all or authorize(request.context, "CREATE", "TOPIC", name)):
+                refused[name] = _create_error(name, Errors.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
+            elif self._metadata_cache.contains_topic(name):
+                refused[name] = _create_error(name, Errors.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+                continue
+            if name in refused and name != CLUSTER_METADATA_TOPIC and not self._may_describe_configs(request, name):
+                refused[name].topic_config_error_code = Errors.TOPIC_AUTHORIZATION_FAILED.code
+        return refused
 
-def _may_describe_configs(broker: BrokerServices, request: Request, topic: str) -> bool:
-    return broker.authorizer.authorize(request.context, "DESCRIBE_CONFIGS", "TOPIC", topic)
+    def _may_describe_configs(self, request: Request, topic: str) -> bool:
+        return self._authorizer.authorize(request.context, "DESCRIBE_CONFIGS", "TOPIC", topic)
+
+    def _create_result(self, request: Request, change: TopicChange) -> CreateTopicsResponse.CreatableTopicResult:
+        """With the topic's configs and numbers (KIP-525) for those who may see them."""
+        may_describe = self._may_describe_configs(request, change.topic)
+        result = _create_error(change.topic, change.error.error, change.error.message)
+        result.topic_id = change.topic_id if may_describe else ZERO_UUID
+        if not change.succeeded:
+            return result
+        if not may_describe:
+            result.topic_config_error_code = Errors.TOPIC_AUTHORIZATION_FAILED.code
+            return result
+        result.num_partitions = len(change.assignment)
+        result.replication_factor = len(change.assignment[0])
+        resource = DescribeConfigsRequest.DescribeConfigsResource(
+            resource_type=ResourceType.TOPIC, resource_name=change.topic, configuration_keys=None
+        )
+        result.configs = [
+            CreatableTopicConfigs(
+                name=entry.name,
+                value=entry.value,
+                read_only=entry.read_only,
+                config_source=entry.config_source,
+                is_sensitive=entry.is_sensitive,
+            )
+            for entry in ConfigHelper(self._dynamic_config).describe(resource, change.configs).configs
+        ]
+        return result
+
+    async def handle_delete_topics(self, request: Request) -> DeleteTopicsResponse:
+        """By name, or (v6) by id; answered when this broker's metadata has the topics no more, or after the time-out."""
+        body: DeleteTopicsRequest = request.body
+        topics = [(topic.name, topic.topic_id) for topic in body.topics]
+        topics += [(name, ZERO_UUID) for name in body.topic_names]
+        error = None
+        if not self._controller.is_active:
+            error = Errors.NOT_CONTROLLER
+        elif not self._config.delete_topic_enable:
+            error = Errors.INVALID_REQUEST if request.api_version < 3 else Errors.TOPIC_DELETION_DISABLED
+        if error is not None:
+            return DeleteTopicsResponse(
+                responses=[
+                    DeletableTopicResult(name=name, topic_id=topic_id, error_code=error.code)
+                    for name, topic_id in topics
+                ]
+            )
+        results = [self._resolve(request, name, topic_id) for name, topic_id in topics]
+        names = [result.name for result in results if result.name is not None and result.error_code == 0]
+        errors = await self._delete(names, body.timeout_ms)
+        for result in results:
+            if result.name is not None and result.error_code == 0:
+                # Where a name comes twice, only the first is told, as in Kafka.
+                result.error_code = errors.pop(result.name, Errors.NONE).code
+        return DeleteTopicsResponse(responses=results)
+
+    def _resolve(
+        self, request: Request, name: str | None, topic_id: bytes
+    ) -> DeleteTopicsResponse.DeletableTopicResult:
+        """The answer for one topic as far as it is known before anything is deleted; error 0: to be deleted."""
+        by_id = topic_id != ZERO_UUID
+        if by_id and name is not None:
+            raise KafkaError(Errors.INVALID_REQUEST, "Topic name and topic ID can not both be specified.")
+        if by_id:
+            name = self._metadata_cache.topic_name(topic_id)
+        result = DeletableTopicResult(name=name, topic_id=topic_id)
+        authorize = self._authorizer.authorize
+        if name is None:
+            result.error_code = (Errors.UNKNOWN_TOPIC_ID if by_id else Errors.TOPIC_AUTHORIZATION_FAILED).code
+        elif by_id and not authorize(request.context, "DESCRIBE", "TOPIC", name):
+            result.name = None  # who may not describe a topic must not learn its name from its id
+            result.error_code = Errors.TOPIC_AUTHORIZATION_FAILED.code
+        elif not authorize(request.context, "DELETE", "TOPIC", name):
+            result.error_code = Errors.TOPIC_AUTHORIZATION_FAILED.code
+        elif not self._metadata_cache.contains_topic(name):
+            result.error_code = Errors.UNKNOWN_TOPIC_OR_PARTITION.code
+        return result
+
+    async def _delete(self, names: Iterable[str], timeout_ms: int) -> dict[str, Errors]:
+        names = list(dict.fromkeys(names))
+        if not names:
+            return {}
+        cache = self._metadata_cache
+        errors = await self._in_thread(self._admin_manager.delete_topics, names)
+        marked = [name for name, error in errors.items() if error is Errors.NONE]
+        if timeout_ms > 0:
+            await cache.wait_for(lambda: not any(map(cache.contains_topic, marked)), timeout_ms)
+        for name in marked:
+            if timeout_ms <= 0 or cache.contains_topic(name):
+                errors[name] = Errors.REQUEST_TIMED_OUT
+        return errors
+
+    async def handle_create_partitions(self, request: Request) -> CreatePartitionsResponse:
+        """Answered when this broker knows a leader of every partition, or after the time-out."""
+        body: CreatePartitionsRequest = request.body
+        if not self._controller.is_active:
+            errors = {topic.name: ApiError(Errors.NOT_CONTROLLER) for topic in body.topics}
+            return _create_partitions_response(errors)
+        errors, valid = self._refused_partitions(request, body)
+        changes = await self._in_thread(self._admin_manager.create_partitions, valid, body.validate_only)
+        if not body.validate_only:
+            changes = await _wait_for_leaders(self._metadata_cache, changes, body.timeout_ms)
+        errors |= {change.topic: change.error for change in changes}
+        return _create_partitions_response({topic.name: errors[topic.name] for topic in body.topics})
+
+    def _refused_partitions(
+        self, request: Request, body: CreatePartitionsRequest
+    ) -> tuple[dict[str, ApiError], list[CreatePartitionsTopic]]:
+        counts = Counter(topic.name for topic in body.topics)
+        errors: dict[str, ApiError] = {}
+        valid: list[CreatePartitionsTopic] = []
+        for topic in body.topics:
+            if counts[topic.name] > 1:
+                errors[topic.name] = ApiError(Errors.INVALID_REQUEST, "Duplicate topic in request.")
+            elif not self._authorizer.authorize(request.context, "ALTER", "TOPIC", topic.name):
+                errors[topic.name] = ApiError(Errors.TOPIC_AUTHORIZATION_FAILED, "The topic authorization is failed.")
+            elif self._controller.is_topic_queued_for_deletion(topic.name):
+                errors[topic.name] = ApiError(Errors.INVALID_TOPIC_EXCEPTION, "The topic is queued for deletion.")
+            else:
+                valid.append(topic)
+        return errors, valid
 
 
 def _create_error(name: str, error: Errors, message: str | None = None) -> CreateTopicsResponse.CreatableTopicResult:
     return CreatableTopicResult(name=name, error_code=error.code, error_message=message, configs=[])
-
-
-def _create_result(
-    broker: BrokerServices, request: Request, change: TopicChange
-) -> CreateTopicsResponse.CreatableTopicResult:
-    """With the topic's configs and numbers (KIP-525) for those who may see them."""
-    may_describe = _may_describe_configs(broker, request, change.topic)
-    result = _create_error(change.topic, change.error.error, change.error.message)
-    result.topic_id = change.topic_id if may_describe else ZERO_UUID
-    if not change.succeeded:
-        return result
-    if not may_describe:
-        result.topic_config_error_code = Errors.TOPIC_AUTHORIZATION_FAILED.code
-        return result
-    result.num_partitions = len(change.assignment)
-    result.replication_factor = len(change.assignment[0])
-    resource = DescribeConfigsRequest.DescribeConfigsResource(
-        resource_type=ResourceType.TOPIC, resource_name=change.topic, configuration_keys=None
-    )
-    result.configs = [
-        CreatableTopicConfigs(
-            name=entry.name,
-            value=entry.value,
-            read_only=entry.read_only,
-            config_source=entry.config_source,
-            is_sensitive=entry.is_sensitive,
-        )
-        for entry in ConfigHelper(broker.dynamic_config).describe(resource, change.configs).configs
-    ]
-    return result
 
 
 async def _wait_for_leaders(cache: MetadataCache, changes: list[TopicChange], timeout_ms: int) -> list[TopicChange]:
@@ -140,103 +248,7 @@ def _has_leaders(cache: MetadataCache, change: TopicChange) -> bool:
 # ---------------------------------------------------------------------------------------------------- DeleteTopics
 
 
-async def handle_delete_topics(broker: BrokerServices, request: Request) -> DeleteTopicsResponse:
-    """By name, or (v6) by id; answered when this broker's metadata has the topics no more, or after the time-out."""
-    body: DeleteTopicsRequest = request.body
-    topics = [(topic.name, topic.topic_id) for topic in body.topics]
-    topics += [(name, ZERO_UUID) for name in body.topic_names]
-    error = None
-    if not broker.controller.is_active:
-        error = Errors.NOT_CONTROLLER
-    elif not broker.config.delete_topic_enable:
-        error = Errors.INVALID_REQUEST if request.api_version < 3 else Errors.TOPIC_DELETION_DISABLED
-    if error is not None:
-        return DeleteTopicsResponse(
-            responses=[
-                DeletableTopicResult(name=name, topic_id=topic_id, error_code=error.code) for name, topic_id in topics
-            ]
-        )
-    results = [_resolve(broker, request, name, topic_id) for name, topic_id in topics]
-    names = [result.name for result in results if result.name is not None and result.error_code == 0]
-    errors = await _delete(broker, names, body.timeout_ms)
-    for result in results:
-        if result.name is not None and result.error_code == 0:
-            # Where a name comes twice, only the first is told, as in Kafka.
-            result.error_code = errors.pop(result.name, Errors.NONE).code
-    return DeleteTopicsResponse(responses=results)
-
-
-def _resolve(
-    broker: BrokerServices, request: Request, name: str | None, topic_id: bytes
-) -> DeleteTopicsResponse.DeletableTopicResult:
-    """The answer for one topic as far as it is known before anything is deleted; error 0: to be deleted."""
-    by_id = topic_id != ZERO_UUID
-    if by_id and name is not None:
-        raise KafkaError(Errors.INVALID_REQUEST, "Topic name and topic ID can not both be specified.")
-    if by_id:
-        name = broker.metadata_cache.topic_name(topic_id)
-    result = DeletableTopicResult(name=name, topic_id=topic_id)
-    authorize = broker.authorizer.authorize
-    if name is None:
-        result.error_code = (Errors.UNKNOWN_TOPIC_ID if by_id else Errors.TOPIC_AUTHORIZATION_FAILED).code
-    elif by_id and not authorize(request.context, "DESCRIBE", "TOPIC", name):
-        result.name = None  # who may not describe a topic must not learn its name from its id
-        result.error_code = Errors.TOPIC_AUTHORIZATION_FAILED.code
-    elif not authorize(request.context, "DELETE", "TOPIC", name):
-        result.error_code = Errors.TOPIC_AUTHORIZATION_FAILED.code
-    elif not broker.metadata_cache.contains_topic(name):
-        result.error_code = Errors.UNKNOWN_TOPIC_OR_PARTITION.code
-    return result
-
-
-async def _delete(broker: BrokerServices, names: Iterable[str], timeout_ms: int) -> dict[str, Errors]:
-    names = list(dict.fromkeys(names))
-    if not names:
-        return {}
-    cache = broker.metadata_cache
-    errors = await broker.in_thread(broker.admin_manager.delete_topics, names)
-    marked = [name for name, error in errors.items() if error is Errors.NONE]
-    if timeout_ms > 0:
-        await cache.wait_for(lambda: not any(map(cache.contains_topic, marked)), timeout_ms)
-    for name in marked:
-        if timeout_ms <= 0 or cache.contains_topic(name):
-            errors[name] = Errors.REQUEST_TIMED_OUT
-    return errors
-
-
 # ---------------------------------------------------------------------------------------------------- CreatePartitions
-
-
-async def handle_create_partitions(broker: BrokerServices, request: Request) -> CreatePartitionsResponse:
-    """Answered when this broker knows a leader of every partition, or after the time-out."""
-    body: CreatePartitionsRequest = request.body
-    if not broker.controller.is_active:
-        errors = {topic.name: ApiError(Errors.NOT_CONTROLLER) for topic in body.topics}
-        return _create_partitions_response(errors)
-    errors, valid = _refused_partitions(broker, request, body)
-    changes = await broker.in_thread(broker.admin_manager.create_partitions, valid, body.validate_only)
-    if not body.validate_only:
-        changes = await _wait_for_leaders(broker.metadata_cache, changes, body.timeout_ms)
-    errors |= {change.topic: change.error for change in changes}
-    return _create_partitions_response({topic.name: errors[topic.name] for topic in body.topics})
-
-
-def _refused_partitions(
-    broker: BrokerServices, request: Request, body: CreatePartitionsRequest
-) -> tuple[dict[str, ApiError], list[CreatePartitionsTopic]]:
-    counts = Counter(topic.name for topic in body.topics)
-    errors: dict[str, ApiError] = {}
-    valid: list[CreatePartitionsTopic] = []
-    for topic in body.topics:
-        if counts[topic.name] > 1:
-            errors[topic.name] = ApiError(Errors.INVALID_REQUEST, "Duplicate topic in request.")
-        elif not broker.authorizer.authorize(request.context, "ALTER", "TOPIC", topic.name):
-            errors[topic.name] = ApiError(Errors.TOPIC_AUTHORIZATION_FAILED, "The topic authorization is failed.")
-        elif broker.controller.is_topic_queued_for_deletion(topic.name):
-            errors[topic.name] = ApiError(Errors.INVALID_TOPIC_EXCEPTION, "The topic is queued for deletion.")
-        else:
-            valid.append(topic)
-    return errors, valid
 
 
 def _create_partitions_response(errors: dict[str, ApiError]) -> CreatePartitionsResponse:

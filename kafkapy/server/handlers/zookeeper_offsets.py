@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from kafkapy.common.clock import InThread
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.offset_commit import OffsetCommitRequest
 from kafkapy.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
+from kafkapy.server.authorizer import Authorizer
+from kafkapy.server.metadata.metadata_cache import MetadataCache
 from kafkapy.zk.errors import ZooKeeperError
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
-
-if TYPE_CHECKING:
-    from kafkapy.server.services import BrokerServices
 
 _NO_OFFSET = -1
 
@@ -44,20 +42,22 @@ def _read_offset(zk_client: KafkaZkClient, group_id: str, partition: TopicPartit
     return (_NO_OFFSET, Errors.UNKNOWN_TOPIC_OR_PARTITION) if offset is None else (offset, Errors.NONE)
 
 
-async def fetch_from_zookeeper(broker: BrokerServices, request: Request) -> OffsetFetchResponse:
+async def fetch_from_zookeeper(
+    zk_client: KafkaZkClient, cache: MetadataCache, authorizer: Authorizer, in_thread: InThread, request: Request
+) -> OffsetFetchResponse:
     """The offsets of the partitions asked for; UNKNOWN_TOPIC_OR_PARTITION where there is none."""
     body: OffsetFetchRequest = request.body
     response = OffsetFetchResponse()
     for topic in body.topics or ():
-        authorized = broker.authorizer.authorize(request.context, "DESCRIBE", "TOPIC", topic.name)
+        authorized = authorizer.authorize(request.context, "DESCRIBE", "TOPIC", topic.name)
         answer = OffsetFetchResponse.OffsetFetchResponseTopic(name=topic.name)
         for index in topic.partition_indexes:
             offset, error = _NO_OFFSET, Errors.UNKNOWN_TOPIC_OR_PARTITION
             if not authorized:
                 error = Errors.TOPIC_AUTHORIZATION_FAILED
-            elif broker.metadata_cache.contains(topic.name, index):
+            elif cache.contains(topic.name, index):
                 partition = TopicPartition(topic.name, index)
-                offset, error = await broker.in_thread(_read_offset, broker.zk_client, body.group_id, partition)
+                offset, error = await in_thread(_read_offset, zk_client, body.group_id, partition)
             answer.partitions.append(
                 OffsetFetchResponse.OffsetFetchResponsePartition(
                     partition_index=index, committed_offset=offset, metadata="", error_code=error.code

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any
+from collections.abc import Awaitable, Callable
 
-from twisted.internet.defer import Deferred
-
+from kafkapy.clients.completion import Completion, spawn
 from kafkapy.protocol.errors import Errors, KafkaError
 
 log = logging.getLogger("kafkapy.coordinator.transaction.ProducerIdManager")
@@ -29,11 +27,9 @@ class ProducerIdManager:
     def __init__(
         self,
         request_block: Callable[[], Awaitable[Block]],
-        ensure: Callable[[Coroutine[Any, Any, None]], object],
         now_ms: Callable[[], int],
     ) -> None:
         self._request_block = request_block
-        self._ensure = ensure
         self._now_ms = now_ms
         self._next_id = 0
         self._end = 0
@@ -41,7 +37,7 @@ class ProducerIdManager:
         self._next_block: Block | None = None
         self._requesting = False
         self._not_before_ms = 0
-        self._waiting: list[Deferred[None]] = []
+        self._waiting: list[Completion[None]] = []
 
     def generate(self) -> int:
         """The next id. `KafkaError` COORDINATOR_LOAD_IN_PROGRESS (retriable) while the first or next block is on its way."""
@@ -65,7 +61,7 @@ class ProducerIdManager:
         if self._requesting or self._next_block is not None or self._now_ms() < self._not_before_ms:
             return
         self._requesting = True
-        self._ensure(self._fetch_block())
+        spawn(self._fetch_block())
 
     async def generate_when_ready(self) -> int:
         """The next id, after waiting for a block that is on its way. Otherwise as `generate`."""
@@ -73,7 +69,7 @@ class ProducerIdManager:
             return self.generate()
         except KafkaError:
             if self._requesting:
-                waiter: Deferred[None] = Deferred()
+                waiter: Completion[None] = Completion()
                 self._waiting.append(waiter)
                 await waiter
             return self.generate()
@@ -88,4 +84,4 @@ class ProducerIdManager:
             self._requesting = False
             waiting, self._waiting = self._waiting, []
             for waiter in waiting:
-                waiter.callback(None)
+                waiter.set_result(None)

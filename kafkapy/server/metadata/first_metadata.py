@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from twisted.internet.defer import Deferred
-
+from kafkapy.clients.completion import spawn
 from kafkapy.network.request import Request
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.server.metadata.metadata_cache import MetadataCache
@@ -43,7 +42,7 @@ class FirstMetadata:
         self._has_logs = has_logs
         self._over = False
         self._held: list[Request] = []
-        Deferred.fromCoroutine(self._pass_on_when_told())
+        spawn(self._pass_on_when_told())
 
     def handle(self, request: Request) -> None:
         if self._over or request.api_key not in ABOUT_THE_CLUSTER:

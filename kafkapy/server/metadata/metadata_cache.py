@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, NamedTuple
 
-from twisted.internet.defer import Deferred
-
+from kafkapy.clients.completion import Completion
 from kafkapy.clients.metadata import Node
+from kafkapy.common.clock import Clock
 from kafkapy.common.leader_and_isr import LEADER_DURING_DELETE
+from kafkapy.common.scheduler import ScheduledTask
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest
@@ -30,14 +31,14 @@ class MetadataCache:
     no topic without partitions; `_ids` and `_names` are inverse of each other.
     """
 
-    def __init__(self, broker_id: int, reactor: Any) -> None:
+    def __init__(self, broker_id: int, clock: Clock) -> None:
         self.broker_id = broker_id
-        self._reactor = reactor
+        self._clock = clock
         self._topics: dict[str, dict[int, PartitionState]] = {}
         self._ids: dict[str, bytes] = {}
         self._names: dict[bytes, str] = {}
         self._brokers: dict[int, LiveBroker] = {}
-        self._waiting: list[tuple[Callable[[], bool], Deferred[bool], Any]] = []
+        self._waiting: list[tuple[Callable[[], bool], Completion[bool], ScheduledTask]] = []
         self.controller_id: int | None = None
         self.controller_epoch = 0
         self.answers: dict[Any, Any] = {}
@@ -90,20 +91,20 @@ class MetadataCache:
             if predicate():
                 self._waiting.remove(entry)
                 timeout.cancel()
-                waiter.callback(True)
+                waiter.set_result(True)
 
     def wait_for(self, predicate: Callable[[], bool], timeout_ms: int) -> Awaitable[bool]:
         """True as soon as the predicate holds after an update (or at once), False after the time."""
-        waiter: Deferred[bool] = Deferred()
+        waiter: Completion[bool] = Completion()
         if predicate() or timeout_ms <= 0:
-            waiter.callback(predicate())
+            waiter.set_result(predicate())
             return waiter
 
         def expired() -> None:
             self._waiting.remove(entry)
-            waiter.callback(False)
+            waiter.set_result(False)
 
-        entry = (predicate, waiter, self._reactor.callLater(timeout_ms / 1000, expired))
+        entry = (predicate, waiter, self._clock.later(timeout_ms, expired))
         self._waiting.append(entry)
         return waiter
 

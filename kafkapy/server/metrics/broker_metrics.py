@@ -4,60 +4,52 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from twisted.internet.error import CannotListenError
 
 from kafkapy.clients.twisted_driver import TwistedDriver
 from kafkapy.common import metadata_version
+from kafkapy.common.scheduler import Scheduler
 from kafkapy.common.time import Time
 from kafkapy.network.metrics_site import PATH, MetricsSite
-from kafkapy.network.socket_server import SocketServer
+from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.inter_broker.inter_broker_client import Address, InterBrokerClient
 from kafkapy.server.metrics.config import LISTENER, MetricsConfig
 from kafkapy.server.metrics.end_offsets import TIMEOUT_MS, EndOffsets
 from kafkapy.server.metrics.exposition import CONTENT_TYPE, pieces
 from kafkapy.server.metrics.of_groups import partitions_with_offsets
-from kafkapy.server.metrics.sources import TICK_MS, Sources, request_stats
+from kafkapy.server.metrics.sources import TICK_MS, Sources
 from kafkapy.server.metrics.table import METRICS
-from kafkapy.server.replication.replica_fetcher_manager import ReplicaFetcherManager, inter_broker_client_config
-from kafkapy.server.services import BrokerServices
+from kafkapy.server.replication.replica_fetcher_manager import inter_broker_client_config
+from kafkapy.server.replication.replica_manager import ReplicaManager
 
 log = logging.getLogger("kafkapy.server.Metrics")
+
+
+def end_offsets(config: KafkaConfig, reactor: Any, time: Time, replica_manager: ReplicaManager) -> EndOffsets:
+    """Asks other brokers over connections of its own."""
+    driver, cache = TwistedDriver(reactor, time), replica_manager.metadata_cache
+
+    def new_client(broker_id: int) -> InterBrokerClient:
+        def address() -> Address | None:
+            node = cache.alive_broker(broker_id, config.inter_broker_listener_name)
+            return None if node is None else Address(node.host, node.port)
+
+        client_config = inter_broker_client_config(config, f"broker-{config.broker_id}-metrics", TIMEOUT_MS)
+        return InterBrokerClient(driver, client_config, address)
+
+    version = metadata_version.list_offsets_version(config.inter_broker_protocol_version)
+    return EndOffsets(replica_manager, cache, new_client, version)
 
 
 class BrokerMetrics:
     """From `start` to `stop`; on the reactor thread. Requests are measured exactly as long as the page is served."""
 
-    def __init__(
-        self,
-        config: MetricsConfig,
-        services: BrokerServices,
-        sockets: SocketServer,
-        fetchers: ReplicaFetcherManager,
-        time: Time,
-        is_stopping: Callable[[], bool],
-    ) -> None:
+    def __init__(self, config: MetricsConfig, sources: Sources, reactor: Any, scheduler: Scheduler) -> None:
         self._config = config
-        self._services = services
-        self._sockets = sockets
-        self._driver = TwistedDriver(services.reactor, time)
-        end_offsets = EndOffsets(
-            services.replica_manager,
-            services.metadata_cache,
-            self._new_client,
-            metadata_version.list_offsets_version(services.config.inter_broker_protocol_version),
-        )
-        reactor = services.reactor
-        measures = hasattr(reactor, "idle_seconds")
-        self._sources = Sources(
-            services,
-            sockets,
-            fetchers,
-            request_stats(),
-            end_offsets,
-            is_stopping,
-            (lambda: reactor.idle_seconds) if measures else None,
-        )
+        self._sources = sources
+        self._scheduler = scheduler
         self._site = MetricsSite(reactor, CONTENT_TYPE, self._prepare, self._pieces)
 
     def start(self) -> bool:
@@ -71,8 +63,8 @@ class BrokerMetrics:
                 "or choose another one, and start the broker again.", LISTENER, config.address, error.socketError,
             )  # fmt: skip
             return False
-        self._sockets.request_stats = self._sources.requests
-        self._services.scheduler.schedule("metrics", self._sources.tick, TICK_MS, TICK_MS)
+        self._sources.sockets.request_stats = self._sources.requests
+        self._scheduler.schedule("metrics", self._sources.tick, TICK_MS, TICK_MS)
         log.info("Metrics are served at http://%s/%s", config._replace(port=port).address, PATH)
         return True
 
@@ -85,13 +77,3 @@ class BrokerMetrics:
 
     def _pieces(self) -> Iterator[bytes]:
         return pieces(METRICS, self._sources, self._config.max_series)
-
-    def _new_client(self, broker_id: int) -> InterBrokerClient:
-        config, cache = self._services.config, self._services.metadata_cache
-
-        def address() -> Address | None:
-            node = cache.alive_broker(broker_id, config.inter_broker_listener_name)
-            return None if node is None else Address(node.host, node.port)
-
-        client_config = inter_broker_client_config(config, f"broker-{config.broker_id}-metrics", TIMEOUT_MS)
-        return InterBrokerClient(self._driver, client_config, address)

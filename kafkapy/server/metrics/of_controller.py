@@ -37,12 +37,12 @@ _NUMBER_OF_EVENT = {event: number for number, events in CONTROLLER_STATES.values
 
 
 def _state(sources: Sources) -> float:
-    return _NUMBER_OF_EVENT.get(sources.services.controller.events.current, IDLE)
+    return _NUMBER_OF_EVENT.get(sources.controller.events.current, IDLE)
 
 
 def _time_of(events: tuple[str, ...]) -> Callable[[Sources], Iterator[Sample]]:
     def read(sources: Sources) -> Iterator[Sample]:
-        spent = sources.services.controller.events.spent
+        spent = sources.controller.events.spent
         yield (), _summary(*(spent[event] for event in events if event in spent))
 
     return read
@@ -54,7 +54,7 @@ def _summary(*spent: TimeSpent) -> Summary:
 
 def _context(of: Callable[[ControllerContext], float]) -> Callable[[Sources], float]:
     """0 where another broker is controller."""
-    return lambda sources: of(sources.services.controller.context) if sources.services.controller.is_active else 0
+    return lambda sources: of(sources.controller.context) if sources.controller.is_active else 0
 
 
 def _imbalance(context: ControllerContext) -> int:
@@ -67,7 +67,7 @@ def _imbalance(context: ControllerContext) -> int:
 
 
 def _session_state(sources: Sources) -> Iterator[Sample]:
-    yield (sources.services.zk_client.session_state,), 1
+    yield (sources.zk_client.session_state,), 1
 
 
 def _stats_metric(state: str) -> Metric:
@@ -84,7 +84,7 @@ def _stats_metric(state: str) -> Metric:
 CONTROLLER_METRICS: tuple[Metric, ...] = (
     gauge(
         "kafka_controller_kafkacontroller_activecontrollercount", _CONTROLLER.format("ActiveControllerCount"),
-        "1: this broker is the controller.", lambda s: int(s.services.controller.is_active)),
+        "1: this broker is the controller.", lambda s: int(s.controller.is_active)),
     gauge(
         "kafka_controller_kafkacontroller_offlinepartitionscount", _CONTROLLER.format("OfflinePartitionsCount"),
         "Partitions without a leader. This and the following five are 0 on brokers that aren't the controller.",
@@ -112,39 +112,39 @@ CONTROLLER_METRICS: tuple[Metric, ...] = (
     gauge(
         "kafka_controller_controllereventmanager_eventqueuesize",
         "kafka.controller:type=ControllerEventManager,name=EventQueueSize",
-        "Events that the controller here has not got to yet.", lambda s: s.services.controller.events.queue_size),
+        "Events that the controller here has not got to yet.", lambda s: s.controller.events.queue_size),
     summaries(
         "kafka_controller_controllereventmanager_eventqueuetimems",
         "kafka.controller:type=ControllerEventManager,name=EventQueueTimeMs",
         "How long events of the controller here waited, ms.",
-        lambda s: iter([((), _summary(s.services.controller.events.waited))])),
+        lambda s: iter([((), _summary(s.controller.events.waited))])),
     counter(
         "kafka_controller_controllerstats_leaderelections_total", "",
         "Leaders that the controller here has elected, those of new partitions not counted.",
-        lambda s: s.services.controller.leader_elections),
+        lambda s: s.controller.leader_elections),
     counter(
         "kafka_controller_controllerstats_uncleanleaderelections_total",
         "kafka.controller:type=ControllerStats,name=UncleanLeaderElectionsPerSec",
         "Of these, leaders that were not in sync: records are lost.",
-        lambda s: s.services.controller.unclean_leader_elections),
+        lambda s: s.controller.unclean_leader_elections),
     *map(_stats_metric, CONTROLLER_STATES),
     gauge(
         "kafka_brokers", "",
         "As kafka_exporter: number of brokers, as this one knows.",
-        lambda s: len(s.services.metadata_cache.alive_broker_ids())),
+        lambda s: len(s.metadata_cache.alive_broker_ids())),
     gauge(
         "kafka_server_sessionexpirelistener_sessionstate", _ZOOKEEPER.format("SessionState"),
         "1, with the state of the ZooKeeper session: CONNECTED, CONNECTING, EXPIRED or CLOSED.",
         _session_state, "state"),
     counter(
         "kafka_server_sessionexpirelistener_zookeepersyncconnects_total", _ZOOKEEPER.format("ZooKeeperSyncConnectsPerSec"),
-        "Times a connection to ZooKeeper was made.", lambda s: s.services.zk_client.session_stats.connects),
+        "Times a connection to ZooKeeper was made.", lambda s: s.zk_client.session_stats.connects),
     counter(
         "kafka_server_sessionexpirelistener_zookeeperdisconnects_total", _ZOOKEEPER.format("ZooKeeperDisconnectsPerSec"),
-        "Times it was lost.", lambda s: s.services.zk_client.session_stats.disconnects),
+        "Times it was lost.", lambda s: s.zk_client.session_stats.disconnects),
     counter(
         "kafka_server_sessionexpirelistener_zookeeperexpires_total", _ZOOKEEPER.format("ZooKeeperExpiresPerSec"),
-        "ZooKeeper sessions that have expired.", lambda s: s.services.zk_client.session_stats.expires),
+        "ZooKeeper sessions that have expired.", lambda s: s.zk_client.session_stats.expires),
     summaries(
         "kafka_server_zookeeperclientmetrics_zookeeperrequestlatencyms",
         "kafka.server:type=ZooKeeperClientMetrics,name=ZooKeeperRequestLatencyMs",
@@ -153,5 +153,5 @@ CONTROLLER_METRICS: tuple[Metric, ...] = (
 
 
 def _latency(sources: Sources) -> Summary:
-    stats = sources.services.zk_client.session_stats
+    stats = sources.zk_client.session_stats
     return Summary(stats.requests, stats.request_seconds * 1000)

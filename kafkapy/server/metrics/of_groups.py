@@ -16,7 +16,7 @@ _COORDINATOR = "As kafka_exporter, told by the group's coordinator: "
 
 
 def _groups(sources: Sources) -> list[GroupMetadata]:
-    return list(sources.services.group_coordinator.groups.values())
+    return list(sources.group_coordinator.groups.values())
 
 
 def _in_state(state: GroupState) -> Callable[[Sources], float]:
@@ -83,7 +83,7 @@ def _state_metric(state: GroupState) -> Metric:
 GROUP_METRICS: tuple[Metric, ...] = (
     gauge(
         "kafka_server_groupmetadatamanager_numgroups", _MANAGER.format("NumGroups"),
-        "Groups that are coordinated here.", lambda s: len(s.services.group_coordinator.groups)),
+        "Groups that are coordinated here.", lambda s: len(s.group_coordinator.groups)),
     *map(_state_metric, GroupState),
     gauge(
         "kafka_server_groupmetadatamanager_numoffsets", _MANAGER.format("NumOffsets"),

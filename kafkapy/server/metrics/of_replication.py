@@ -17,7 +17,7 @@ _FETCHERS = "kafka.server:type=ReplicaFetcherManager,name={},clientId=Replica"
 
 def _of_purgatories(of: Callable[[DelayedOperationPurgatory], int]) -> Callable[[Sources], Iterator[Sample]]:
     def read(sources: Sources) -> Iterator[Sample]:
-        replicas = sources.services.replica_manager
+        replicas = sources.replica_manager
         for purgatory in (replicas.produce_purgatory, replicas.fetch_purgatory, replicas.delete_records_purgatory):
             yield (purgatory.name,), of(purgatory)
 
@@ -39,7 +39,7 @@ def _fetcher(value: Callable[[Sources], float]) -> Callable[[Sources], Iterator[
 
 
 def _log_dirs(sources: Sources) -> Iterator[Sample]:
-    logs = sources.services.log_manager
+    logs = sources.log_manager
     for offline, directories in ((0, logs.live_log_dirs), (1, logs.offline_log_dirs)):
         for directory in directories:
             yield (directory,), offline
@@ -47,7 +47,7 @@ def _log_dirs(sources: Sources) -> Iterator[Sample]:
 
 def _log_cleaner(sources: Sources) -> LogCleaner | None:
     """None where log.cleaner.enable is false."""
-    cleaner = sources.services.log_manager.cleaner
+    cleaner = sources.log_manager.cleaner
     return cleaner if isinstance(cleaner, LogCleaner) else None
 
 
@@ -62,7 +62,7 @@ def _cleaner(of: Callable[[LogCleaner], float]) -> Callable[[Sources], float | I
 def _uncleanable(sources: Sources) -> Iterator[Sample]:
     cleaner = _log_cleaner(sources)
     if cleaner is not None:
-        for directory in sources.services.log_manager.live_log_dirs:
+        for directory in sources.log_manager.live_log_dirs:
             yield (directory,), cleaner.manager.uncleanable_count(directory)
 
 
@@ -70,7 +70,7 @@ def _since_last_run(sources: Sources) -> float | Iterator[Sample]:
     cleaner = _log_cleaner(sources)
     if cleaner is None or not cleaner.manager.time_of_last_run:
         return iter(())
-    return sources.services.time.milliseconds() - cleaner.manager.time_of_last_run
+    return sources.time.milliseconds() - cleaner.manager.time_of_last_run
 
 
 REPLICATION_METRICS: tuple[Metric, ...] = (
@@ -93,20 +93,20 @@ REPLICATION_METRICS: tuple[Metric, ...] = (
         "Partitions led here that have just min.insync.replicas in sync.", _min_isr(lambda have, need: have == need)),
     gauge(
         "kafka_server_replicamanager_offlinereplicacount", _REPLICAS.format("OfflineReplicaCount"),
-        "Replicas in log directories that have failed.", lambda s: len(s.services.replica_manager.offline)),
+        "Replicas in log directories that have failed.", lambda s: len(s.replica_manager.offline)),
     gauge(
         "kafka_server_replicamanager_reassigningpartitions", _REPLICAS.format("ReassigningPartitions"),
         "Partitions led here that are being reassigned.",
         lambda s: sum(bool(p.adding_replicas or p.removing_replicas) for p, _ in s.leaders())),
     counter(
         "kafka_server_replicamanager_isrshrinks_total", _REPLICAS.format("IsrShrinksPerSec"),
-        "Times a leader here has taken replicas out of its ISR.", lambda s: s.services.replica_manager.isr_shrinks),
+        "Times a leader here has taken replicas out of its ISR.", lambda s: s.replica_manager.isr_shrinks),
     counter(
         "kafka_server_replicamanager_isrexpands_total", _REPLICAS.format("IsrExpandsPerSec"),
-        "Times a leader here has taken replicas into its ISR.", lambda s: s.services.replica_manager.isr_expands),
+        "Times a leader here has taken replicas into its ISR.", lambda s: s.replica_manager.isr_expands),
     counter(
         "kafka_server_replicamanager_failedisrupdates_total", _REPLICAS.format("FailedIsrUpdatesPerSec"),
-        "Changes of an ISR that the controller has refused.", lambda s: s.services.replica_manager.failed_isr_updates),
+        "Changes of an ISR that the controller has refused.", lambda s: s.replica_manager.failed_isr_updates),
     gauge(
         "kafka_server_replicamanager_produceridcount", _REPLICAS.format("ProducerIdCount"),
         "Producer ids that are remembered, summed over the replicas here.",
@@ -133,18 +133,18 @@ REPLICATION_METRICS: tuple[Metric, ...] = (
         _of_purgatories(lambda p: p.delayed()), "delayedOperation"),
     gauge(
         "kafka_server_fetchsessioncache_numincrementalfetchsessions", _SESSIONS.format("NumIncrementalFetchSessions"),
-        "Fetch sessions (KIP-227).", lambda s: len(s.services.fetch_sessions)),
+        "Fetch sessions (KIP-227).", lambda s: len(s.fetch_sessions)),
     gauge(
         "kafka_server_fetchsessioncache_numincrementalfetchpartitionscached",
         _SESSIONS.format("NumIncrementalFetchPartitionsCached"),
-        "Partitions in all fetch sessions.", lambda s: s.services.fetch_sessions.partitions_cached),
+        "Partitions in all fetch sessions.", lambda s: s.fetch_sessions.partitions_cached),
     counter(
         "kafka_server_fetchsessioncache_incrementalfetchsessionevictions_total",
         _SESSIONS.format("IncrementalFetchSessionEvictionsPerSec"),
-        "Fetch sessions that gave way to others.", lambda s: s.services.fetch_sessions.evictions),
+        "Fetch sessions that gave way to others.", lambda s: s.fetch_sessions.evictions),
     gauge(
         "kafka_log_logmanager_offlinelogdirectorycount", "kafka.log:type=LogManager,name=OfflineLogDirectoryCount",
-        "Log directories that have failed.", lambda s: len(s.services.log_manager.offline_log_dirs)),
+        "Log directories that have failed.", lambda s: len(s.log_manager.offline_log_dirs)),
     gauge(
         "kafka_log_logmanager_logdirectoryoffline",
         "kafka.log:type=LogManager,name=LogDirectoryOffline,logDirectory=...",

@@ -118,7 +118,7 @@ REQUEST_METRICS: tuple[Metric, ...] = (
     gauge(
         "kafka_server_kafkaserver_clusterid", "kafka.server:type=KafkaServer,name=ClusterId",
         "1, with the ids and the version as labels.",
-        lambda s: [((s.services.cluster_id, str(s.services.broker_id), __version__), 1)], "cluster", "broker", "version"),
+        lambda s: [((s.cluster_id, str(s.broker_id), __version__), 1)], "cluster", "broker", "version"),
     counter(
         "process_cpu_seconds_total", "java.lang:type=OperatingSystem (ProcessCpuTime)",
         "CPU time of the broker's process, seconds.", lambda s: time.process_time()),

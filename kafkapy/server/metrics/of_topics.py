@@ -26,7 +26,7 @@ def _traffic(
     """Without a topic: all together."""
 
     def read(sources: Sources) -> Iterator[Sample]:
-        by_topic = side(sources.services.replica_manager.topic_stats)
+        by_topic = side(sources.replica_manager.topic_stats)
         yield ("",), of(by_topic.all_topics())
         for topic, stats in list(by_topic.items()):
             yield (topic,), of(stats)
@@ -61,7 +61,7 @@ def _labels(partition: Partition) -> tuple[str, str]:
 
 
 def _partition_counts(sources: Sources) -> Iterator[Sample]:
-    cache = sources.services.metadata_cache
+    cache = sources.metadata_cache
     for partition, _ in sources.leaders():
         topic, number = partition.topic_partition
         if number == 0:
@@ -97,12 +97,12 @@ TOPIC_METRICS: tuple[Metric, ...] = (
         "kafka_server_brokertopicmetrics_replicationbytesout_total",
         "kafka.server:type=BrokerTopicMetrics,name=ReplicationBytesOutPerSec",
         "Bytes of records fetched by followers.",
-        lambda s: s.services.replica_manager.topic_stats.followers.all_topics().bytes_out),
+        lambda s: s.replica_manager.topic_stats.followers.all_topics().bytes_out),
     counter(
         "kafka_server_brokertopicmetrics_replicationbytesin_total",
         "kafka.server:type=BrokerTopicMetrics,name=ReplicationBytesInPerSec",
         "Bytes of records fetched from leaders.",
-        lambda s: s.services.replica_manager.topic_stats.replication_bytes_in),
+        lambda s: s.replica_manager.topic_stats.replication_bytes_in),
     gauge(
         "kafka_log_log_size", _LOGS.format("Size"),
         "Bytes of a replica's log.", _of_logs(lambda log: log.size), *_OF_PARTITION),

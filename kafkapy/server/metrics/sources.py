@@ -13,10 +13,17 @@ from kafkapy.log.log import Log
 from kafkapy.protocol.api_keys import ApiKey
 
 if TYPE_CHECKING:
+    from kafkapy.common.time import Time
+    from kafkapy.controller.kafka_controller import KafkaController
+    from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
+    from kafkapy.log.manager.log_manager import LogManager
     from kafkapy.network.socket_server import SocketServer
+    from kafkapy.server.fetch.fetch_session import FetchSessionCache
+    from kafkapy.server.metadata.metadata_cache import MetadataCache
     from kafkapy.server.metrics.end_offsets import EndOffsets
     from kafkapy.server.replication.replica_fetcher_manager import ReplicaFetcherManager
-    from kafkapy.server.services import BrokerServices
+    from kafkapy.server.replication.replica_manager import ReplicaManager
+    from kafkapy.zk.kafka_zk_client import KafkaZkClient
 
 TICK_MS = 1000
 
@@ -32,9 +39,18 @@ class Sources:
     What belongs to the controller's thread is read without it: single numbers, and copies of its dictionaries.
     """
 
-    services: BrokerServices
-    sockets: SocketServer
+    cluster_id: str
+    broker_id: int
+    time: Time
+    zk_client: KafkaZkClient
+    controller: KafkaController
+    log_manager: LogManager
+    metadata_cache: MetadataCache
+    replica_manager: ReplicaManager
     fetchers: ReplicaFetcherManager
+    fetch_sessions: FetchSessionCache
+    group_coordinator: GroupCoordinator
+    sockets: SocketServer
     requests: RequestStatsByApi
     end_offsets: EndOffsets
     is_stopping: Callable[[], bool]
@@ -54,7 +70,7 @@ class Sources:
     # --- what several metrics look at
 
     def partitions(self) -> list[Partition]:
-        return list(self.services.replica_manager.partitions())
+        return list(self.replica_manager.partitions())
 
     def leaders(self) -> Iterator[tuple[Partition, Log]]:
         """The partitions that are led here, with their logs."""

@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterable
 
 from mypy_extensions import mypyc_attr
 
-from kafkapy.server.purgatory.timer import Expirable, Timer
+from kafkapy.server.purgatory.deadlines import Deadlines, Expirable
 
 log = logging.getLogger("kafkapy.server.DelayedOperationPurgatory")
 
@@ -66,7 +66,7 @@ class DelayedOperationPurgatory:
     key is next touched, or when half of all entries are completed (so memory stays in proportion to what waits).
     """
 
-    def __init__(self, name: str, timer: Timer, purge_interval: int = 1000) -> None:
+    def __init__(self, name: str, timer: Deadlines, purge_interval: int = 1000) -> None:
         self.name = name
         self._timer = timer
         self._watchers: dict[Hashable, list[DelayedOperation]] = {}

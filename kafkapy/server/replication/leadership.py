@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -45,8 +45,20 @@ class LogDirMoves(Protocol):
     def give_up(self, name: TopicPartition) -> None: ...
 
 
-LeadershipChange = Callable[[list[Partition], list[Partition]], None]
-"""Called with the partitions that this broker now leads and those that it now follows."""
+class PartitionListener(Protocol):
+    """Whoever wants to hear what becomes of this broker's partitions."""
+
+    def roles_changed(self, leaders: list[Partition], followers: list[Partition]) -> None:
+        """Those that this broker now leads, and those that it now follows."""
+        ...
+
+    def replicas_removed(self, partitions: list[TopicPartition]) -> None:
+        """They are not on this broker any more."""
+        ...
+
+    def partitions_deleted(self, partitions: list[TopicPartition]) -> None:
+        """They are in the cluster no more, wherever they were."""
+        ...
 
 
 class _Order(Protocol):
@@ -92,16 +104,14 @@ class Leadership:
         self,
         replica_manager: ReplicaManager,
         high_watermarks: HighWatermarkCheckpoints,
-        on_change: LeadershipChange,
-        on_deleted: Callable[[list[TopicPartition]], None],
+        listeners: Sequence[PartitionListener],
         fetchers: Fetchers,
         log_dir_moves: LogDirMoves,
         truncates_on_fetch: bool = True,
     ) -> None:
         self._replicas = replica_manager
         self._high_watermarks = high_watermarks
-        self._on_change = on_change
-        self._on_deleted = on_deleted
+        self._listeners = listeners
         self._fetchers = fetchers
         self._log_dir_moves = log_dir_moves
         self._truncates_on_fetch = truncates_on_fetch
@@ -141,8 +151,14 @@ class Leadership:
             # One that was led here already may have got another ISR, and so a higher high watermark.
             replicas.role_changed(partition.topic_partition)
         if leaders or followers:
-            self._on_change(leaders, followers)
+            for listener in self._listeners:
+                listener.roles_changed(leaders, followers)
         return Errors.NONE, errors
+
+    def partitions_deleted(self, partitions: list[TopicPartition]) -> None:
+        """The controller's UpdateMetadata says so."""
+        for listener in self._listeners:
+            listener.partitions_deleted(partitions)
 
     def _to_fetch(self, followers: list[Partition]) -> dict[TopicPartition, InitialFetch]:
         wanted: dict[TopicPartition, InitialFetch] = {}
@@ -281,7 +297,8 @@ class Leadership:
                 ", ".join(str(name) for name in stopped[:10]) + (" ..." if len(stopped) > 10 else ""),
             )
         if deleted:
-            self._on_deleted(deleted)
+            for listener in self._listeners:
+                listener.replicas_removed(deleted)
         return Errors.NONE, errors
 
     def _delete(self, name: TopicPartition, partition: Partition | None) -> Errors:

@@ -7,8 +7,7 @@ import os
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 
-from twisted.internet.defer import Deferred
-
+from kafkapy.clients.completion import Completion, spawn
 from kafkapy.cluster.partition import Partition
 from kafkapy.common.scheduler import Scheduler
 from kafkapy.common.topic_partition import TopicPartition
@@ -142,7 +141,7 @@ class ReplicaAlterLogDirsManager:
     def _copy_next(self) -> None:
         while self._queue and self._copying < self._threads:
             self._copying += 1
-            Deferred.fromCoroutine(self._copy(self._queue.popleft()))
+            spawn(self._copy(self._queue.popleft()))
 
     async def _copy(self, move: LogDirMove) -> None:
         try:
@@ -184,7 +183,7 @@ class ReplicaAlterLogDirsManager:
             self.remove([name])
             self._replicas.role_changed(name)
 
-    def _pause(self) -> Deferred[None]:
-        pause: Deferred[None] = Deferred()
-        self._scheduler.schedule_once("alter-log-dirs", lambda: pause.callback(None), self._backoff_ms)
+    def _pause(self) -> Completion[None]:
+        pause: Completion[None] = Completion()
+        self._scheduler.schedule_once("alter-log-dirs", lambda: pause.set_result(None), self._backoff_ms)
         return pause

@@ -17,8 +17,8 @@ from kafkapy.log.log_types import AppendOrigin, FetchDataInfo, FetchIsolation, L
 from kafkapy.log.manager.log_manager import LogManager
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.server.metadata.metadata_cache import MetadataCache
+from kafkapy.server.purgatory.deadlines import Deadlines
 from kafkapy.server.purgatory.purgatory import DelayedOperationPurgatory
-from kafkapy.server.purgatory.timer import Timer
 from kafkapy.server.replication.delayed_fetch import DelayedFetch
 from kafkapy.server.replication.delayed_produce import DelayedProduce, PendingAppend
 from kafkapy.server.replication.fetch_params import NO_RECORDS, FetchParams, FetchPartition, FetchResult, is_enough
@@ -47,7 +47,7 @@ class ReplicaManager(HostedPartitions):
         log_manager: LogManager,
         metadata_cache: MetadataCache,
         time: Time,
-        timer: Timer,
+        timer: Deadlines,
         *,
         producer_purge_interval: int = 1000,
         fetch_purge_interval: int = 1000,

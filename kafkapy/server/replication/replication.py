@@ -35,12 +35,14 @@ class Replication:
         scheduler: Scheduler,
         replica_manager: ReplicaManager,
         zk_client: KafkaZkClient,
+        broker_epoch: Callable[[], int],
     ) -> None:
         self._config = config
         self._time = time
         self._scheduler = scheduler
         self._replica_manager = replica_manager
         self._zk_client = zk_client
+        self._broker_epoch = broker_epoch
         self._driver = TwistedDriver(reactor, time)
         self.throttles = ReplicationThrottles(
             replica_manager.leader_quota,
@@ -57,14 +59,12 @@ class Replication:
             FollowerLogs(replica_manager),
             self.throttles.follower,
             self._address_of,
-            lambda: self._broker_epoch(),
+            broker_epoch,
         )
         self._channel: ControllerChannel | None = None
-        self._broker_epoch: Callable[[], int] = lambda: -1
 
-    def startup(self, broker_epoch: Callable[[], int]) -> None:
+    def startup(self) -> None:
         """Before the first LeaderAndIsr."""
-        self._broker_epoch = broker_epoch
         config = self._config
         if metadata_version.is_alter_partition_supported(config.inter_broker_protocol_version):
             client_config = inter_broker_client_config(
@@ -73,7 +73,7 @@ class Replication:
             client = InterBrokerClient(self._driver, client_config, self._controller_address)
             cache = self._replica_manager.metadata_cache
             self._channel = ControllerChannel(self._driver, client, lambda: cache.controller_id)
-            manager = AlterPartitionManager(self._channel, self._driver, config.broker_id, broker_epoch)
+            manager = AlterPartitionManager(self._channel, self._driver, config.broker_id, self._broker_epoch)
             self._replica_manager.submit_alter_partition = manager.submit
         else:
             in_zookeeper = ZkAlterPartitionManager(

@@ -10,6 +10,7 @@ import pytest
 from twisted.internet.task import Clock
 
 from kafkapy.common.broker import EndPoint
+from kafkapy.common.clock import MockClock
 from kafkapy.common.config_def import ConfigException
 from kafkapy.network.connection_quotas import ConnectionLimits
 from kafkapy.network.socket_server import ListenError, SocketServer
@@ -46,7 +47,7 @@ class Sockets:
     async def remove_listener(self, name: str) -> None:
         self._recorder.calls.append(("remove_listener", name))
 
-    async def register(self) -> None:
+    def register(self) -> None:
         self._recorder.calls.append(("register",))
 
 
@@ -112,10 +113,10 @@ def test_limits_of_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_threads() -> None:
     reactor: Any = Recorder()
     requests: Any = Recorder()
-    part = DynamicThreadPools(reactor, requests)
+    part = DynamicThreadPools(reactor.suggestThreadPoolSize, requests.resize)
     part.reconfigure(config(), config(background_threads="3", num_io_threads="7"))
     assert reactor.calls == [("suggestThreadPoolSize", 3)]
-    assert requests.calls == [("adjustPoolsize", 0, 7)]
+    assert requests.calls == [("resize", 7)]
 
 
 def test_without_a_cleaner_there_is_nothing_to_do() -> None:
@@ -132,7 +133,7 @@ def test_listeners_come_and_go() -> None:
     sockets: Any = Recorder()
     old = config(listeners="PLAINTEXT://localhost:9092,GOES://localhost:9093", **PROTOCOLS)
     new = config(listeners="PLAINTEXT://localhost:9092,COMES://localhost:9094", **PROTOCOLS)
-    part = DynamicListeners(new, Sockets(sockets), Sockets(sockets).register)
+    part = DynamicListeners(new, Sockets(sockets), MockClock().in_thread, Sockets(sockets).register)
     part.reconfigure(old, new)
     assert [call[:2] for call in sockets.calls if call[0] != "set_limits"] == [
         ("remove_listener", "GOES"),
@@ -144,7 +145,7 @@ def test_listeners_come_and_go() -> None:
 def test_a_listener_that_moves_is_opened_anew() -> None:
     sockets: Any = Recorder()
     old, new = config(listeners="PLAINTEXT://localhost:9092"), config(listeners="PLAINTEXT://localhost:9093")
-    DynamicListeners(new, Sockets(sockets), Sockets(sockets).register).reconfigure(old, new)
+    DynamicListeners(new, Sockets(sockets), MockClock().in_thread, Sockets(sockets).register).reconfigure(old, new)
     assert [call[0] for call in sockets.calls] == ["remove_listener", "set_limits", "listen", "register"]
 
 
@@ -155,18 +156,18 @@ def test_what_could_not_be_opened_is_not_registered(caplog: pytest.LogCaptureFix
     sockets: Any = Recorder()
     sockets.listen = fails
     old, new = config(listeners="PLAINTEXT://localhost:9092"), config(listeners="PLAINTEXT://localhost:9093")
-    DynamicListeners(new, Sockets(sockets), Sockets(sockets).register).reconfigure(old, new)
+    DynamicListeners(new, Sockets(sockets), MockClock().in_thread, Sockets(sockets).register).reconfigure(old, new)
     assert [call[0] for call in sockets.calls] == ["remove_listener", "set_limits"]
     assert "Listeners could not be changed: Socket server failed to bind to localhost:9093" in caplog.text
 
 
 def test_a_failure_to_register_is_told(caplog: pytest.LogCaptureFixture) -> None:
-    async def fails() -> None:
+    def fails() -> None:
         raise OSError("ZooKeeper is away")
 
     sockets: Any = Recorder()
     old, new = config(listeners="PLAINTEXT://localhost:9092"), config(listeners="PLAINTEXT://localhost:9093")
-    DynamicListeners(new, Sockets(sockets), fails).reconfigure(old, new)
+    DynamicListeners(new, Sockets(sockets), MockClock().in_thread, fails).reconfigure(old, new)
     assert "Listeners could not be changed: ZooKeeper is away" in caplog.text
 
 
@@ -176,5 +177,5 @@ def test_what_is_advertised_has_to_stay() -> None:
     unused: Any = Recorder()
     message = r"'Set\(ListenerName\(GOES\), ListenerName\(PLAINTEXT\)\)' must be a subset of listeners"
     with pytest.raises(ConfigException, match=message):
-        DynamicListeners(two, unused, unused).validate_reconfiguration(one)
-    DynamicListeners(one, unused, unused).validate_reconfiguration(two)
+        DynamicListeners(two, unused, unused, unused).validate_reconfiguration(one)
+    DynamicListeners(one, unused, unused, unused).validate_reconfiguration(two)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from config_zookeeper import ConfigZooKeeper
 
+from kafkapy.common.clock import MockClock
 from kafkapy.common.time import MockTime
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.alter_configs import AlterConfigsRequest
@@ -20,7 +21,7 @@ from kafkapy.server.authorizer import AllowAll
 from kafkapy.server.config.change_handlers import config_handlers
 from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig
 from kafkapy.server.config.kafka_config import KafkaConfig
-from kafkapy.server.handlers import configs
+from kafkapy.server.handlers.configs import ConfigsHandler
 from kafkapy.server.replication.replication_quota import ReplicationQuota, ReplicationThrottles
 
 TOPIC, BROKER, LOGGER, CLIENT_METRICS = 2, 4, 8, 16
@@ -39,7 +40,7 @@ class Denies:
         return (operation, resource_type) != self.denied
 
 
-class FakeBroker(SimpleNamespace):
+class FakeBroker:
     """What the handlers use of a broker; its ZooKeeper has the topic `t`."""
 
     def __init__(self, **properties: str) -> None:
@@ -47,19 +48,17 @@ class FakeBroker(SimpleNamespace):
         config = KafkaConfig.from_properties({"zookeeper.connect": "z:1", "broker.id": "0", **static})
         self.zookeeper = ConfigZooKeeper()
         self.zookeeper.add_topic("t")
-        super().__init__(
-            config=config,
-            dynamic_config=DynamicBrokerConfig(config),
-            zk_client=self.zookeeper,
-            broker_id=0,
-            authorizer=AllowAll(),
-            metadata_cache=SimpleNamespace(contains_topic=lambda topic: topic == "t"),
-            controller=SimpleNamespace(is_active=True),
-            in_thread=self._in_thread,
-        )
+        self.config = config
+        self.dynamic_config = DynamicBrokerConfig(config)
+        self.authorizer: Any = AllowAll()
+        self.controller: Any = SimpleNamespace(is_active=True)
 
-    async def _in_thread(self, function: Callable[..., Any], *args: object) -> Any:
-        return function(*args)
+    def handler(self) -> ConfigsHandler:
+        cache: Any = SimpleNamespace(contains_topic=lambda topic: topic == "t")
+        zk_client: Any = self.zookeeper
+        return ConfigsHandler(
+            self.authorizer, cache, MockClock().in_thread, zk_client, self.dynamic_config, self.controller
+        )
 
     def hear_of_changes(self) -> None:
         """What the change listener does."""
@@ -71,13 +70,13 @@ class FakeBroker(SimpleNamespace):
             entity_type, _, name = entity.partition("/")
             handlers[entity_type](name, self.zookeeper.get_entity_configs(entity_type, name))
 
-    def ask(self, handler: Callable[[Any, Any], Awaitable[Any]], body: Any, version: int) -> Any:
+    def ask(self, handler: Callable[[ConfigsHandler, Any], Awaitable[Any]], body: Any, version: int) -> Any:
         """The response, as it comes out of the wire."""
         received = type(body).decode(body.encode(version), version)
         request = SimpleNamespace(body=received, api_version=version, context=None)
 
         async def answer() -> Any:
-            return await handler(self, request)
+            return await handler(self.handler(), request)
 
         response = asyncio.run(answer())
         return type(response).decode(response.encode(version), version)
@@ -87,7 +86,7 @@ class FakeBroker(SimpleNamespace):
             resource_type=kind, resource_name=name, configuration_keys=keys
         )
         body = DescribeConfigsRequest(resources=[resource], **options)
-        return self.ask(configs.handle_describe_configs, body, version).results[0]
+        return self.ask(ConfigsHandler.handle_describe_configs, body, version).results[0]
 
     def entry(self, kind: int, name: str, key: str, **options: bool) -> Any:
         (entry,) = self.describe(kind, name, [key], **options).configs
@@ -101,7 +100,7 @@ class FakeBroker(SimpleNamespace):
             configs=[request.AlterableConfig(name=k, config_operation=o, value=v) for k, o, v in ops],
         )
         body = request(resources=[resource], validate_only=validate_only)
-        (result,) = self.ask(configs.handle_incremental_alter_configs, body, 1).responses
+        (result,) = self.ask(ConfigsHandler.handle_incremental_alter_configs, body, 1).responses
         return Errors.for_code(result.error_code), result.error_message
 
     def alter(self, kind: int, name: str, *pairs: tuple[str, str | None], validate_only: bool = False) -> Any:
@@ -112,7 +111,7 @@ class FakeBroker(SimpleNamespace):
             configs=[request.AlterableConfig(name=key, value=value) for key, value in pairs],
         )
         body = request(resources=[resource], validate_only=validate_only)
-        (result,) = self.ask(configs.handle_alter_configs, body, 2).responses
+        (result,) = self.ask(ConfigsHandler.handle_alter_configs, body, 2).responses
         return Errors.for_code(result.error_code), result.error_message
 
 
@@ -232,7 +231,9 @@ def test_what_the_sender_may_not_see_comes_last_with_its_error(broker: FakeBroke
         request.DescribeConfigsResource(resource_type=TOPIC, resource_name="t", configuration_keys=None),
         request.DescribeConfigsResource(resource_type=BROKER, resource_name="", configuration_keys=None),
     ]
-    response: DescribeConfigsResponse = broker.ask(configs.handle_describe_configs, request(resources=resources), 4)
+    response: DescribeConfigsResponse = broker.ask(
+        ConfigsHandler.handle_describe_configs, request(resources=resources), 4
+    )
     assert [(result.resource_type, result.error_code) for result in response.results] == [
         (BROKER, 0),
         (TOPIC, Errors.TOPIC_AUTHORIZATION_FAILED.code),
@@ -407,7 +408,7 @@ def test_a_resource_twice_in_a_request_is_refused_and_the_others_go_on(broker: F
         )
         for kind, name in ((TOPIC, "t"), (BROKER, "0"), (TOPIC, "t"))
     ]
-    response = broker.ask(configs.handle_incremental_alter_configs, request(resources=resources), 1)
+    response = broker.ask(ConfigsHandler.handle_incremental_alter_configs, request(resources=resources), 1)
     assert [(r.resource_type, Errors.for_code(r.error_code)) for r in response.responses] == [
         (TOPIC, Errors.INVALID_REQUEST),
         (BROKER, Errors.NONE),

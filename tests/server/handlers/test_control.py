@@ -69,7 +69,7 @@ def test_every_version_makes_leaders_and_followers(make_core: MakeCore, version:
     core = make_core(others=(1,))
     orders = [order(), order(1, replicas=(0, 1), index=1)]
     assert command(core, *orders, version=version) == [Errors.NONE, Errors.NONE]
-    assert core.leadership_changes == [([PARTITION], [TopicPartition(TOPIC, 1)])]
+    assert core.roles.changes == [([PARTITION], [TopicPartition(TOPIC, 1)])]
     assert core.partition().is_leader
     assert not core.partition(index=1).is_leader
     assert core.partition(index=1).leader_id == 1
@@ -152,7 +152,7 @@ def test_callbacks_tell_only_of_changes(make_core: MakeCore) -> None:
     core = make_core(others=(1,))
     for leader, epoch in ((0, 0), (0, 1), (1, 2), (1, 3), (0, 4)):
         command(core, order(leader, epoch, replicas=(0, 1)))
-    assert core.leadership_changes == [
+    assert core.roles.changes == [
         ([PARTITION], []),
         ([], [PARTITION]),
         ([], [PARTITION]),
@@ -207,7 +207,7 @@ def log_dirs(core: BrokerCore) -> list[str]:
 def test_deletion_takes_partition_and_log(core: BrokerCore, version: int) -> None:
     assert stop(core, True, version=version) == (Errors.NONE, [(TOPIC, 0, Errors.NONE)])
     assert core.replicas.partition(PARTITION) is None
-    assert core.stopped == [PARTITION]
+    assert core.roles.removed == [PARTITION]
     (left,) = log_dirs(core)
     assert left.endswith("-delete")
     core.advance(60_001)
@@ -217,7 +217,7 @@ def test_deletion_takes_partition_and_log(core: BrokerCore, version: int) -> Non
 def test_a_partition_that_is_only_stopped_stays(core: BrokerCore) -> None:
     core.append(b"a")
     assert stop(core, False) == (Errors.NONE, [(TOPIC, 0, Errors.NONE)])
-    assert core.stopped == []
+    assert core.roles.removed == []
     core.high_watermarks.write(list(core.replicas.partitions()))
     assert (core.directory / "logs" / "replication-offset-checkpoint").read_text() == "0\n1\nt 0 1\n"
 
@@ -298,10 +298,10 @@ def test_stale_updates_are_refused(core: BrokerCore) -> None:
 def test_deleted_partitions_are_told_to_the_group_coordinator(core: BrokerCore) -> None:
     core.create_topic("u", 2)
     core.update_metadata("u", [0], topic_id_of("u"), -2, -2, [], [0])
-    assert core.deleted == [TopicPartition("u", 0)]
+    assert core.roles.deleted == [TopicPartition("u", 0)]
     assert core.cache.num_partitions("u") == 1
     core.update_metadata("u", [0, 1], topic_id_of("u"), -2, -2, [], [0])
-    assert core.deleted == [TopicPartition("u", 0), TopicPartition("u", 1)]
+    assert core.roles.deleted == [TopicPartition("u", 0), TopicPartition("u", 1)]
     assert not core.cache.contains_topic("u")
     assert core.cache.topic_name(topic_id_of("u")) is None
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from kafkapy.common.clock import MockClock
 from kafkapy.common.replica_assignment import ReplicaAssignment
-from kafkapy.common.time import MockTime
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.controller.leader_elections import ElectionType
 from kafkapy.protocol.errors import Errors, KafkaError
@@ -22,7 +22,7 @@ from kafkapy.protocol.messages.elect_leaders import ElectLeadersRequest, ElectLe
 from kafkapy.protocol.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
 from kafkapy.protocol.messages.update_features import UpdateFeaturesRequest
 from kafkapy.server.authorizer import AllowAll
-from kafkapy.server.handlers import controller_apis
+from kafkapy.server.handlers.controller_apis import ControllerApisHandler
 
 T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)
 
@@ -73,12 +73,6 @@ class Denies:
         return operation != self.operation
 
 
-async def controller_call(function: Callable[..., object], *args: object) -> Any:
-    answers: list[Any] = []
-    function(*args, answers.append)
-    return answers[0]
-
-
 def call(
     handler: Callable[..., Awaitable[Any]],
     body: Any,
@@ -90,17 +84,11 @@ def call(
     denied: str | None = None,
 ) -> tuple[Any, FakeController, Cache]:
     controller, cache = FakeController(answer, active), Cache(leaders or {})
-    broker = SimpleNamespace(
-        controller=controller,
-        controller_call=controller_call,
-        metadata_cache=cache,
-        authorizer=Denies(denied) if denied else AllowAll(),
-        time=MockTime(),
-    )
+    parts: tuple[Any, ...] = (Denies(denied) if denied else AllowAll(), controller, MockClock(), cache)
     request = SimpleNamespace(body=body, api_version=version, context=None)
 
     async def run() -> Any:
-        return await handler(broker, request)
+        return await handler(ControllerApisHandler(*parts), request)
 
     return asyncio.run(run()), controller, cache
 
@@ -116,32 +104,32 @@ def failure(handler: Callable[..., Awaitable[Any]], body: Any, answer: object = 
 
 def test_alter_partition_hands_request_and_version_on():
     body, answer = AlterPartitionRequest(), AlterPartitionResponse(error_code=7)
-    response, controller, _ = call(controller_apis.handle_alter_partition, body, answer, version=2)
+    response, controller, _ = call(ControllerApisHandler.handle_alter_partition, body, answer, version=2)
     assert response is answer
     assert controller.asked == ("alter_partition", body, 2)
 
 
 def test_allocate_producer_ids():
     body, answer = AllocateProducerIdsRequest(broker_id=1), AllocateProducerIdsResponse(producer_id_start=5)
-    response, controller, _ = call(controller_apis.handle_allocate_producer_ids, body, answer)
+    response, controller, _ = call(ControllerApisHandler.handle_allocate_producer_ids, body, answer)
     assert response is answer
     assert controller.asked == ("allocate_producer_ids", body)
 
 
 def test_controlled_shutdown_lists_what_is_left():
     body = ControlledShutdownRequest(broker_id=2, broker_epoch=33)
-    response, controller, _ = call(controller_apis.handle_controlled_shutdown, body, {T1, T0})
+    response, controller, _ = call(ControllerApisHandler.handle_controlled_shutdown, body, {T1, T0})
     assert controller.asked == ("controlled_shutdown", 2, 33)
     assert [(p.topic_name, p.partition_index) for p in response.remaining_partitions] == [("t", 0), ("t", 1)]
     error = KafkaError(Errors.STALE_BROKER_EPOCH)
-    assert failure(controller_apis.handle_controlled_shutdown, body, error) is Errors.STALE_BROKER_EPOCH
+    assert failure(ControllerApisHandler.handle_controlled_shutdown, body, error) is Errors.STALE_BROKER_EPOCH
 
 
 @pytest.mark.parametrize(
     ("handler", "body"),
     [
-        (controller_apis.handle_alter_partition, AlterPartitionRequest()),
-        (controller_apis.handle_allocate_producer_ids, AllocateProducerIdsRequest()),
+        (ControllerApisHandler.handle_alter_partition, AlterPartitionRequest()),
+        (ControllerApisHandler.handle_allocate_producer_ids, AllocateProducerIdsRequest()),
     ],
 )
 def test_only_the_controller_answers(handler: Any, body: Any):
@@ -151,12 +139,12 @@ def test_only_the_controller_answers(handler: Any, body: Any):
 @pytest.mark.parametrize(
     ("handler", "body", "operation"),
     [
-        (controller_apis.handle_alter_partition, AlterPartitionRequest(), "CLUSTER_ACTION"),
-        (controller_apis.handle_allocate_producer_ids, AllocateProducerIdsRequest(), "CLUSTER_ACTION"),
-        (controller_apis.handle_controlled_shutdown, ControlledShutdownRequest(), "CLUSTER_ACTION"),
-        (controller_apis.handle_alter_partition_reassignments, AlterPartitionReassignmentsRequest(), "ALTER"),
-        (controller_apis.handle_list_partition_reassignments, ListPartitionReassignmentsRequest(), "DESCRIBE"),
-        (controller_apis.handle_update_features, UpdateFeaturesRequest(), "ALTER"),
+        (ControllerApisHandler.handle_alter_partition, AlterPartitionRequest(), "CLUSTER_ACTION"),
+        (ControllerApisHandler.handle_allocate_producer_ids, AllocateProducerIdsRequest(), "CLUSTER_ACTION"),
+        (ControllerApisHandler.handle_controlled_shutdown, ControlledShutdownRequest(), "CLUSTER_ACTION"),
+        (ControllerApisHandler.handle_alter_partition_reassignments, AlterPartitionReassignmentsRequest(), "ALTER"),
+        (ControllerApisHandler.handle_list_partition_reassignments, ListPartitionReassignmentsRequest(), "DESCRIBE"),
+        (ControllerApisHandler.handle_update_features, UpdateFeaturesRequest(), "ALTER"),
     ],
 )
 def test_authorization(handler: Any, body: Any, operation: str):
@@ -186,7 +174,7 @@ def results(response: ElectLeadersResponse) -> dict[str, tuple[int, str | None]]
 def test_elect_leaders_waits_until_this_broker_knows_the_leaders():
     answer = {T0: 1, U0: KafkaError(Errors.ELECTION_NOT_NEEDED)}
     response, controller, cache = call(
-        controller_apis.handle_elect_leaders, elect_request(T0, U0), answer, leaders={T0: 1}
+        ControllerApisHandler.handle_elect_leaders, elect_request(T0, U0), answer, leaders={T0: 1}
     )
     assert controller.asked == ("elect_leaders", [T0, U0], ElectionType.PREFERRED)
     assert cache.timeout_ms == 500
@@ -199,27 +187,29 @@ def test_elect_leaders_waits_until_this_broker_knows_the_leaders():
 
 def test_elect_leaders_times_out():
     answer = {T0: 1, T1: 2}
-    response, _, _ = call(controller_apis.handle_elect_leaders, elect_request(T0, T1), answer, leaders={T0: 3, T1: 2})
+    response, _, _ = call(
+        ControllerApisHandler.handle_elect_leaders, elect_request(T0, T1), answer, leaders={T0: 3, T1: 2}
+    )
     assert results(response) == {"t-0": (Errors.REQUEST_TIMED_OUT.code, None), "t-1": (0, None)}
 
 
 def test_elect_leaders_of_all_partitions_leaves_out_those_that_are_well():
     body = ElectLeadersRequest(topic_partitions=None, election_type=1)
     answer = {T0: 1, U0: KafkaError(Errors.ELECTION_NOT_NEEDED)}
-    response, controller, _ = call(controller_apis.handle_elect_leaders, body, answer, leaders={T0: 1, U0: 1})
+    response, controller, _ = call(ControllerApisHandler.handle_elect_leaders, body, answer, leaders={T0: 1, U0: 1})
     assert controller.asked == ("elect_leaders", [T0, U0], ElectionType.UNCLEAN)
     assert results(response) == {"t-0": (0, None)}
 
 
 def test_elect_leaders_elsewhere():
     answer = KafkaError(Errors.NOT_CONTROLLER)
-    response, _, _ = call(controller_apis.handle_elect_leaders, elect_request(T0), answer)
+    response, _, _ = call(ControllerApisHandler.handle_elect_leaders, elect_request(T0), answer)
     assert response.error_code == 0
     assert results(response) == {"t-0": (Errors.NOT_CONTROLLER.code, None)}
 
 
 def test_elect_leaders_without_permission():
-    response, controller, _ = call(controller_apis.handle_elect_leaders, elect_request(T0), denied="ALTER")
+    response, controller, _ = call(ControllerApisHandler.handle_elect_leaders, elect_request(T0), denied="ALTER")
     assert controller.asked is None
     assert response.error_code == Errors.CLUSTER_AUTHORIZATION_FAILED.code
     assert results(response) == {"t-0": (Errors.CLUSTER_AUTHORIZATION_FAILED.code, None)}
@@ -237,7 +227,7 @@ def test_alter_partition_reassignments():
         ]
     )
     answer = {T0: None, T1: KafkaError(Errors.NO_REASSIGNMENT_IN_PROGRESS)}
-    response, controller, _ = call(controller_apis.handle_alter_partition_reassignments, body, answer)
+    response, controller, _ = call(ControllerApisHandler.handle_alter_partition_reassignments, body, answer)
     assert controller.asked == ("alter_partition_reassignments", {T0: [1, 2], T1: None})
     (answered,) = response.responses
     assert answered.name == "t"
@@ -246,21 +236,21 @@ def test_alter_partition_reassignments():
         (1, Errors.NO_REASSIGNMENT_IN_PROGRESS.code, Errors.NO_REASSIGNMENT_IN_PROGRESS.message),
     ]
     error = KafkaError(Errors.NOT_CONTROLLER)
-    assert failure(controller_apis.handle_alter_partition_reassignments, body, error) is Errors.NOT_CONTROLLER
+    assert failure(ControllerApisHandler.handle_alter_partition_reassignments, body, error) is Errors.NOT_CONTROLLER
 
 
 def test_list_partition_reassignments():
     asked = ListPartitionReassignmentsRequest.ListPartitionReassignmentsTopics(name="t", partition_indexes=[0, 1])
     answer = {T0: ReplicaAssignment((2, 1), (2,), (1,))}
     body = ListPartitionReassignmentsRequest(topics=[asked])
-    response, controller, _ = call(controller_apis.handle_list_partition_reassignments, body, answer)
+    response, controller, _ = call(ControllerApisHandler.handle_list_partition_reassignments, body, answer)
     assert controller.asked == ("list_partition_reassignments", [T0, T1])
     (topic,) = response.topics
     (partition,) = topic.partitions
     assert (topic.name, partition.partition_index) == ("t", 0)
     assert (partition.replicas, partition.adding_replicas, partition.removing_replicas) == ([2, 1], [2], [1])
     _, controller, _ = call(
-        controller_apis.handle_list_partition_reassignments, ListPartitionReassignmentsRequest(topics=None), {}
+        ControllerApisHandler.handle_list_partition_reassignments, ListPartitionReassignmentsRequest(topics=None), {}
     )
     assert controller.asked == ("list_partition_reassignments", None)
 
@@ -271,7 +261,7 @@ def test_list_partition_reassignments():
 def test_update_features():
     body = UpdateFeaturesRequest()
     answer = {"f": KafkaError(Errors.INVALID_REQUEST, "no"), "g": KafkaError(Errors.NONE)}
-    response, controller, _ = call(controller_apis.handle_update_features, body, answer, version=1)
+    response, controller, _ = call(ControllerApisHandler.handle_update_features, body, answer, version=1)
     assert controller.asked == ("update_features", body, 1)
     assert [(r.feature, r.error_code, r.error_message) for r in response.results] == [
         ("f", Errors.INVALID_REQUEST.code, "no"),

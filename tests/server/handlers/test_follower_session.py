@@ -84,7 +84,7 @@ class Follower:
 
     @property
     def session(self) -> FollowerFetchSession:
-        session = self.core.services.fetch_sessions._sessions[self.session_id]
+        session = self.core.fetch_sessions._sessions[self.session_id]
         assert isinstance(session, FollowerFetchSession)
         return session
 
@@ -309,7 +309,7 @@ def test_a_session_that_ends_says_how_far_its_follower_was(core: BrokerCore) -> 
     follower.fetch()
     now = core.time.monotonic_ms()
     core.advance(100)
-    core.services.fetch_sessions._drop(follower.session_id)
+    core.fetch_sessions._drop(follower.session_id)
     assert follower.replica().last_caught_up_ms == now
     assert not core.replicas.quiet_partitions
     core.append(b"a")

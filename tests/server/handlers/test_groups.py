@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import pytest
 
+from kafkapy.common.clock import MockClock
 from kafkapy.network.request import RequestContext
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import Errors
@@ -27,7 +28,8 @@ from kafkapy.protocol.messages.offset_delete import OffsetDeleteRequest
 from kafkapy.protocol.messages.offset_fetch import OffsetFetchRequest
 from kafkapy.protocol.messages.sync_group import SyncGroupRequest
 from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest
-from kafkapy.server.kafka_apis import KafkaApis
+from kafkapy.server.handlers.groups import GroupServices
+from kafkapy.server.kafka_apis import HANDLERS, KafkaApis
 from kafkapy.server.metadata.metadata_cache import MetadataCache
 from kafkapy.zk.errors import ZooKeeperError
 
@@ -38,6 +40,21 @@ from group_harness import DELAY, GROUP, Harness, subscription
 M = TypeVar("M", bound=Message)
 
 LISTENER = "PLAINTEXT"
+GROUP_APIS = [
+    ApiKey.OFFSET_COMMIT,
+    ApiKey.OFFSET_FETCH,
+    ApiKey.FIND_COORDINATOR,
+    ApiKey.JOIN_GROUP,
+    ApiKey.HEARTBEAT,
+    ApiKey.LEAVE_GROUP,
+    ApiKey.SYNC_GROUP,
+    ApiKey.DESCRIBE_GROUPS,
+    ApiKey.LIST_GROUPS,
+    ApiKey.DELETE_GROUPS,
+    ApiKey.OFFSET_DELETE,
+    ApiKey.CONSUMER_GROUP_HEARTBEAT,
+    ApiKey.CONSUMER_GROUP_DESCRIBE,
+]
 
 
 class FakeAuthorizer:
@@ -75,22 +92,16 @@ class Broker:
         self.zk = FakeZooKeeper()
         self.created: list[str] = []
         self.config = SimpleNamespace(offset_metadata_max_bytes=4096, inter_broker_protocol_version="3.9-IV0")
-        self.cache = MetadataCache(0, None)
-        services = SimpleNamespace(
-            group_coordinator=self.h.coordinator,
-            metadata_cache=self.cache,
-            authorizer=self.authorizer,
-            zk_client=self.zk,
-            config=self.config,
-            auto_topic_creation=SimpleNamespace(create_internal_topic=self.created.append),
-            in_thread=self._in_thread,
+        self.cache = MetadataCache(0, MockClock())
+        topics: Any = SimpleNamespace(create_internal_topic=self.created.append)
+        config, zk_client, authorizer = (cast(Any, part) for part in (self.config, self.zk, self.authorizer))
+        handlers: Any = SimpleNamespace(
+            groups=GroupServices(
+                self.h.coordinator, self.cache, topics, authorizer, config, zk_client, MockClock().in_thread
+            )
         )
-        self.apis = KafkaApis(services)  # type: ignore[arg-type]
+        self.apis = KafkaApis({api: HANDLERS[api](handlers) for api in GROUP_APIS})
         self.update({"t": [0, 0]})
-
-    @staticmethod
-    async def _in_thread(function: Any, *args: Any) -> Any:
-        return function(*args)
 
     def update(self, topics: dict[str, list[int]]) -> None:
         """Topics with the leader of each partition."""

@@ -29,7 +29,7 @@ def dirs(tmp_path: Path) -> list[str]:
 @pytest.fixture
 def core(make_core: MakeCore, dirs: list[str]) -> BrokerCore:
     core = make_core(others=(1,), log_dirs=",".join(dirs))
-    core.holds_copies = True
+    core.time.holds = True
     return core
 
 
@@ -120,17 +120,17 @@ def test_a_replica_moves(core: BrokerCore, dirs: list[str]) -> None:
 def test_what_is_appended_while_the_last_chunk_is_copied_comes_too(core: BrokerCore, dirs: list[str]) -> None:
     _, destination = moving(core, dirs)
     core.append(b"a")
-    step, done = core.copies.pop()
+    step, done = core.time.held.pop()
     size = step()
     core.append(b"b")
-    done.callback(size)
+    done.set_result(size)
     assert (log_of(core).parent_dir, log_of(core).log_end_offset) == (destination, 2)
 
 
 def test_where_it_is_already_nothing_happens(core: BrokerCore, dirs: list[str]) -> None:
     core.create_topic()
     assert alter(core, log_of(core).parent_dir) is Errors.NONE
-    assert core.copies == []
+    assert core.time.held == []
 
 
 def test_what_cannot_be_moved(core: BrokerCore, dirs: list[str], make_core: MakeCore) -> None:
@@ -172,12 +172,12 @@ def test_a_truncation_reaches_the_copy(core: BrokerCore, dirs: list[str]) -> Non
     assert future is not None
     source.append_as_follower(batch(b"a", base_offset=0, partition_leader_epoch=1))
     source.append_as_follower(batch(b"b", base_offset=1, partition_leader_epoch=1))
-    step, done = core.copies.pop()
+    step, done = core.time.held.pop()
     size = step()
     assert future.log_end_offset == 2
     core.log_manager.truncate_to({NAME: 1})
     source.append_as_follower(batch(b"c" * 9, base_offset=1, partition_leader_epoch=2))
-    done.callback(size)
+    done.set_result(size)
     assert log_of(core) is source, "they end at the same offset, but differ"
     core.copy()
     assert log_of(core) is future
@@ -198,18 +198,18 @@ def test_a_copy_begins_where_the_log_begins(core: BrokerCore, dirs: list[str]) -
 
 def test_the_throttle(core: BrokerCore, dirs: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replica_alter_log_dirs, "CHUNK_BYTES", 400)
-    core.alter_log_dirs_quota.limit = 20
+    core.throttles.alter_log_dirs.limit = 20
     _, destination = moving(core, dirs)
     for _ in range(6):
         core.append(b"a" * 150)
     core.copy()
-    assert core.alter_log_dirs_quota.is_exceeded()
+    assert core.throttles.alter_log_dirs.is_exceeded()
     for _ in range(5):
-        assert core.copies == []
+        assert core.time.held == []
         core.advance(1000)
     core.advance(10_000)
-    while core.copies or log_of(core).parent_dir != destination:
-        if core.copies:
+    while core.time.held or log_of(core).parent_dir != destination:
+        if core.time.held:
             core.copy()
         core.advance(1000)
 
@@ -252,7 +252,7 @@ def test_a_restart_goes_on(core: BrokerCore, dirs: list[str], make_core: MakeCor
     core.high_watermarks.write(core.replicas.partitions())
     core.close()
     again = make_core(others=(1,), log_dirs=",".join(dirs))
-    again.holds_copies = True
+    again.time.holds = True
     assert len(again.log_manager.all_logs()) == 2
     again.create_topic(epoch=1)
     future = again.partition().future_log
@@ -294,11 +294,11 @@ def test_the_cleaner_keeps_off_what_moves(core: BrokerCore, dirs: list[str]) -> 
     alter(core, source)
     core.advance(0)
     del cleaner.calls[:]
-    step, done = core.copies.pop()
+    step, done = core.time.held.pop()
     size = step()
     alter(core, destination)
     assert cleaner.calls == ["abort_and_pause_cleaning"]
-    done.callback(size)
+    done.set_result(size)
     assert cleaner.calls == ["abort_and_pause_cleaning", "resume_cleaning"]
 
 
@@ -318,7 +318,7 @@ def test_the_new_dir_fails(core: BrokerCore, dirs: list[str]) -> None:
     source, destination = moving(core, dirs)
     fail(core, destination)
     core.append(b"a")
-    core.copies.pop()[1].callback(0)
+    core.time.held.pop()[1].set_result(0)
     assert (log_of(core).parent_dir, core.partition().future_log) == (source, None)
     assert alter(core, destination) is Errors.KAFKA_STORAGE_ERROR
     by_dir = {r.log_dir: r.error_code for r in core.connect().call(DescribeLogDirsRequest(topics=None), 4).results}

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from broker_core import TOPIC, BrokerCore, Client, MakeCore, live_broker, topic_id_of
-from twisted.internet.defer import Deferred
 
+from kafkapy.clients.completion import Completion
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import Errors
@@ -113,11 +113,11 @@ def test_a_broker_that_creates_no_topics(make_core: MakeCore) -> None:
 
 
 def test_a_topic_that_appears_while_it_is_created_is_answered_once(core: BrokerCore, client: Client) -> None:
-    creation: Deferred[dict[str, Errors]] = Deferred()
-    core.services.auto_topic_creation.create_topics = lambda names: creation
+    creation: Completion[dict[str, Errors]] = Completion()
+    core.handlers.metadata.create_topics = lambda names: creation
     client.send(metadata("new", create=True), 4)
     core.create_topic("new")
-    creation.callback({"new": Errors.LEADER_NOT_AVAILABLE})
+    creation.set_result({"new": Errors.LEADER_NOT_AVAILABLE})
     assert summary(client.response()) == [("new", Errors.LEADER_NOT_AVAILABLE)]
 
 

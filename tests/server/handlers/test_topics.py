@@ -7,9 +7,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from twisted.internet.defer import Deferred, succeed
-from twisted.internet.task import Clock
 
+from kafkapy.clients.completion import Completion, spawn
+from kafkapy.common.clock import MockClock
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.create_partitions import CreatePartitionsRequest
@@ -22,7 +22,7 @@ from kafkapy.server.admin.zk_admin_manager import CreatableTopic, CreatePartitio
 from kafkapy.server.config.config_resource import ConfigSource
 from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig
 from kafkapy.server.config.kafka_config import KafkaConfig
-from kafkapy.server.handlers.topics import handle_create_partitions, handle_create_topics, handle_delete_topics
+from kafkapy.server.handlers.topics import TopicsHandler
 from kafkapy.server.metadata.metadata_cache import MetadataCache
 
 TOPIC_ID = bytes(range(16))
@@ -70,21 +70,27 @@ class FakeAdminManager:
 
 class Harness:
     def __init__(self, **properties: str) -> None:
-        self.clock = Clock()
+        self.clock = MockClock()
         self.cache = MetadataCache(1, self.clock)
         self.admin = FakeAdminManager()
         config = KafkaConfig.from_properties({"zookeeper.connect": "unused:1", **properties})
         self.denied: set[tuple[str, str, str]] = set()
-        self.broker: Any = SimpleNamespace(
-            config=config,
-            controller=SimpleNamespace(is_active=True, is_topic_queued_for_deletion=lambda topic: topic == "dying"),
-            metadata_cache=self.cache,
-            admin_manager=self.admin,
-            dynamic_config=DynamicBrokerConfig(config),
-            authorizer=SimpleNamespace(
-                authorize=lambda context, operation, kind, name: (operation, kind, name) not in self.denied
-            ),
-            in_thread=lambda function, *args: succeed(function(*args)),
+        self.controller: Any = SimpleNamespace(
+            is_active=True, is_topic_queued_for_deletion=lambda topic: topic == "dying"
+        )
+        authorizer: Any = SimpleNamespace(
+            authorize=lambda context, operation, kind, name: (operation, kind, name) not in self.denied
+        )
+        self.config = config
+        admin: Any = self.admin
+        self.handler = TopicsHandler(
+            self.controller,
+            self.cache,
+            self.clock.in_thread,
+            admin,
+            authorizer,
+            DynamicBrokerConfig(config),
+            config,
         )
         self.update({})
 
@@ -106,9 +112,14 @@ class Harness:
             )
         )
 
-    def call(self, handler: Callable[..., Coroutine[Any, Any, Any]], body: Any, version: int = 5) -> Deferred[Any]:
-        request = SimpleNamespace(body=body, api_version=version, context=None)
-        return Deferred.fromCoroutine(handler(self.broker, request))
+    def call(self, body: Any, version: int = 5) -> Completion[Any]:
+        request: Any = SimpleNamespace(body=body, api_version=version, context=None)
+        handlers: dict[type, Callable[..., Coroutine[Any, Any, Any]]] = {
+            CreateTopicsRequest: self.handler.handle_create_topics,
+            DeleteTopicsRequest: self.handler.handle_delete_topics,
+            CreatePartitionsRequest: self.handler.handle_create_partitions,
+        }
+        return spawn(handlers[type(body)](request))
 
 
 @pytest.fixture
@@ -116,11 +127,10 @@ def harness() -> Harness:
     return Harness()
 
 
-def result_of(deferred: Deferred[Any]) -> Any:
-    results: list[Any] = []
-    deferred.addBoth(results.append)
-    assert results, "still waiting"
-    return results[0]
+def result_of(waiting: Completion[Any]) -> Any:
+    """What it came to, or the error."""
+    assert waiting.done, "still waiting"
+    return waiting.exception() or waiting.result()
 
 
 def create_request(*names: str, partitions: int = 1, **kwargs: Any) -> CreateTopicsRequest:
@@ -137,11 +147,11 @@ def errors(response: Any) -> list[tuple[str | None, Errors]]:
 
 
 def test_created_when_all_leaders_are_known(harness: Harness) -> None:
-    waiting = harness.call(handle_create_topics, create_request("t", partitions=2))
-    assert not waiting.called
+    waiting = harness.call(create_request("t", partitions=2))
+    assert not waiting.done
     harness.update({"t": {0: 1}})
     harness.update({"t": {1: -1}})
-    assert not waiting.called
+    assert not waiting.done
     harness.update({"t": {1: 1}})
     (result,) = result_of(waiting).topics
     assert (result.error_code, result.error_message, result.topic_id) == (0, None, TOPIC_ID)
@@ -152,7 +162,7 @@ def test_created_when_all_leaders_are_known(harness: Harness) -> None:
 def test_answer_has_the_configs(harness: Harness) -> None:
     request = create_request("t", validate_only=True)
     request.topics[0].configs = [CreateTopicsRequest.CreatableTopicConfig(name="retention.ms", value="5")]
-    (result,) = result_of(harness.call(handle_create_topics, request)).topics
+    (result,) = result_of(harness.call(request)).topics
     assert result.topic_id == ZERO_UUID
     configs = {config.name: config for config in result.configs}
     assert (configs["retention.ms"].value, configs["retention.ms"].config_source) == ("5", ConfigSource.TOPIC_CONFIG)
@@ -160,13 +170,13 @@ def test_answer_has_the_configs(harness: Harness) -> None:
 
 
 def test_create_times_out_though_the_topic_exists(harness: Harness) -> None:
-    waiting = harness.call(handle_create_topics, create_request("t", "refused", timeout_ms=1000))
-    harness.clock.advance(1.0)
+    waiting = harness.call(create_request("t", "refused", timeout_ms=1000))
+    harness.clock.advance(1000)
     timed_out, refused = result_of(waiting).topics
     assert (timed_out.error_code, timed_out.error_message) == (Errors.REQUEST_TIMED_OUT.code, None)
     assert (timed_out.num_partitions, timed_out.configs) == (-1, [])
     assert (refused.error_code, refused.error_message) == (REFUSED.code, "no")
-    at_once = harness.call(handle_create_topics, create_request("u", timeout_ms=0))
+    at_once = harness.call(create_request("u", timeout_ms=0))
     assert errors(result_of(at_once)) == [("u", Errors.REQUEST_TIMED_OUT)]
 
 
@@ -174,7 +184,7 @@ def test_create_refused_before_zookeeper(harness: Harness) -> None:
     harness.update({"there": {0: 1}})
     harness.denied = {("CREATE", "CLUSTER", "kafka-cluster"), ("CREATE", "TOPIC", "mine")}
     request = create_request("there", "twice", "mine", "__cluster_metadata", "twice")
-    response = result_of(harness.call(handle_create_topics, request))
+    response = result_of(harness.call(request))
     assert [(r.name, Errors.for_code(r.error_code), r.error_message) for r in response.topics] == [
         ("there", Errors.TOPIC_ALREADY_EXISTS, "Topic 'there' already exists."),
         ("twice", Errors.INVALID_REQUEST, "Found multiple entries for this topic."),
@@ -188,20 +198,20 @@ def test_create_refused_before_zookeeper(harness: Harness) -> None:
 
 def test_configs_are_hidden_from_who_may_not_describe_them(harness: Harness) -> None:
     harness.denied = {("DESCRIBE_CONFIGS", "TOPIC", "t")}
-    (result,) = result_of(harness.call(handle_create_topics, create_request("t", validate_only=True))).topics
+    (result,) = result_of(harness.call(create_request("t", validate_only=True))).topics
     assert (result.error_code, result.topic_config_error_code) == (0, Errors.TOPIC_AUTHORIZATION_FAILED.code)
     assert (result.num_partitions, result.configs) == (-1, [])
 
 
 def test_only_the_controller_acts(harness: Harness) -> None:
-    harness.broker.controller.is_active = False
+    harness.controller.is_active = False
     bodies: list[tuple[Any, Any]] = [
-        (handle_create_topics, create_request("t")),
-        (handle_delete_topics, DeleteTopicsRequest(topic_names=["t"])),
-        (handle_create_partitions, CreatePartitionsRequest(topics=[CreatePartitionsTopic(name="t", count=2)])),
+        create_request("t"),
+        DeleteTopicsRequest(topic_names=["t"]),
+        CreatePartitionsRequest(topics=[CreatePartitionsTopic(name="t", count=2)]),
     ]
-    for handler, body in bodies:
-        assert errors(result_of(harness.call(handler, body))) == [("t", Errors.NOT_CONTROLLER)]
+    for body in bodies:
+        assert errors(result_of(harness.call(body))) == [("t", Errors.NOT_CONTROLLER)]
     assert harness.admin.calls == []
 
 
@@ -216,8 +226,8 @@ def delete_by_id(*ids: bytes) -> DeleteTopicsRequest:
 def test_deleted_when_the_metadata_has_it_no_more(harness: Harness) -> None:
     harness.update({"t": {0: 1}})
     names = ["t", "unknown", "t"]
-    waiting = harness.call(handle_delete_topics, DeleteTopicsRequest(topic_names=names, timeout_ms=1000))
-    assert not waiting.called
+    waiting = harness.call(DeleteTopicsRequest(topic_names=names, timeout_ms=1000))
+    assert not waiting.done
     harness.update({"t": {0: -2}})
     assert errors(result_of(waiting)) == [
         ("t", Errors.NONE),
@@ -230,7 +240,7 @@ def test_deleted_when_the_metadata_has_it_no_more(harness: Harness) -> None:
 def test_delete_by_id(harness: Harness) -> None:
     harness.update({"t": {0: 1}})
     unknown = bytes(15) + b"\x07"
-    waiting = harness.call(handle_delete_topics, delete_by_id(TOPIC_ID, unknown), 6)
+    waiting = harness.call(delete_by_id(TOPIC_ID, unknown), 6)
     harness.update({"t": {0: -2}})
     first, second = result_of(waiting).responses
     assert (first.name, first.topic_id, first.error_code) == ("t", TOPIC_ID, 0)
@@ -240,22 +250,22 @@ def test_delete_by_id(harness: Harness) -> None:
 def test_delete_times_out(harness: Harness) -> None:
     harness.update({"t": {0: 1}, "refused": {0: 1}})
     request = DeleteTopicsRequest(topic_names=["t", "refused"], timeout_ms=1000)
-    waiting = harness.call(handle_delete_topics, request)
-    harness.clock.advance(1.0)
+    waiting = harness.call(request)
+    harness.clock.advance(1000)
     assert errors(result_of(waiting)) == [("t", Errors.REQUEST_TIMED_OUT), ("refused", Errors.UNKNOWN_SERVER_ERROR)]
 
 
 def test_delete_refused(harness: Harness) -> None:
     harness.update({"t": {0: 1}})
     both = DeleteTopicsRequest(topics=[DeleteTopicsRequest.DeleteTopicState(name="t", topic_id=TOPIC_ID)])
-    failure = result_of(harness.call(handle_delete_topics, both, 6))
-    assert isinstance(failure.value, KafkaError)
-    assert failure.value.message == "Topic name and topic ID can not both be specified."
+    failure = result_of(harness.call(both, 6))
+    assert isinstance(failure, KafkaError)
+    assert failure.message == "Topic name and topic ID can not both be specified."
     harness.denied = {("DELETE", "TOPIC", "t")}
     by_name = DeleteTopicsRequest(topic_names=["t"], timeout_ms=1000)
-    assert errors(result_of(harness.call(handle_delete_topics, by_name))) == [("t", Errors.TOPIC_AUTHORIZATION_FAILED)]
+    assert errors(result_of(harness.call(by_name))) == [("t", Errors.TOPIC_AUTHORIZATION_FAILED)]
     harness.denied = {("DESCRIBE", "TOPIC", "t")}
-    (hidden,) = result_of(harness.call(handle_delete_topics, delete_by_id(TOPIC_ID), 6)).responses
+    (hidden,) = result_of(harness.call(delete_by_id(TOPIC_ID), 6)).responses
     assert (hidden.name, hidden.error_code) == (None, Errors.TOPIC_AUTHORIZATION_FAILED.code)
     assert harness.admin.calls == []
 
@@ -263,8 +273,8 @@ def test_delete_refused(harness: Harness) -> None:
 def test_deletion_switched_off() -> None:
     harness = Harness(**{"delete.topic.enable": "false"})
     request = DeleteTopicsRequest(topic_names=["t"])
-    assert errors(result_of(harness.call(handle_delete_topics, request, 2))) == [("t", Errors.INVALID_REQUEST)]
-    assert errors(result_of(harness.call(handle_delete_topics, request, 3))) == [("t", Errors.TOPIC_DELETION_DISABLED)]
+    assert errors(result_of(harness.call(request, 2))) == [("t", Errors.INVALID_REQUEST)]
+    assert errors(result_of(harness.call(request, 3))) == [("t", Errors.TOPIC_DELETION_DISABLED)]
 
 
 # ---------------------------------------------------------------------------------------------------- partitions
@@ -274,8 +284,8 @@ def test_partitions_added_when_all_leaders_are_known(harness: Harness) -> None:
     harness.update({"t": {0: 1}})
     topics = [CreatePartitionsTopic(name=name, count=2) for name in ("t", "twice", "twice", "dying", "mine", "refused")]
     harness.denied = {("ALTER", "TOPIC", "mine")}
-    waiting = harness.call(handle_create_partitions, CreatePartitionsRequest(topics=topics, timeout_ms=1000))
-    assert not waiting.called
+    waiting = harness.call(CreatePartitionsRequest(topics=topics, timeout_ms=1000))
+    assert not waiting.done
     harness.update({"t": {1: 1}})
     assert [(r.name, Errors.for_code(r.error_code), r.error_message) for r in result_of(waiting).results] == [
         ("t", Errors.NONE, None),
@@ -289,7 +299,7 @@ def test_partitions_added_when_all_leaders_are_known(harness: Harness) -> None:
 def test_partitions_only_validated(harness: Harness) -> None:
     topics = [CreatePartitionsTopic(name="t", count=2)]
     request = CreatePartitionsRequest(topics=topics, timeout_ms=1000, validate_only=True)
-    assert errors(result_of(harness.call(handle_create_partitions, request))) == [("t", Errors.NONE)]
+    assert errors(result_of(harness.call(request))) == [("t", Errors.NONE)]
 
 
 # ---------------------------------------------------------------------------------------------------- automatic
@@ -298,21 +308,21 @@ def test_partitions_only_validated(harness: Harness) -> None:
 class AutomaticCreation:
     def __init__(self) -> None:
         harness = Harness(**{"num.partitions": "3"})
-        self.requests: list[tuple[list[CreatableTopic], Deferred[Any]]] = []
+        self.requests: list[tuple[list[CreatableTopic], Completion[Any]]] = []
         self.manager = AutoTopicCreationManager(
-            harness.broker.config,
+            harness.config,
             None,  # type: ignore[arg-type]
             harness.cache,
             self.in_thread,
         )
 
-    def in_thread(self, function: object, topics: list[CreatableTopic], brokers: object) -> Deferred[Any]:
+    def in_thread(self, function: object, topics: list[CreatableTopic], brokers: object) -> Completion[Any]:
         assert brokers == {1: "r1"}
-        self.requests.append((topics, Deferred()))
+        self.requests.append((topics, Completion()))
         return self.requests[-1][1]
 
-    def ask(self, *names: str) -> Deferred[Any]:
-        return Deferred.fromCoroutine(self.manager.create_topics(names))
+    def ask(self, *names: str) -> Completion[Any]:
+        return spawn(self.manager.create_topics(names))
 
 
 def test_topics_are_made_once() -> None:
@@ -324,22 +334,22 @@ def test_topics_are_made_once() -> None:
         ("a", 3, 1),
         ("b", 3, 1),
     ]
-    done.callback([TopicChange("a"), TopicChange("b", ApiError(Errors.TOPIC_ALREADY_EXISTS, "Topic 'b' exists"))])
+    done.set_result([TopicChange("a"), TopicChange("b", ApiError(Errors.TOPIC_ALREADY_EXISTS, "Topic 'b' exists"))])
     assert result_of(first) == {
         "a": Errors.LEADER_NOT_AVAILABLE,
         "b": Errors.LEADER_NOT_AVAILABLE,
         "bad name": Errors.INVALID_TOPIC_EXCEPTION,
     }
     again = auto.ask("a")
-    auto.requests[1][1].callback([TopicChange("a", ApiError(Errors.INVALID_REPLICATION_FACTOR, "few"))])
+    auto.requests[1][1].set_result([TopicChange("a", ApiError(Errors.INVALID_REPLICATION_FACTOR, "few"))])
     assert result_of(again) == {"a": Errors.INVALID_REPLICATION_FACTOR}
 
 
 def test_a_failed_creation_may_be_tried_again() -> None:
     auto = AutomaticCreation()
     failed = auto.ask("a")
-    auto.requests[0][1].errback(RuntimeError("broken"))
-    assert isinstance(result_of(failed).value, RuntimeError)
+    auto.requests[0][1].set_exception(RuntimeError("broken"))
+    assert isinstance(result_of(failed), RuntimeError)
     auto.ask("a")
     assert len(auto.requests) == 2
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from twisted.internet.defer import Deferred
 
+from kafkapy.clients.completion import Completion, spawn
 from kafkapy.common.time import MockTime
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.server.inter_broker.producer_ids import Block, ProducerIdManager
@@ -17,26 +17,32 @@ class Controller:
 
     def __init__(self) -> None:
         self.asked = 0
-        self.waiting: list[Deferred[Block]] = []
+        self.waiting: list[Completion[Block]] = []
         self.time = MockTime()
-        self.ids = ProducerIdManager(self.request, Deferred.fromCoroutine, self.time.monotonic_ms)
+        self.ids = ProducerIdManager(self.request, self.time.monotonic_ms)
 
-    def request(self) -> Deferred[Block]:
+    def request(self) -> Completion[Block]:
         self.asked += 1
-        self.waiting.append(Deferred())
+        self.waiting.append(Completion())
         return self.waiting[-1]
 
     def answer(self, first: int, count: int = 10) -> None:
-        self.waiting.pop().callback((first, count))
+        self.waiting.pop().set_result((first, count))
 
     def fail(self) -> None:
-        self.waiting.pop().errback(KafkaError(Errors.NOT_CONTROLLER))
+        self.waiting.pop().set_exception(KafkaError(Errors.NOT_CONTROLLER))
 
     def wait_for_id(self) -> list[Any]:
         """What `generate_when_ready` comes to, once it does."""
         results: list[Any] = []
-        deferred = Deferred.fromCoroutine(self.ids.generate_when_ready())
-        deferred.addCallbacks(results.append, lambda failure: results.append(failure.value.error))
+
+        async def wait() -> None:
+            try:
+                results.append(await self.ids.generate_when_ready())
+            except KafkaError as error:
+                results.append(error.error)
+
+        spawn(wait())
         return results
 
 

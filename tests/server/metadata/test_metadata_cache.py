@@ -7,23 +7,24 @@ from typing import Any
 
 import pytest
 from broker_core import live_broker
-from twisted.internet.task import Clock
 
+from kafkapy.common.clock import MockClock
+from kafkapy.common.leader_and_isr import LEADER_DURING_DELETE
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest
-from kafkapy.server.metadata.metadata_cache import LEADER_DURING_DELETE, MetadataCache
+from kafkapy.server.metadata.metadata_cache import MetadataCache
 
 A, B = b"a" * 16, b"b" * 16
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> MockClock:
+    return MockClock()
 
 
 @pytest.fixture
-def cache(clock: Clock) -> MetadataCache:
+def cache(clock: MockClock) -> MetadataCache:
     return MetadataCache(0, clock)
 
 
@@ -50,7 +51,7 @@ def update(
 def results(waiting: Any) -> list[bool]:
     """What `wait_for` comes to, once it does."""
     found: list[bool] = []
-    waiting.addCallback(found.append)
+    waiting.add_callback(lambda done: found.append(done.result()))
     return found
 
 
@@ -103,28 +104,28 @@ def test_addresses_by_listener(cache: MetadataCache) -> None:
     assert cache.alive_broker(2, "PLAINTEXT") is None
 
 
-def test_waits_for_an_update_that_fulfils(cache: MetadataCache, clock: Clock) -> None:
+def test_waits_for_an_update_that_fulfils(cache: MetadataCache, clock: MockClock) -> None:
     waiting = results(cache.wait_for(lambda: cache.contains_topic("t"), 1000))
     cache.update(update("other"))
     assert waiting == []
     cache.update(update("t"))
     assert waiting == [True]
-    clock.advance(2)
+    clock.advance(2000)
     assert waiting == [True]
     assert results(cache.wait_for(lambda: cache.contains_topic("t"), 1000)) == [True]
 
 
-def test_waits_no_longer_than_the_time(cache: MetadataCache, clock: Clock) -> None:
+def test_waits_no_longer_than_the_time(cache: MetadataCache, clock: MockClock) -> None:
     waiting = results(cache.wait_for(lambda: cache.contains_topic("t"), 1000))
-    clock.advance(0.9)
+    clock.advance(900)
     assert waiting == []
-    clock.advance(0.2)
+    clock.advance(200)
     assert waiting == [False]
     cache.update(update("t"))
     assert waiting == [False]
 
 
-def test_does_not_wait_without_time(cache: MetadataCache, clock: Clock) -> None:
+def test_does_not_wait_without_time(cache: MetadataCache, clock: MockClock) -> None:
     assert results(cache.wait_for(lambda: False, 0)) == [False]
     assert results(cache.wait_for(lambda: True, -1)) == [True]
-    assert clock.getDelayedCalls() == []
+    assert clock.pending == 0

@@ -3,10 +3,10 @@ from __future__ import annotations
 import weakref
 
 import pytest
-from twisted.internet.task import Clock
 
+from kafkapy.common.clock import MockClock
+from kafkapy.server.purgatory.deadlines import Deadlines
 from kafkapy.server.purgatory.purgatory import DelayedOperation, DelayedOperationPurgatory
-from kafkapy.server.purgatory.timer import Timer
 
 
 class Waiting(DelayedOperation):
@@ -26,21 +26,21 @@ class Waiting(DelayedOperation):
         self.expired += 1
 
 
-def purgatory(clock: Clock, purge_interval: int = 1000) -> DelayedOperationPurgatory:
-    return DelayedOperationPurgatory("Test", Timer(clock), purge_interval)
+def purgatory(clock: MockClock, purge_interval: int = 1000) -> DelayedOperationPurgatory:
+    return DelayedOperationPurgatory("Test", Deadlines(clock), purge_interval)
 
 
 def test_completes_at_once_when_the_condition_holds() -> None:
-    clock = Clock()
+    clock = MockClock()
     operation = Waiting()
     operation.ready = True
     assert purgatory(clock).try_complete_else_watch(operation, ["k"])
-    clock.advance(1)
+    clock.advance(1000)
     assert (operation.done, operation.expired) == (1, 0)
 
 
 def test_an_event_on_any_key_completes_once() -> None:
-    clock = Clock()
+    clock = MockClock()
     waiting = purgatory(clock)
     operation = Waiting()
     assert not waiting.try_complete_else_watch(operation, ["a", "b"])
@@ -48,24 +48,24 @@ def test_an_event_on_any_key_completes_once() -> None:
     operation.ready = True
     assert waiting.check_and_complete("b") == 1
     assert waiting.check_and_complete("a") == 0
-    clock.advance(1)
+    clock.advance(1000)
     assert (operation.done, operation.expired) == (1, 0)
 
 
 @pytest.mark.parametrize(("delay_ms", "late_ms"), [(100, 10), (30_000, 101)])
 def test_expires_not_before_its_time_and_completes(delay_ms: int, late_ms: int) -> None:
     """Long delays are kept more roughly."""
-    clock = Clock()
+    clock = MockClock()
     operation = Waiting(delay_ms)
     purgatory(clock).try_complete_else_watch(operation, ["a"])
-    clock.advance((delay_ms - 1) / 1000)
+    clock.advance(delay_ms - 1)
     assert operation.done == 0
-    clock.advance((1 + late_ms) / 1000)
+    clock.advance(1 + late_ms)
     assert (operation.done, operation.expired) == (1, 1)
 
 
 def test_what_is_completed_is_not_kept_until_its_deadline() -> None:
-    waiting = purgatory(Clock())
+    waiting = purgatory(MockClock())
     operation = Waiting(delay_ms=30_000)
     waiting.try_complete_else_watch(operation, ["a"])
     operation.ready = True
@@ -76,7 +76,7 @@ def test_what_is_completed_is_not_kept_until_its_deadline() -> None:
 
 
 def test_one_that_expires_may_complete_another_of_the_same_moment() -> None:
-    clock = Clock()
+    clock = MockClock()
     waiting = purgatory(clock)
     second = Waiting()
 
@@ -86,12 +86,12 @@ def test_one_that_expires_may_complete_another_of_the_same_moment() -> None:
 
     for operation in (First(), second):
         waiting.try_complete_else_watch(operation, ["a"])
-    clock.advance(1)
+    clock.advance(1000)
     assert (second.done, second.expired) == (1, 0)
 
 
 def test_completed_operations_do_not_pile_up() -> None:
-    waiting = purgatory(Clock(), purge_interval=10)
+    waiting = purgatory(MockClock(), purge_interval=10)
     for _ in range(95):
         operation = Waiting()
         waiting.try_complete_else_watch(operation, ["never touched"])
@@ -100,7 +100,7 @@ def test_completed_operations_do_not_pile_up() -> None:
 
 
 def test_an_operation_added_while_its_key_is_served_stays() -> None:
-    waiting = purgatory(Clock())
+    waiting = purgatory(MockClock())
     second = Waiting()
 
     class Chained(Waiting):
@@ -116,13 +116,13 @@ def test_an_operation_added_while_its_key_is_served_stays() -> None:
 
 
 def test_timer_serves_many_deadlines_with_one_call_per_tick() -> None:
-    clock = Clock()
-    timer = Timer(clock)
+    clock = MockClock()
+    timer = Deadlines(clock)
     operations = [Waiting() for _ in range(100)]
     for operation in operations:
         timer.add(operation, 50)
-    assert len(clock.getDelayedCalls()) == 1
-    clock.advance(0.07)
+    assert clock.pending == 1
+    clock.advance(70)
     assert all(operation.expired == 1 for operation in operations)
 
 
@@ -134,7 +134,7 @@ class Failing(Waiting):
 
 
 def test_a_failure_does_not_touch_the_others_that_wait_for_the_same_event() -> None:
-    waiting = purgatory(Clock())
+    waiting = purgatory(MockClock())
     operations = [Waiting(), Failing(), Waiting()]
     for operation in operations:
         waiting.try_complete_else_watch(operation, ["a"])
@@ -145,10 +145,10 @@ def test_a_failure_does_not_touch_the_others_that_wait_for_the_same_event() -> N
 
 
 def test_a_failure_does_not_touch_the_others_whose_time_is_up() -> None:
-    clock = Clock()
+    clock = MockClock()
     waiting = purgatory(clock)
     operations = [Waiting(), Failing(), Waiting()]
     for operation in operations:
         waiting.try_complete_else_watch(operation, ["a"])
-    clock.advance(1)
+    clock.advance(1000)
     assert [operation.done for operation in operations] == [1, 0, 1]

@@ -168,7 +168,7 @@ def test_a_session_that_the_leader_has_forgotten(pair: Pair) -> None:
     pair.lead(0)
     pair.follow(0)
     pair.settle()
-    pair.leader.services.fetch_sessions._sessions.clear()
+    pair.leader.fetch_sessions._sessions.clear()
     pair.leader.append(b"a")
     pair.settle()
     assert pair.log().log_end_offset == 1

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
-from typing import Any, Protocol
+from functools import partial
+from typing import Protocol
+
+from kafkapy.common.clock import Clock
 
 log = logging.getLogger("kafkapy.server.Timer")
 
@@ -21,25 +24,25 @@ class Expirable(Protocol):
         ...
 
 
-class Timer:
-    """Buckets of 5 ms (100 ms for delays of a second and more): adding and leaving is a dict's, one reactor call serves a bucket.
+class Deadlines:
+    """Buckets of 5 ms (100 ms for delays of a second and more): adding and leaving is a dict's, one call serves a bucket.
 
-    Invariant: each bucket in `_buckets`, by its end in ms, has exactly one pending reactor call for that moment, so nothing
+    Invariant: each bucket in `_buckets`, by its end in ms, has exactly one pending call of the clock for that moment, so nothing
     expires early. What is done holds no memory until its deadline: acks=all waits 30 s by default, and is done in a few ms.
     """
 
-    def __init__(self, reactor: Any) -> None:
-        self._reactor = reactor
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
         self._buckets: dict[int, dict[Expirable, None]] = {}
 
     def add(self, task: Expirable, delay_ms: int) -> None:
-        now_ms = self._reactor.seconds() * 1000
+        now_ms = self._clock.monotonic_ms()
         tick_ms = _TICK_MS if delay_ms < _LONG_DELAY_MS else _LONG_TICK_MS
-        end_ms = (int((now_ms + delay_ms) // tick_ms) + 1) * tick_ms
+        end_ms = ((now_ms + delay_ms) // tick_ms + 1) * tick_ms
         bucket = self._buckets.get(end_ms)
         if bucket is None:
             self._buckets[end_ms] = bucket = {}
-            self._reactor.callLater(max(0.0, (end_ms - now_ms) / 1000), self._fire, end_ms)
+            self._clock.later(end_ms - now_ms, partial(self._fire, end_ms))
         bucket[task] = None
         task.bucket = bucket
 

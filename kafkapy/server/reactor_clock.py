@@ -1,16 +1,62 @@
-"""`Scheduler` on the reactor and its thread pool (the job of Kafka's `KafkaScheduler`)."""
+"""`Clock` on the reactor and its thread pools (the job of Kafka's `Time` and `KafkaScheduler`)."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, ParamSpec, TypeVar
 
 from twisted.internet.threads import deferToThreadPool
 from twisted.python.failure import Failure
 from twisted.python.threadable import isInIOThread
+from twisted.python.threadpool import ThreadPool
+
+from kafkapy.clients.completion import Completion
+from kafkapy.common.time import SystemTime
 
 log = logging.getLogger("kafkapy.server.KafkaScheduler")
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def run_in_pool(reactor: Any, pool: ThreadPool, function: Callable[[], R]) -> Completion[R]:
+    """What the function returns or raises, on the reactor thread."""
+    completion: Completion[R] = Completion()
+
+    def done(success: bool, result: Any) -> None:
+        if success:
+            reactor.callFromThread(completion.set_result, result)
+        else:
+            reactor.callFromThread(completion.set_exception, result.value)
+
+    pool.callInThreadWithCallback(done, function)
+    return completion
+
+
+class RequestThreads:
+    """For requests that wait for ZooKeeper: when all of these threads do, the background pool still flushes logs.
+
+    They are stopped after the ZooKeeper client is closed, which wakes them.
+    """
+
+    def __init__(self, reactor: Any, size: int) -> None:
+        self._reactor = reactor
+        self._pool = ThreadPool(0, size, "requests")
+
+    def start(self) -> None:
+        self._pool.start()
+
+    def stop(self) -> None:
+        self._pool.stop()
+
+    def resize(self, size: int) -> None:
+        self._pool.adjustPoolsize(0, size)
+
+    def in_thread(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Completion[R]:
+        return run_in_pool(self._reactor, self._pool, partial(function, *args, **kwargs))
 
 
 class _Task:
@@ -26,12 +72,23 @@ class _Task:
             self.call.cancel()
 
 
-class ReactorScheduler:
-    """Invariant: after `shutdown` no task starts any more; those that run in the pool are let finish."""
+class ReactorClock(SystemTime):
+    """Invariant: after `shutdown` no scheduled task starts any more; those that run in the pool are let finish."""
 
     def __init__(self, reactor: Any) -> None:
         self._reactor = reactor
         self._stopped = False
+
+    def later(self, delay_ms: float, function: Callable[[], object]) -> _Task:
+        entry = _Task()
+        entry.call = self._reactor.callLater(max(0.0, delay_ms / 1000), function)
+        return entry
+
+    def in_thread(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Completion[R]:
+        return run_in_pool(self._reactor, self._reactor.getThreadPool(), partial(function, *args, **kwargs))
+
+    def from_thread(self, function: Callable[P, object], /, *args: P.args, **kwargs: P.kwargs) -> None:
+        self._reactor.callFromThread(function, *args, **kwargs)
 
     def schedule_once(self, name: str, task: Callable[[], object], delay_ms: int) -> _Task:
         return self._start(name, task, delay_ms, -1, False)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from twisted.internet.task import Clock
 
-from kafkapy.server import reactor_scheduler
-from kafkapy.server.reactor_scheduler import ReactorScheduler
+from kafkapy.server import reactor_clock
+from kafkapy.server.reactor_clock import ReactorClock
 
 
 class FakeReactor(Clock):
@@ -56,16 +56,16 @@ class FakeReactor(Clock):
 
 @pytest.fixture
 def reactor(monkeypatch: pytest.MonkeyPatch) -> FakeReactor:
-    monkeypatch.setattr(reactor_scheduler, "isInIOThread", lambda: True)
+    monkeypatch.setattr(reactor_clock, "isInIOThread", lambda: True)
     return FakeReactor()
 
 
 @pytest.fixture
-def scheduler(reactor: FakeReactor) -> ReactorScheduler:
-    return ReactorScheduler(reactor)
+def scheduler(reactor: FakeReactor) -> ReactorClock:
+    return ReactorClock(reactor)
 
 
-def test_once_and_again(reactor: FakeReactor, scheduler: ReactorScheduler) -> None:
+def test_once_and_again(reactor: FakeReactor, scheduler: ReactorClock) -> None:
     once: list[float] = []
     again: list[float] = []
     scheduler.schedule_once("once", lambda: once.append(reactor.seconds()), 1000)
@@ -75,7 +75,7 @@ def test_once_and_again(reactor: FakeReactor, scheduler: ReactorScheduler) -> No
     assert again == [0.5, 1.5, 2.5]
 
 
-def test_cancelled_tasks_do_not_run(reactor: FakeReactor, scheduler: ReactorScheduler) -> None:
+def test_cancelled_tasks_do_not_run(reactor: FakeReactor, scheduler: ReactorClock) -> None:
     runs: list[int] = []
     task = scheduler.schedule("again", lambda: runs.append(1), 1000, 1000)
     reactor.advance(1)
@@ -87,7 +87,7 @@ def test_cancelled_tasks_do_not_run(reactor: FakeReactor, scheduler: ReactorSche
 
 
 def test_a_failure_is_logged_and_does_not_end_the_period(
-    reactor: FakeReactor, scheduler: ReactorScheduler, caplog: pytest.LogCaptureFixture
+    reactor: FakeReactor, scheduler: ReactorClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     scheduler.schedule("on the reactor", lambda: 1 // 0, 0, 1000)
     scheduler.schedule_in_thread("in the pool", lambda: 1 // 0, 0, 1000)
@@ -99,7 +99,7 @@ def test_a_failure_is_logged_and_does_not_end_the_period(
     assert {m.split("'")[1] for m in messages} == {"on the reactor", "in the pool"}
 
 
-def test_a_task_in_the_pool_never_overlaps_itself(reactor: FakeReactor, scheduler: ReactorScheduler) -> None:
+def test_a_task_in_the_pool_never_overlaps_itself(reactor: FakeReactor, scheduler: ReactorClock) -> None:
     scheduler.schedule_in_thread("slow", lambda: None, 0, 1000)
     reactor.pump([1.0] * 5)
     assert reactor.run_pool() == 1
@@ -108,9 +108,9 @@ def test_a_task_in_the_pool_never_overlaps_itself(reactor: FakeReactor, schedule
 
 
 def test_other_threads_may_schedule(reactor: FakeReactor, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reactor_scheduler, "isInIOThread", lambda: False)
+    monkeypatch.setattr(reactor_clock, "isInIOThread", lambda: False)
     runs: list[int] = []
-    scheduler = ReactorScheduler(reactor)
+    scheduler = ReactorClock(reactor)
     scheduler.schedule_once("runs", lambda: runs.append(1), 0)
     scheduler.schedule_once("does not", lambda: runs.append(2), 0).cancel()
     assert reactor.getDelayedCalls() == []
@@ -119,7 +119,7 @@ def test_other_threads_may_schedule(reactor: FakeReactor, monkeypatch: pytest.Mo
     assert runs == [1]
 
 
-def test_nothing_starts_after_shutdown(reactor: FakeReactor, scheduler: ReactorScheduler) -> None:
+def test_nothing_starts_after_shutdown(reactor: FakeReactor, scheduler: ReactorClock) -> None:
     runs: list[int] = []
     scheduler.schedule("again", lambda: runs.append(1), 0, 1000)
     scheduler.schedule_in_thread("in the pool", lambda: runs.append(2), 0, 1000)

@@ -1,0 +1,62 @@
+"""Time as the broker's parts are given it: now, later, again and again, and in a thread."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import ParamSpec, Protocol, TypeVar
+
+from kafkapy.common.scheduler import MockScheduler, ScheduledTask, Scheduler
+from kafkapy.common.time import MockTime, Time
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class InThread(Protocol):
+    """Runs what blocks in a pool of threads; its result or exception comes back to the thread that asked."""
+
+    def __call__(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Awaitable[R]: ...
+
+
+class Clock(Time, Scheduler, Protocol):
+    """Whoever needs only a part of it asks for a `Time`, a `Scheduler` or an `InThread`.
+
+    `in_thread`: the background pool. What a `Scheduler` has to do ends with the broker's work; `later` goes on until the end.
+    """
+
+    def later(self, delay_ms: float, function: Callable[[], object]) -> ScheduledTask:
+        """Call it once, on the reactor thread; not before the time is over."""
+        ...
+
+    def in_thread(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Awaitable[R]: ...
+
+    def from_thread(self, function: Callable[P, object], /, *args: P.args, **kwargs: P.kwargs) -> None:
+        """Call it on the reactor thread; from any thread."""
+        ...
+
+
+class MockClock:
+    """A test moves it by `advance`; what is due runs on the way, and what is for a thread runs at once."""
+
+    def __init__(self) -> None:
+        self._time = MockTime()
+        self._tasks = MockScheduler(self._time)
+        self.milliseconds, self.monotonic_ms = self._time.milliseconds, self._time.monotonic_ms
+        self.sleep = self._time.sleep
+        self.schedule_once, self.schedule = self._tasks.schedule_once, self._tasks.schedule
+        self.schedule_in_thread = self._tasks.schedule_in_thread
+        self.advance = self._tasks.advance
+
+    @property
+    def pending(self) -> int:
+        """Tasks that are still to run."""
+        return self._tasks.pending
+
+    def later(self, delay_ms: float, function: Callable[[], object]) -> ScheduledTask:
+        return self._tasks.schedule_once("later", function, int(delay_ms))
+
+    async def in_thread(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return function(*args, **kwargs)
+
+    def from_thread(self, function: Callable[P, object], /, *args: P.args, **kwargs: P.kwargs) -> None:
+        function(*args, **kwargs)

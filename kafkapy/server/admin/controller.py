@@ -1,0 +1,61 @@
+"""The controller as the rest of a broker sees it: whether it is active here, and what it may be asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Protocol
+
+from kafkapy.common.replica_assignment import ReplicaAssignment
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.controller.leader_elections import ElectionType
+from kafkapy.protocol.errors import KafkaError
+from kafkapy.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
+from kafkapy.protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
+from kafkapy.protocol.messages.update_features import UpdateFeaturesRequest
+
+
+class Controller(Protocol):
+    """What `KafkaController` answers by callbacks, on its own thread."""
+
+    @property
+    def is_active(self) -> bool: ...
+
+    def is_topic_queued_for_deletion(self, topic: str) -> bool: ...
+
+    def alter_partition(
+        self, request: AlterPartitionRequest, version: int, callback: Callable[[AlterPartitionResponse], object]
+    ) -> None: ...
+
+    def controlled_shutdown(
+        self, broker_id: int, broker_epoch: int, callback: Callable[[set[TopicPartition] | KafkaError], object]
+    ) -> None: ...
+
+    def elect_leaders(
+        self,
+        partitions: Collection[TopicPartition],
+        election_type: ElectionType,
+        callback: Callable[[dict[TopicPartition, KafkaError | int] | KafkaError], object],
+    ) -> None: ...
+
+    def alter_partition_reassignments(
+        self,
+        reassignments: Mapping[TopicPartition, Sequence[int] | None],
+        callback: Callable[[dict[TopicPartition, KafkaError | None] | KafkaError], object],
+    ) -> None: ...
+
+    def list_partition_reassignments(
+        self,
+        partitions: Collection[TopicPartition] | None,
+        callback: Callable[[dict[TopicPartition, ReplicaAssignment] | KafkaError], object],
+    ) -> None: ...
+
+    def allocate_producer_ids(
+        self, request: AllocateProducerIdsRequest, callback: Callable[[AllocateProducerIdsResponse], object]
+    ) -> None: ...
+
+    def update_features(
+        self,
+        request: UpdateFeaturesRequest,
+        version: int,
+        callback: Callable[[dict[str, KafkaError] | KafkaError], object],
+    ) -> None: ...

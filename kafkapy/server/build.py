@@ -1,0 +1,283 @@
+"""A broker's parts put together: the one place where they learn of each other.
+
+`KafkaServer`, the broker of the tests and the one of `benchmarks/hot_paths.py` all call `build_core` and `build_handlers`; what
+they stand on (`Outside`) differs. Nothing runs before it is started: `KafkaServer` does that, in order.
+
+What is to come has its place: an authorizer in `build_handlers`, another coordinator in `_coordinators`, quotas of clients beside
+`throttles`, listeners with TLS or SASL in `build_sockets`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kafkapy.common import metadata_version
+from kafkapy.common.clock import Clock, InThread
+from kafkapy.common.rate import Rate
+from kafkapy.common.topic_names import GROUP_METADATA_TOPIC
+from kafkapy.coordinator.group.config import GroupConfig, OffsetConfig
+from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
+from kafkapy.log.cleaning.log_cleaner import CleanerConfig, LogCleaner
+from kafkapy.log.manager.log_manager import LogManager
+from kafkapy.network.connection_quotas import ConnectionLimits
+from kafkapy.network.memory_pool import MemoryPool
+from kafkapy.network.socket_server import SocketServer
+from kafkapy.server.admin.auto_topic_creation import AutoTopicCreationManager
+from kafkapy.server.admin.controller import Controller
+from kafkapy.server.admin.zk_admin_manager import ZkAdminManager
+from kafkapy.server.authorizer import AllowAll
+from kafkapy.server.config.change_handlers import usable_topic_configs
+from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig
+from kafkapy.server.config.kafka_config import KafkaConfig
+from kafkapy.server.coordinators.coordinator_log import CoordinatorLog
+from kafkapy.server.coordinators.elections import CoordinatorElections
+from kafkapy.server.fetch.fetch_session import FetchSessionCache
+from kafkapy.server.handlers.configs import ConfigsHandler
+from kafkapy.server.handlers.control import ControlHandler
+from kafkapy.server.handlers.controller_apis import ControllerApisHandler
+from kafkapy.server.handlers.fetch import FetchHandler
+from kafkapy.server.handlers.groups import GroupServices
+from kafkapy.server.handlers.list_offsets import OffsetsHandler
+from kafkapy.server.handlers.log_dirs import LogDirsHandler
+from kafkapy.server.handlers.metadata import MetadataHandler
+from kafkapy.server.handlers.produce import ProduceHandler
+from kafkapy.server.handlers.producer_ids import ProducerIdsHandler
+from kafkapy.server.handlers.records import RecordsHandler
+from kafkapy.server.handlers.topics import TopicsHandler
+from kafkapy.server.inter_broker.producer_ids import ProducerIdManager
+from kafkapy.server.kafka_apis import HANDLERS, Handlers
+from kafkapy.server.metadata.finalized_features import FinalizedFeatureListener
+from kafkapy.server.metadata.metadata_cache import MetadataCache
+from kafkapy.server.purgatory.deadlines import Deadlines
+from kafkapy.server.replication.high_watermarks import HighWatermarkCheckpoints
+from kafkapy.server.replication.leadership import Fetchers, Leadership, PartitionListener
+from kafkapy.server.replication.replica_alter_log_dirs import ReplicaAlterLogDirsManager
+from kafkapy.server.replication.replica_manager import ReplicaManager
+from kafkapy.server.replication.replica_selector import make_replica_selector
+from kafkapy.server.replication.replication import Replication, replication_quota
+from kafkapy.zk.kafka_zk_client import KafkaZkClient
+
+if TYPE_CHECKING:
+    from kafkapy.controller.kafka_controller import KafkaController
+    from kafkapy.server.metrics.broker_metrics import BrokerMetrics
+    from kafkapy.server.metrics.config import MetricsConfig
+
+
+@dataclass(frozen=True)
+class Outside:
+    """What a broker stands on. A test puts its own in these places."""
+
+    reactor: Any
+    """Twisted's, for sockets and for connections to other brokers."""
+    clock: Clock
+    requests: InThread
+    """The threads of requests that wait for ZooKeeper."""
+    zk_client: KafkaZkClient
+    broker_epoch: Callable[[], int]
+    """Of this broker's latest registration; -1 before the first."""
+
+
+@dataclass(frozen=True)
+class Core:
+    """What a broker does with partitions: keep, replicate, lead and follow them, and coordinate by them."""
+
+    log_manager: LogManager
+    metadata_cache: MetadataCache
+    replica_manager: ReplicaManager
+    high_watermarks: HighWatermarkCheckpoints
+    replication: Replication
+    log_dir_moves: ReplicaAlterLogDirsManager
+    group_coordinator: GroupCoordinator
+    leadership: Leadership
+    fetch_sessions: FetchSessionCache
+
+
+def load_logs(config: KafkaConfig, zk_client: KafkaZkClient, clock: Clock) -> LogManager:
+    """The logs of all directories, recovered. Blocks."""
+    stored = zk_client.get_entities_configs("topics", zk_client.get_all_entities_with_config("topics"))
+    topic_configs = {topic: usable_topic_configs(config, topic, configs) for topic, configs in stored.items()}
+
+    def make_cleaner(manager: LogManager) -> LogCleaner:
+        logs, failed = manager.logs, manager.handle_log_dir_failure
+        return LogCleaner(CleanerConfig.of(config), manager.live_log_dirs, logs, clock, failed)
+
+    cleaner = make_cleaner if config.log_cleaner_enable else None
+    log_manager = LogManager.from_config(config, topic_configs, clock, clock, cleaner)
+    log_manager.startup()
+    return log_manager
+
+
+def build_core(
+    config: KafkaConfig,
+    outside: Outside,
+    log_manager: LogManager,
+    *,
+    fetchers: Fetchers | None = None,
+    listeners: Sequence[PartitionListener] = (),
+) -> Core:
+    """`fetchers`: None for those that follow other brokers. `listeners` hear of roles beside the coordinators."""
+    clock = outside.clock
+    metadata_cache = MetadataCache(config.broker_id, clock)
+    replica_manager = ReplicaManager(
+        config.broker_id,
+        log_manager,
+        metadata_cache,
+        clock,
+        Deadlines(clock),
+        producer_purge_interval=config.producer_purgatory_purge_interval_requests,
+        fetch_purge_interval=config.fetch_purgatory_purge_interval_requests,
+        delete_records_purge_interval=config.delete_records_purgatory_purge_interval_requests,
+        replica_lag_time_max_ms=config.replica_lag_time_max_ms,
+        replica_selector=make_replica_selector(config.replica_selector_class),
+        leader_quota=replication_quota(config, clock),
+    )
+    replication = Replication(
+        config, outside.reactor, clock, clock, replica_manager, outside.zk_client, outside.broker_epoch
+    )
+    group_coordinator = _group_coordinator(config, clock, replica_manager, metadata_cache)
+    high_watermarks = HighWatermarkCheckpoints(log_manager)
+    log_dir_moves = ReplicaAlterLogDirsManager(
+        replica_manager,
+        high_watermarks,
+        replication.throttles.alter_log_dirs,
+        clock.in_thread,
+        clock,
+        config.effective_num_replica_alter_log_dirs_threads,
+        config.replica_fetch_backoff_ms,
+    )
+    leadership = Leadership(
+        replica_manager,
+        high_watermarks,
+        [CoordinatorElections(GROUP_METADATA_TOPIC, group_coordinator), *listeners],
+        replication.fetchers if fetchers is None else fetchers,
+        log_dir_moves,
+        metadata_version.is_truncation_on_fetch_supported(config.inter_broker_protocol_version),
+    )
+    return Core(
+        log_manager,
+        metadata_cache,
+        replica_manager,
+        high_watermarks,
+        replication,
+        log_dir_moves,
+        group_coordinator,
+        leadership,
+        FetchSessionCache(config.max_incremental_fetch_session_cache_slots, clock, replica_manager=replica_manager),
+    )
+
+
+def _group_coordinator(
+    config: KafkaConfig, clock: Clock, replica_manager: ReplicaManager, metadata_cache: MetadataCache
+) -> GroupCoordinator:
+    coordinator_log = CoordinatorLog(replica_manager, metadata_cache, config.offsets_load_buffer_size)
+    group_config = GroupConfig(
+        min_session_timeout_ms=config.group_min_session_timeout_ms,
+        max_session_timeout_ms=config.group_max_session_timeout_ms,
+        max_size=config.group_max_size,
+        initial_rebalance_delay_ms=config.group_initial_rebalance_delay_ms,
+    )
+    offset_config = OffsetConfig(
+        max_metadata_size=config.offset_metadata_max_bytes,
+        retention_ms=config.offsets_retention_minutes * 60_000,
+        retention_check_interval_ms=config.offsets_retention_check_interval_ms,
+        topic_num_partitions=config.offsets_topic_num_partitions,
+        compression_codec=config.offsets_topic_compression_codec,
+        commit_timeout_ms=config.offsets_commit_timeout_ms,
+        inter_broker_protocol_version=config.inter_broker_protocol_version,
+    )
+    return GroupCoordinator(group_config, offset_config, coordinator_log, coordinator_log, clock, clock)
+
+
+def build_sockets(config: KafkaConfig, outside: Outside, limits: ConnectionLimits) -> SocketServer:
+    """It listens nowhere yet."""
+    return SocketServer(
+        outside.reactor,
+        HANDLERS,
+        config.socket_request_max_bytes,
+        limits,
+        config.inter_broker_listener_name,
+        make_rate=lambda: Rate(config.quota_window_num, config.quota_window_size_seconds * 1000),
+        send_buffer=config.socket_send_buffer_bytes,
+        receive_buffer=config.socket_receive_buffer_bytes,
+        memory_pool=MemoryPool(config.queued_max_request_bytes) if config.queued_max_request_bytes > 0 else None,
+    )
+
+
+def build_handlers(
+    config: KafkaConfig,
+    outside: Outside,
+    core: Core,
+    cluster_id: str,
+    controller: Controller,
+    producer_ids: ProducerIdManager,
+    dynamic_config: DynamicBrokerConfig,
+) -> Handlers:
+    zk_client, in_thread = outside.zk_client, outside.requests
+    replicas, cache, throttles = core.replica_manager, core.metadata_cache, core.replication.throttles
+    authorizer = AllowAll()
+    admin_manager = ZkAdminManager(config, zk_client)
+    auto_topics = AutoTopicCreationManager(config, zk_client, cache, in_thread)
+    return Handlers(
+        produce=ProduceHandler(replicas, authorizer, cache),
+        fetch=FetchHandler(core.fetch_sessions, config, replicas, cache, authorizer),
+        offsets=OffsetsHandler(replicas, authorizer),
+        metadata=MetadataHandler(cache, cluster_id, authorizer, config, auto_topics.create_topics),
+        control=ControlHandler(
+            authorizer,
+            outside.broker_epoch,
+            core.leadership,
+            replicas,
+            in_thread,
+            zk_client,
+            core.log_manager,
+            config,
+            throttles,
+            cache,
+        ),
+        controller=ControllerApisHandler(authorizer, controller, outside.clock, cache),
+        topics=TopicsHandler(controller, cache, in_thread, admin_manager, authorizer, dynamic_config, config),
+        records=RecordsHandler(cache, replicas, authorizer),
+        configs=ConfigsHandler(authorizer, cache, in_thread, zk_client, dynamic_config, controller),
+        log_dirs=LogDirsHandler(authorizer, core.log_dir_moves, core.log_manager, config, replicas, in_thread),
+        producer_ids=ProducerIdsHandler(authorizer, producer_ids),
+        groups=GroupServices(core.group_coordinator, cache, auto_topics, authorizer, config, zk_client, in_thread),
+        features=FinalizedFeatureListener(zk_client, lambda work: outside.clock.schedule_in_thread("features", work)),
+    )
+
+
+def build_metrics(
+    metrics_config: MetricsConfig,
+    config: KafkaConfig,
+    outside: Outside,
+    core: Core,
+    cluster_id: str,
+    controller: KafkaController,
+    sockets: SocketServer,
+    is_stopping: Callable[[], bool],
+) -> BrokerMetrics:
+    """Only now is imported what only metrics need."""
+    from kafkapy.server.metrics.broker_metrics import BrokerMetrics, end_offsets
+    from kafkapy.server.metrics.sources import Sources, request_stats
+
+    reactor = outside.reactor
+    sources = Sources(
+        cluster_id=cluster_id,
+        broker_id=config.broker_id,
+        time=outside.clock,
+        zk_client=outside.zk_client,
+        controller=controller,
+        log_manager=core.log_manager,
+        metadata_cache=core.metadata_cache,
+        replica_manager=core.replica_manager,
+        fetchers=core.replication.fetchers,
+        fetch_sessions=core.fetch_sessions,
+        group_coordinator=core.group_coordinator,
+        sockets=sockets,
+        requests=request_stats(),
+        end_offsets=end_offsets(config, reactor, outside.clock, core.replica_manager),
+        is_stopping=is_stopping,
+        idle_seconds=(lambda: reactor.idle_seconds) if hasattr(reactor, "idle_seconds") else None,
+    )
+    return BrokerMetrics(metrics_config, sources, reactor, outside.clock)
