@@ -28,7 +28,6 @@ from kafkapy.server.admin.auto_topic_creation import AutoTopicCreationManager
 from kafkapy.server.admin.controller import Controller
 from kafkapy.server.admin.zk_admin_manager import ZkAdminManager
 from kafkapy.server.authorizer import AllowAll
-from kafkapy.server.config.change_handlers import usable_topic_configs
 from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.coordinators.coordinator_log import CoordinatorLog
@@ -51,6 +50,7 @@ from kafkapy.server.kafka_apis import HANDLERS, Handlers
 from kafkapy.server.metadata.finalized_features import FinalizedFeatureListener
 from kafkapy.server.metadata.metadata_cache import MetadataCache
 from kafkapy.server.purgatory.deadlines import Deadlines
+from kafkapy.server.reconfiguration.change_handlers import usable_topic_configs
 from kafkapy.server.replication.high_watermarks import HighWatermarkCheckpoints
 from kafkapy.server.replication.leadership import Fetchers, Leadership, PartitionListener
 from kafkapy.server.replication.replica_alter_log_dirs import ReplicaAlterLogDirsManager

@@ -36,10 +36,17 @@ from kafkapy.server.build import (
     build_sockets,
     load_logs,
 )
-from kafkapy.server.config.change_handlers import config_handlers
-from kafkapy.server.config.change_listener import ZkConfigChangeListener
 from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig
-from kafkapy.server.config.dynamic_parts import (
+from kafkapy.server.config.kafka_config import KafkaConfig
+from kafkapy.server.inter_broker.producer_ids import Block, ProducerIdManager
+from kafkapy.server.kafka_apis import Handlers, KafkaApis
+from kafkapy.server.metadata.first_metadata import FirstMetadata
+from kafkapy.server.metadata.metadata_cache import MetadataCache
+from kafkapy.server.metrics.config import MetricsConfig
+from kafkapy.server.reactor_clock import ReactorClock, RequestThreads
+from kafkapy.server.reconfiguration.change_handlers import config_handlers
+from kafkapy.server.reconfiguration.change_listener import ZkConfigChangeListener
+from kafkapy.server.reconfiguration.dynamic_parts import (
     DynamicCleanerConfig,
     DynamicConnectionLimits,
     DynamicFetchers,
@@ -48,13 +55,6 @@ from kafkapy.server.config.dynamic_parts import (
     DynamicThreadPools,
     connection_limits,
 )
-from kafkapy.server.config.kafka_config import KafkaConfig
-from kafkapy.server.inter_broker.producer_ids import Block, ProducerIdManager
-from kafkapy.server.kafka_apis import Handlers, KafkaApis
-from kafkapy.server.metadata.first_metadata import FirstMetadata
-from kafkapy.server.metadata.metadata_cache import MetadataCache
-from kafkapy.server.metrics.config import MetricsConfig
-from kafkapy.server.reactor_clock import ReactorClock, RequestThreads
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
 from kafkapy.zk.session_closer import Session
 from kafkapy.zk.zk_data import BrokerInfo

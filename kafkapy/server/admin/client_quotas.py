@@ -11,7 +11,7 @@ from kafkapy.common.config_def import ConfigDef, ConfigType
 from kafkapy.common.java_text import java_double
 from kafkapy.common.sanitizer import desanitize, sanitize
 from kafkapy.protocol.errors import Errors, KafkaError
-from kafkapy.server.admin.api_error import NO_ERROR, ApiError
+from kafkapy.server.api_error import NO_ERROR, ApiError
 from kafkapy.server.config import zk_entity_configs
 from kafkapy.server.config.dynamic_broker_config import DEFAULT_ENTITY
 from kafkapy.zk.kafka_zk_client import KafkaZkClient

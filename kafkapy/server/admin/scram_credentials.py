@@ -20,7 +20,7 @@ from kafkapy.protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsResponse,
 )
 from kafkapy.protocol.messages.describe_user_scram_credentials import DescribeUserScramCredentialsResponse
-from kafkapy.server.admin.api_error import ApiError
+from kafkapy.server.api_error import ApiError
 from kafkapy.server.config import zk_entity_configs
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
 

@@ -15,7 +15,7 @@ from kafkapy.common.topic_names import reason_invalid
 from kafkapy.log.log_config import LogConfig, check_topic_configs
 from kafkapy.network.request import RequestContext
 from kafkapy.protocol.errors import Errors, KafkaError
-from kafkapy.server.admin.api_error import NO_ERROR, ApiError
+from kafkapy.server.api_error import NO_ERROR, ApiError
 from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
 from kafkapy.server.config import runtime_loggers, zk_entity_configs
 from kafkapy.server.config.alter_operations import ConfigOp, OpType, apply_ops, require_well_formed

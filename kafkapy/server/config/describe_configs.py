@@ -12,7 +12,7 @@ from kafkapy.common.topic_names import reason_invalid
 from kafkapy.log.log_config import LogConfig
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
-from kafkapy.server.admin.api_error import ApiError
+from kafkapy.server.api_error import ApiError
 from kafkapy.server.config.config_resource import ConfigSource, ResourceType, require_this_broker
 from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig
 from kafkapy.server.config.dynamic_config_rules import DYNAMIC_CONFIGS, broker_config_key, broker_config_synonyms

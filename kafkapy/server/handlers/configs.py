@@ -22,9 +22,9 @@ from kafkapy.protocol.messages.describe_user_scram_credentials import (
 )
 from kafkapy.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsResponse
 from kafkapy.server.admin import client_quotas, scram_credentials
-from kafkapy.server.admin.api_error import ApiError
 from kafkapy.server.admin.client_quotas import Filter, QuotaOp
 from kafkapy.server.admin.controller import Controller
+from kafkapy.server.api_error import ApiError
 from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
 from kafkapy.server.config import zk_entity_configs
 from kafkapy.server.config.alter_configs import ConfigAdminManager

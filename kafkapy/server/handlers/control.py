@@ -17,9 +17,9 @@ from kafkapy.protocol.messages.leader_and_isr import LeaderAndIsrRequest, Leader
 from kafkapy.protocol.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
 from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
 from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
-from kafkapy.server.config.change_handlers import usable_topic_configs
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.metadata.metadata_cache import MetadataCache
+from kafkapy.server.reconfiguration.change_handlers import usable_topic_configs
 from kafkapy.server.replication.leadership import (
     Leadership,
     is_of_old_controller,

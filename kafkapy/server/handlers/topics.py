@@ -15,9 +15,9 @@ from kafkapy.protocol.messages.create_partitions import CreatePartitionsRequest,
 from kafkapy.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from kafkapy.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 from kafkapy.protocol.messages.describe_configs import DescribeConfigsRequest
-from kafkapy.server.admin.api_error import ApiError
 from kafkapy.server.admin.controller import Controller
 from kafkapy.server.admin.zk_admin_manager import CreatePartitionsTopic, TopicChange, ZkAdminManager
+from kafkapy.server.api_error import ApiError
 from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
 from kafkapy.server.config.config_resource import ResourceType
 from kafkapy.server.config.describe_configs import ConfigHelper

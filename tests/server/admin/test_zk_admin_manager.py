@@ -11,8 +11,8 @@ from kafkapy.common.replica_assignment import ReplicaAssignment
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.create_partitions import CreatePartitionsRequest
 from kafkapy.protocol.messages.create_topics import CreateTopicsRequest
-from kafkapy.server.admin.api_error import NO_ERROR, ApiError
 from kafkapy.server.admin.zk_admin_manager import CreatableTopic, CreatePartitionsTopic, TopicChange, ZkAdminManager
+from kafkapy.server.api_error import NO_ERROR, ApiError
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
 from kafkapy.zk.zk_data import BrokerInfo, ControllerZNode

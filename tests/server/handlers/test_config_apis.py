@@ -18,10 +18,10 @@ from kafkapy.protocol.messages.alter_configs import AlterConfigsRequest
 from kafkapy.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
 from kafkapy.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from kafkapy.server.authorizer import AllowAll
-from kafkapy.server.config.change_handlers import config_handlers
 from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.handlers.configs import ConfigsHandler
+from kafkapy.server.reconfiguration.change_handlers import config_handlers
 from kafkapy.server.replication.replication_quota import ReplicationQuota, ReplicationThrottles
 
 TOPIC, BROKER, LOGGER, CLIENT_METRICS = 2, 4, 8, 16

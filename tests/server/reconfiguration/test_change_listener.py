@@ -9,10 +9,10 @@ import pytest
 from config_zookeeper import ConfigZooKeeper
 
 from kafkapy.common.time import MockTime
-from kafkapy.server.config.change_handlers import config_handlers
-from kafkapy.server.config.change_listener import CHANGE_EXPIRATION_MS, ZkConfigChangeListener
 from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig
 from kafkapy.server.config.kafka_config import KafkaConfig
+from kafkapy.server.reconfiguration.change_handlers import config_handlers
+from kafkapy.server.reconfiguration.change_listener import CHANGE_EXPIRATION_MS, ZkConfigChangeListener
 from kafkapy.server.replication.replication_quota import ReplicationQuota, ReplicationThrottles
 
 

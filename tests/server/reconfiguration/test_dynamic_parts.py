@@ -15,14 +15,14 @@ from kafkapy.common.config_def import ConfigException
 from kafkapy.network.connection_quotas import ConnectionLimits
 from kafkapy.network.socket_server import ListenError, SocketServer
 from kafkapy.server.config.dynamic_config_rules import DYNAMIC_CONFIGS
-from kafkapy.server.config.dynamic_parts import (
+from kafkapy.server.config.kafka_config import KafkaConfig
+from kafkapy.server.reconfiguration.dynamic_parts import (
     DynamicCleanerConfig,
     DynamicConnectionLimits,
     DynamicListeners,
     DynamicLogConfig,
     DynamicThreadPools,
 )
-from kafkapy.server.config.kafka_config import KafkaConfig
 
 
 class Recorder:

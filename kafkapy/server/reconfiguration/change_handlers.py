@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 
 from kafkapy.common import metadata_version
 from kafkapy.server.config import zk_entity_configs
-from kafkapy.server.config.change_listener import ConfigHandler
 from kafkapy.server.config.dynamic_broker_config import DEFAULT_ENTITY, DynamicBrokerConfig
 from kafkapy.server.config.kafka_config import KafkaConfig
+from kafkapy.server.reconfiguration.change_listener import ConfigHandler
 from kafkapy.server.replication.replication_quota import ReplicationThrottles
 
 log = logging.getLogger("kafkapy.server.ZkConfigManager")
