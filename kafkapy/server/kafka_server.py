@@ -53,6 +53,7 @@ from kafkapy.server.reconfiguration.dynamic_parts import (
     DynamicListeners,
     DynamicLogConfig,
     DynamicThreadPools,
+    HostAddresses,
     connection_limits,
 )
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
@@ -104,6 +105,7 @@ class KafkaServer:
         self._on_zk_session = on_zk_session
         self._clock = ReactorClock(reactor)
         self._started: list[Part] = []
+        self._addresses = HostAddresses()
         self._broker_epoch = -1
         self._stopping = False
         self._zk_client: KafkaZkClient | None = None
@@ -137,7 +139,7 @@ class KafkaServer:
         dynamic_config = DynamicBrokerConfig(config)
         dynamic_config.initialize(*await self._in_thread(_dynamic_properties, zk_client, broker_id))
         core = await self._build_core(outside, cluster_id)
-        sockets = build_sockets(config, outside, await self._in_thread(connection_limits, config))
+        sockets = build_sockets(config, outside, await self._in_thread(connection_limits, config, self._addresses))
         await self._start(Part("socket server", None, sockets.shutdown))
         broker_info = await self._register(zk_client, sockets)
         controller = KafkaController(
@@ -251,10 +253,11 @@ class KafkaServer:
         """Applies what ZooKeeper has of configs, at its start and whenever it changes (KIP-226)."""
         for part in (
             DynamicLogConfig(core.log_manager, controller),
-            DynamicConnectionLimits(sockets),
+            DynamicConnectionLimits(sockets, self._addresses),
             DynamicListeners(
                 self.config,
                 sockets,
+                self._addresses,
                 self._in_thread,
                 lambda: controller.update_broker_info(self._broker_info(sockets)),
             ),
@@ -270,7 +273,9 @@ class KafkaServer:
             controller.enable_topic_unclean_leader_election,
             core.replication.throttles,
         )
-        return ZkConfigChangeListener(outside.zk_client, handlers, self._clock.from_thread, self._clock)
+        return ZkConfigChangeListener(
+            outside.zk_client, handlers, self._clock.from_thread, self._clock, prepare=self._addresses.look_up
+        )
 
     async def _start(self, part: Part) -> None:
         if part.start is not None and inspect.isawaitable(started := part.start()):

@@ -1,7 +1,7 @@
 """AlterConfigs and IncrementalAlterConfigs (Kafka's `ConfigAdminManager` and the config half of `ZkAdminManager`).
 
-Configs are checked on the reactor thread, against what the broker holds; ZooKeeper is read and written in the
-background pool. Every broker, this one too, applies a change when it hears of it from ZooKeeper.
+Configs are checked against what the broker holds, where hosts have to be looked up in a thread; ZooKeeper is read and
+written in one, too. Every broker, this one too, applies a change when it hears of it from ZooKeeper.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class ConfigAdminManager:
             before = dynamic_config.from_persistent(stored, per_broker)
         configs = apply_ops(ops, before, KafkaConfig.definition)
         try:
-            dynamic_config.validate(configs, per_broker)
+            await self._in_thread(dynamic_config.validate, configs, per_broker)
         except ConfigException as error:
             raise KafkaError(Errors.INVALID_REQUEST, str(error)) from None
         self._authorize(resource, "CLUSTER", CLUSTER_NAME)

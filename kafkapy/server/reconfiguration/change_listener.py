@@ -47,14 +47,16 @@ class ZkConfigChangeListener:
         handlers: Mapping[str, ConfigHandler],
         apply: Callable[..., object],
         time: Time,
+        prepare: Callable[[Mapping[str, str]], object] = lambda configs: None,
         change_expiration_ms: int = CHANGE_EXPIRATION_MS,
     ) -> None:
         """`handlers`: type of entity (topics, brokers ...) -> handler, run by `apply(function, *args)`
-        (`reactor.callFromThread`)."""
+        (`Clock.from_thread`). `prepare(configs)` is called before, where it may block."""
         self._zk_client = zk_client
         self._handlers = handlers
         self._apply = apply
         self._time = time
+        self._prepare = prepare
         self._change_expiration_ms = change_expiration_ms
         self._last_executed_change = -1
         self._bells: SimpleQueue[bool] = SimpleQueue()
@@ -72,6 +74,7 @@ class ZkConfigChangeListener:
             self._last_executed_change = _number(names[-1])  # the configs themselves are read below, all of them
         for entity_type, handler in self._handlers.items():
             for entity, configs in fetch_all_entity_configs(self._zk_client, entity_type).items():
+                self._prepare(configs)
                 self._apply(_call, handler, entity_type, entity, configs)
             if entity_type == USERS:
                 for entity, configs in fetch_all_child_entity_configs(self._zk_client, USERS, CLIENTS).items():
@@ -130,6 +133,7 @@ class ZkConfigChangeListener:
             return
         shown = {key: "[hidden]" if key.startswith("SCRAM-") else value for key, value in configs.items()}
         log.info("Processing override for entityPath: %s/%s with config: %s", entity_type, entity, shown)
+        self._prepare(configs)
         self._apply(_call, self._handlers[entity_type], entity_type, entity, configs)
 
     def _purge_obsolete_notifications(self, now: int, names: list[str]) -> None:

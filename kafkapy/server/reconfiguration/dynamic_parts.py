@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import socket
 from collections.abc import Callable, Iterable, Mapping
@@ -23,6 +24,8 @@ from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.replication.replica_fetcher_manager import ReplicaFetcherManager
 
 log = logging.getLogger("kafkapy.server.DynamicBrokerConfig")
+
+_OVERRIDES = "max.connections.per.ip.overrides"
 
 
 class DynamicLogConfig:
@@ -47,8 +50,42 @@ class DynamicLogConfig:
             self._controller.disable_default_unclean_leader_election()
 
 
-def connection_limits(config: KafkaConfig) -> ConnectionLimits:
-    """`ConfigException` if `max.connections.per.ip.overrides` names an unknown host."""
+class HostAddresses:
+    """The addresses of hosts that `max.connections.per.ip.overrides` may name.
+
+    Looking one up takes as long as the name server likes, so it is done ahead and not on the reactor thread: `look_up` by whoever
+    hears of a config first, in a thread of its own.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, list[str]] = {}
+
+    def look_up(self, configs: Mapping[str, str]) -> None:
+        """Of the hosts that these configs name. Blocks; a host that nobody knows shows when it is used."""
+        for entry in configs.get(_OVERRIDES, "").split(","):
+            host = entry.rpartition(":")[0].strip()
+            if host:
+                with contextlib.suppress(ConfigException):
+                    self._known[host] = _addresses_of(host)
+
+    def of(self, host: str) -> list[str]:
+        """Blocks if the host is new. `ConfigException`: nobody knows it."""
+        found = self._known.get(host)
+        if found is None:
+            found = self._known[host] = _addresses_of(host)
+        return found
+
+
+def _addresses_of(host: str) -> list[str]:
+    try:
+        return [str(entry[4][0]) for entry in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)]
+    except OSError as problem:
+        raise ConfigException.invalid(_OVERRIDES, host, f"the host is not known: {problem}") from problem
+
+
+def connection_limits(config: KafkaConfig, addresses: HostAddresses) -> ConnectionLimits:
+    """`ConfigException` if `max.connections.per.ip.overrides` names an unknown host. May block, as `HostAddresses.of`."""
+    overrides = config.max_connections_per_ip_overrides
     return ConnectionLimits(
         ListenerLimits(config.max_connections, config.max_connection_creation_rate),
         {
@@ -59,23 +96,9 @@ def connection_limits(config: KafkaConfig) -> ConnectionLimits:
             for name in (end_point.listener_name for end_point in config.listeners)
         },
         config.max_connections_per_ip,
-        _limits_by_address(config.max_connections_per_ip_overrides),
+        {address: limit for host, limit in overrides.items() for address in addresses.of(host)},
         config.connections_max_idle_ms,
     )
-
-
-def _limits_by_address(overrides: Mapping[str, int]) -> dict[str, int]:
-    """`max.connections.per.ip.overrides` may name hosts: the limits by their addresses. `ConfigException`: an unknown host."""
-    limits = {}
-    for host, limit in overrides.items():
-        try:
-            for *_, address in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM):
-                limits[str(address[0])] = limit
-        except OSError as problem:
-            raise ConfigException.invalid(
-                "max.connections.per.ip.overrides", host, f"the host is not known: {problem}"
-            ) from problem
-    return limits
 
 
 class DynamicConnectionLimits:
@@ -83,19 +106,20 @@ class DynamicConnectionLimits:
 
     reconfigurable_configs = frozenset(
         (
-            *("max.connections", "max.connections.per.ip", "max.connections.per.ip.overrides"),
+            *("max.connections", "max.connections.per.ip", _OVERRIDES),
             "max.connection.creation.rate",
         )
     )
 
-    def __init__(self, sockets: SocketServer) -> None:
+    def __init__(self, sockets: SocketServer, addresses: HostAddresses) -> None:
         self._sockets = sockets
+        self._addresses = addresses
 
     def validate_reconfiguration(self, new_config: KafkaConfig) -> None:
-        connection_limits(new_config)
+        connection_limits(new_config, self._addresses)
 
     def reconfigure(self, old_config: KafkaConfig, new_config: KafkaConfig) -> None:
-        self._sockets.set_limits(connection_limits(new_config))
+        self._sockets.set_limits(connection_limits(new_config, self._addresses))
 
 
 class DynamicListeners:
@@ -107,11 +131,17 @@ class DynamicListeners:
     reconfigurable_configs = frozenset(("listeners", "advertised.listeners", "listener.security.protocol.map"))
 
     def __init__(
-        self, config: KafkaConfig, sockets: SocketServer, in_thread: InThread, register: Callable[[], None]
+        self,
+        config: KafkaConfig,
+        sockets: SocketServer,
+        addresses: HostAddresses,
+        in_thread: InThread,
+        register: Callable[[], None],
     ) -> None:
         """`config`: the broker's, of which `listeners` may change; `register` writes the new ones into ZooKeeper, and blocks."""
         self._config = config
         self._sockets = sockets
+        self._addresses = addresses
         self._in_thread = in_thread
         self._register = register
 
@@ -132,7 +162,7 @@ class DynamicListeners:
         for end_point in old - new:
             await self._sockets.remove_listener(end_point.listener_name)
             log.info("Listener %s is closed", end_point.listener_name)
-        self._sockets.set_limits(await self._in_thread(connection_limits, self._config))
+        self._sockets.set_limits(await self._in_thread(connection_limits, self._config, self._addresses))
         for end_point in new - old:
             address = await self._in_thread(bind_address, end_point)
             port = self._sockets.listen(end_point, self._config.socket_listen_backlog_size, address)

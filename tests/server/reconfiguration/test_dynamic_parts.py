@@ -22,6 +22,7 @@ from kafkapy.server.reconfiguration.dynamic_parts import (
     DynamicListeners,
     DynamicLogConfig,
     DynamicThreadPools,
+    HostAddresses,
 )
 
 
@@ -51,6 +52,7 @@ class Sockets:
         self._recorder.calls.append(("register",))
 
 
+DEFAULTS = (HostAddresses(), MockClock().in_thread)
 PROTOCOLS = {"listener_security_protocol_map": "PLAINTEXT:PLAINTEXT,GOES:PLAINTEXT,COMES:PLAINTEXT"}
 
 
@@ -83,7 +85,7 @@ def test_defaults_of_topics(unclean: str) -> None:
 
 def test_limits_of_connections() -> None:
     server = SocketServer(Clock(), [], 100, ConnectionLimits())
-    part = DynamicConnectionLimits(server)
+    part = DynamicConnectionLimits(server, HostAddresses())
     new = config(
         max_connections="5", max_connections_per_ip="4", max_connections_per_ip_overrides="127.0.0.1:3,10.0.0.1:9"
     )
@@ -98,7 +100,8 @@ def test_limits_of_connections() -> None:
 
 
 def test_limits_of_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
-    part = DynamicConnectionLimits(SocketServer(Clock(), [], 100, ConnectionLimits()))
+    addresses = HostAddresses()
+    part = DynamicConnectionLimits(SocketServer(Clock(), [], 100, ConnectionLimits()), addresses)
     part.reconfigure(config(), config(max_connections_per_ip_overrides="localhost:3"))
     assert part._sockets.quotas.limits.allowed_from("127.0.0.1") == 3
 
@@ -106,6 +109,10 @@ def test_limits_of_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
         raise socket.gaierror("Name or service not known")
 
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    # What was looked up ahead is not looked up again, on the reactor thread.
+    part.reconfigure(config(), config(max_connections_per_ip_overrides="localhost:4"))
+    assert part._sockets.quotas.limits.allowed_from("127.0.0.1") == 4
+    addresses.look_up({"max.connections.per.ip.overrides": "no-such-host.invalid:3"})
     with pytest.raises(ConfigException, match=r"no-such-host\.invalid"):
         part.validate_reconfiguration(config(max_connections_per_ip_overrides="no-such-host.invalid:3"))
 
@@ -133,7 +140,7 @@ def test_listeners_come_and_go() -> None:
     sockets: Any = Recorder()
     old = config(listeners="PLAINTEXT://localhost:9092,GOES://localhost:9093", **PROTOCOLS)
     new = config(listeners="PLAINTEXT://localhost:9092,COMES://localhost:9094", **PROTOCOLS)
-    part = DynamicListeners(new, Sockets(sockets), MockClock().in_thread, Sockets(sockets).register)
+    part = DynamicListeners(new, Sockets(sockets), *DEFAULTS, Sockets(sockets).register)
     part.reconfigure(old, new)
     assert [call[:2] for call in sockets.calls if call[0] != "set_limits"] == [
         ("remove_listener", "GOES"),
@@ -145,7 +152,7 @@ def test_listeners_come_and_go() -> None:
 def test_a_listener_that_moves_is_opened_anew() -> None:
     sockets: Any = Recorder()
     old, new = config(listeners="PLAINTEXT://localhost:9092"), config(listeners="PLAINTEXT://localhost:9093")
-    DynamicListeners(new, Sockets(sockets), MockClock().in_thread, Sockets(sockets).register).reconfigure(old, new)
+    DynamicListeners(new, Sockets(sockets), *DEFAULTS, Sockets(sockets).register).reconfigure(old, new)
     assert [call[0] for call in sockets.calls] == ["remove_listener", "set_limits", "listen", "register"]
 
 
@@ -156,7 +163,7 @@ def test_what_could_not_be_opened_is_not_registered(caplog: pytest.LogCaptureFix
     sockets: Any = Recorder()
     sockets.listen = fails
     old, new = config(listeners="PLAINTEXT://localhost:9092"), config(listeners="PLAINTEXT://localhost:9093")
-    DynamicListeners(new, Sockets(sockets), MockClock().in_thread, Sockets(sockets).register).reconfigure(old, new)
+    DynamicListeners(new, Sockets(sockets), *DEFAULTS, Sockets(sockets).register).reconfigure(old, new)
     assert [call[0] for call in sockets.calls] == ["remove_listener", "set_limits"]
     assert "Listeners could not be changed: Socket server failed to bind to localhost:9093" in caplog.text
 
@@ -167,7 +174,7 @@ def test_a_failure_to_register_is_told(caplog: pytest.LogCaptureFixture) -> None
 
     sockets: Any = Recorder()
     old, new = config(listeners="PLAINTEXT://localhost:9092"), config(listeners="PLAINTEXT://localhost:9093")
-    DynamicListeners(new, Sockets(sockets), MockClock().in_thread, fails).reconfigure(old, new)
+    DynamicListeners(new, Sockets(sockets), *DEFAULTS, fails).reconfigure(old, new)
     assert "Listeners could not be changed: ZooKeeper is away" in caplog.text
 
 
@@ -177,5 +184,5 @@ def test_what_is_advertised_has_to_stay() -> None:
     unused: Any = Recorder()
     message = r"'Set\(ListenerName\(GOES\), ListenerName\(PLAINTEXT\)\)' must be a subset of listeners"
     with pytest.raises(ConfigException, match=message):
-        DynamicListeners(two, unused, unused, unused).validate_reconfiguration(one)
-    DynamicListeners(one, unused, unused, unused).validate_reconfiguration(two)
+        DynamicListeners(two, unused, unused, unused, unused).validate_reconfiguration(one)
+    DynamicListeners(one, unused, unused, unused, unused).validate_reconfiguration(two)
