@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import logging
 import os
-from typing import TYPE_CHECKING
+import threading
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.files.log_files import log_delete_dir_name, log_dir_name, log_future_dir_name
+from kafkapy.log.local_log import DirFailureHandler
 from kafkapy.log.log import Log
+from kafkapy.log.manager.log_deleter import LogDeleter
+from kafkapy.log.manager.log_dirs import LogDirs
+from kafkapy.log.manager.log_manager_config import LogCleaning
+from kafkapy.log.manager.log_opener import LogOpener
 from kafkapy.protocol.errors import Errors, KafkaError
-
-if TYPE_CHECKING:
-    from kafkapy.log.manager.log_manager import LogManager
 
 logger = logging.getLogger("kafkapy.log.LogManager")
 
@@ -25,18 +27,35 @@ class FutureLogs:
     Everything is done under the manager's lock.
     """
 
-    def __init__(self, manager: LogManager) -> None:
-        self.logs: dict[TopicPartition, Log] = {}
+    def __init__(
+        self,
+        logs: dict[TopicPartition, Log],
+        current_logs: dict[TopicPartition, Log],
+        lock: threading.RLock,
+        dirs: LogDirs,
+        opener: LogOpener,
+        deleter: LogDeleter,
+        cleaner: LogCleaning | None,
+        on_dir_failure: DirFailureHandler,
+    ) -> None:
+        """Both maps, the lock and the dirs are the manager's."""
+        self.logs = logs
         self.preferred: dict[TopicPartition, str] = {}
-        self._manager = manager
+        self._current_logs = current_logs
+        self._lock = lock
+        self._dirs = dirs
+        self._opener = opener
+        self._deleter = deleter
+        self._cleaner = cleaner
+        self._on_dir_failure = on_dir_failure
 
     def get(self, partition: TopicPartition) -> Log | None:
         return self.logs.get(partition)
 
     def maybe_prefer(self, partition: TopicPartition, directory: str) -> None:
         """The next log of the partition is made in this dir, unless one is there already (`maybeUpdatePreferredLogDir`)."""
-        with self._manager.lock:
-            there = (self._manager.get_log(partition), self.logs.get(partition))
+        with self._lock:
+            there = (self._current_logs.get(partition), self.logs.get(partition))
             if not any(log is not None and log.parent_dir == directory for log in there):
                 self.preferred[partition] = directory
 
@@ -45,26 +64,25 @@ class FutureLogs:
 
         `KafkaError` KAFKA_STORAGE_ERROR if it cannot be made, or if a dir is offline: there may be another one in it.
         """
-        manager = self._manager
-        with manager.lock:
+        with self._lock:
             log = self.logs.get(partition)
             if log is not None:
                 return log
             directory = self.preferred.get(partition)
-            if directory is None or not manager.is_log_dir_online(directory):
+            if directory is None or not self._dirs.is_online(directory):
                 raise KafkaError(Errors.KAFKA_STORAGE_ERROR, f"There is no dir for the future log of {partition}")
-            if manager.offline_log_dirs:
+            if self._dirs.offline_paths:
                 raise KafkaError(
                     Errors.KAFKA_STORAGE_ERROR,
-                    f"Can not create the future log of {partition} because log directories {manager.offline_log_dirs} are "
+                    f"Can not create the future log of {partition} because log directories {self._dirs.offline_paths} are "
                     "offline",
                 )
             path = f"{directory}/{log_future_dir_name(partition)}"
             try:
-                log = manager.open_log(path, partition, topic_id)
+                log = self._opener.open(path, partition.topic, topic_id)
             except OSError as error:
                 message = f"Error while creating the future log for {partition} in dir {directory}"
-                manager.handle_log_dir_failure(directory, message, error)
+                self._on_dir_failure(directory, message, error)
                 raise KafkaError(Errors.KAFKA_STORAGE_ERROR, message) from None
             self.preferred.pop(partition, None)
             self.logs[partition] = log
@@ -77,9 +95,8 @@ class FutureLogs:
         They must end at the same offset, and nobody may append meanwhile. `KafkaError` KAFKA_STORAGE_ERROR: if it comes from the
         old log's dir, the place has been taken nevertheless.
         """
-        manager = self._manager
-        with manager.lock:
-            source, destination = manager.get_log(partition), self.logs.get(partition)
+        with self._lock:
+            source, destination = self._current_logs.get(partition), self.logs.get(partition)
             if source is None or destination is None:
                 raise KafkaError(
                     Errors.KAFKA_STORAGE_ERROR, f"The current or the future replica of {partition} is offline"
@@ -89,11 +106,11 @@ class FutureLogs:
             destination.rename_dir(log_dir_name(partition))
             destination.update_high_watermark(source.high_watermark)
             del self.logs[partition]
-            manager.logs[partition] = destination
-            if manager.cleaner is not None:
-                manager.cleaner.alter_checkpoint_dir(partition, source.parent_dir, destination.parent_dir)
+            self._current_logs[partition] = destination
+            if self._cleaner is not None:
+                self._cleaner.alter_checkpoint_dir(partition, source.parent_dir, destination.parent_dir)
             try:
-                manager.remove_log_later(source, log_delete_dir_name(partition), sync=True)
+                self._deleter.remove_later(source, log_delete_dir_name(partition), sync=True)
             except KafkaError:
                 source.close_handlers()
                 raise
@@ -101,11 +118,11 @@ class FutureLogs:
 
     def async_delete(self, partition: TopicPartition) -> Log | None:
         """Take a future log away, as `LogManager.async_delete` does; None if there is none. `KafkaError` KAFKA_STORAGE_ERROR."""
-        with self._manager.lock:
+        with self._lock:
             self.preferred.pop(partition, None)
             log = self.logs.pop(partition, None)
             if log is not None:
-                self._manager.remove_log_later(log, log_delete_dir_name(partition))
+                self._deleter.remove_later(log, log_delete_dir_name(partition))
             return log
 
     def drop_dir(self, directory: str) -> list[Log]:

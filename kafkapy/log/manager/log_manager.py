@@ -7,6 +7,8 @@ import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from typing import TypeVar
 
 from kafkapy.common.scheduler import Scheduler
 from kafkapy.common.time import Time
@@ -20,17 +22,19 @@ from kafkapy.log.files.log_files import (
     log_dir_name,
     parse_topic_partition_name,
 )
-from kafkapy.log.files.sync_queue import SyncQueue
 from kafkapy.log.log import Log
 from kafkapy.log.log_config import LogConfig
-from kafkapy.log.log_loader import load_log
 from kafkapy.log.manager.future_logs import FutureLogs, is_future
+from kafkapy.log.manager.log_deleter import LogDeleter
 from kafkapy.log.manager.log_dirs import LogDir, LogDirError, LogDirs
 from kafkapy.log.manager.log_maintenance import LogMaintenance
 from kafkapy.log.manager.log_manager_config import BrokerLogConfig, LogCleaning, LogManagerConfig
+from kafkapy.log.manager.log_opener import LogOpener
 from kafkapy.protocol.errors import Errors, KafkaError
 
 logger = logging.getLogger("kafkapy.log.LogManager")
+
+Result = TypeVar("Result")
 
 _OTHER_DIRECTORIES = ("remote-log-index-cache", "__cluster_metadata-0")
 
@@ -58,24 +62,35 @@ class LogManager:
 
         `LogDirError` if no dir can be used, or one is in use by another broker.
         """
-        self._default_config = default_config
-        self._topic_configs = dict(topic_configs)
         self._scheduler = scheduler
-        self._syncs = SyncQueue(scheduler)
         self._time = time
         self._config = config
         self.logs: dict[TopicPartition, Log] = {}
         """The live map: take a copy before a walk."""
-        self.future = FutureLogs(self)
         self.lock = threading.RLock()
-        self._to_forget: list[tuple[str, TopicPartition]] = []  # deleted, still in the checkpoints of the dir
         self._dirs = LogDirs(log_dirs)
         self.on_dir_failure: Callable[[str, list[TopicPartition]], object] = lambda directory, partitions: None
         """Told, on whatever thread met the error, which dir is offline and which partitions are gone with it."""
         self.cleaner: LogCleaning | None = make_cleaner(self) if make_cleaner is not None else None
-        self.maintenance = LogMaintenance(
-            self._dirs, self.logs, self.future.logs, self.cleaner, time, self.handle_log_dir_failure
+        self._opener = LogOpener(
+            default_config,
+            topic_configs,
+            scheduler,
+            time,
+            self.handle_log_dir_failure,
+            config.producer_id_expiration_ms,
         )
+        future_logs: dict[TopicPartition, Log] = {}
+        self.maintenance = LogMaintenance(
+            self._dirs, self.logs, future_logs, self.cleaner, time, self.handle_log_dir_failure
+        )
+        self._deleter = LogDeleter(
+            scheduler, self.maintenance, self.cleaner, lambda: self._opener.default_config.file_delete_delay_ms
+        )
+        self.future = FutureLogs(
+            future_logs, self.logs, self.lock, self._dirs, self._opener, self._deleter, self.cleaner,
+            self.handle_log_dir_failure,
+        )  # fmt: skip
 
     @classmethod
     def from_config(
@@ -194,24 +209,13 @@ class LogManager:
             logger.warning("Log directory %s is left alone: it is not the current log of %s", path, partition)
             return True
         if name.endswith(DELETE_DIR_SUFFIX):
-            self._delete_later(lambda: delete_directory(path), path)
+            self._deleter.delete_later(lambda: delete_directory(path), path)
             return True
         return False
 
     def _load(self, path: str, partition: TopicPartition, recovery_point: int, log_start: int, clean: bool) -> None:
         started = self._time.monotonic_ms()
-        log = load_log(
-            path,
-            self._config_of(partition.topic),
-            self._scheduler,
-            self._time,
-            self.handle_log_dir_failure,
-            log_start_offset=log_start,
-            recovery_point=recovery_point,
-            had_clean_shutdown=clean,
-            producer_id_expiration_ms=self._config.producer_id_expiration_ms,
-            syncs=self._syncs,
-        )
+        log = self._opener.open(path, partition.topic, None, log_start, recovery_point, clean)
         with self.lock:
             if log.parent_dir not in self._dirs:  # gone offline meanwhile
                 return
@@ -245,7 +249,7 @@ class LogManager:
         if self.cleaner is not None:
             self.cleaner.shutdown()
         try:
-            self._syncs.run_all()
+            self._opener.syncs.run_all()
             for log_dir in self._dirs.live():
                 self._close_dir(log_dir)
         finally:
@@ -313,7 +317,7 @@ class LogManager:
         for directory in [preferred] if preferred in self._dirs else self._dirs_by_load():
             path = f"{directory}/{log_dir_name(partition)}"
             try:
-                log = self.open_log(path, partition, topic_id)
+                log = self._opener.open(path, partition.topic, topic_id)
             except OSError as error:
                 self.handle_log_dir_failure(
                     directory, f"Error while creating log for {partition} in dir {directory}", error
@@ -332,19 +336,6 @@ class LogManager:
                     counts[log.parent_dir] += 1
         return sorted(counts, key=counts.__getitem__)
 
-    def open_log(self, path: str, partition: TopicPartition, topic_id: bytes | None) -> Log:
-        """A log that is not in use yet, made if it is not there. As `load_log`."""
-        return load_log(
-            path,
-            self._config_of(partition.topic),
-            self._scheduler,
-            self._time,
-            self.handle_log_dir_failure,
-            topic_id=topic_id,
-            producer_id_expiration_ms=self._config.producer_id_expiration_ms,
-            syncs=self._syncs,
-        )
-
     def async_delete(self, partition: TopicPartition) -> Log | None:
         """Take a partition's log away: its directory is renamed at once and removed after log.segment.delete.delay.ms.
 
@@ -362,61 +353,14 @@ class LogManager:
             return None
         if self.cleaner is not None:
             self.cleaner.abort_cleaning(partition)
-        self.remove_log_later(log, log_delete_dir_name(partition))
+        self._deleter.remove_later(log, log_delete_dir_name(partition))
         return log
-
-    def remove_log_later(self, log: Log, name: str, sync: bool = False) -> None:
-        """Rename a log that is in no map any more, and remove it after log.segment.delete.delay.ms. `KafkaError`.
-
-        Its new name is durable a moment later, with `sync` at once: a topic of a thousand partitions must not hold up everybody
-        for as many fsyncs.
-        """
-        log.rename_dir(name, sync)
-        logger.info(
-            "Log for partition %s is renamed to %s and is scheduled for deletion", log.topic_partition, log.directory
-        )
-        self._delete_later(log.delete, log.directory)
-        self._forget_later(log)
-
-    def _forget_later(self, log: Log) -> None:
-        """Take a deleted log out of the checkpoints, so that a log of the same name is not opened with its recovery point after a
-        crash. Each checkpoint is synced, and its dir with the new name of the log: logs are deleted by the hundred, and one
-        writing serves all that came before it."""
-        with self.lock:
-            self._to_forget.append((log.parent_dir, log.topic_partition))
-            if len(self._to_forget) == 1:
-                self._scheduler.schedule_in_thread("checkpoint-after-delete", self._forget_deleted)
-
-    def _forget_deleted(self) -> None:
-        with self.lock:
-            deleted, self._to_forget = self._to_forget, []
-        for directory in {directory for directory, _ in deleted}:
-            if self.cleaner is not None:
-                self.cleaner.update_checkpoints(directory, {partition for of, partition in deleted if of == directory})
-        self.maintenance.checkpoint_all()
-
-    def _delete_later(self, delete: Callable[[], object], directory: str) -> None:
-        def run() -> None:
-            try:
-                delete()
-                logger.info("Deleted log directory %s.", directory)
-            except (KafkaError, OSError) as error:
-                logger.error("Exception while deleting %s: %s", directory, error)
-
-        self._scheduler.schedule_in_thread("kafka-delete-logs", run, self._default_config.file_delete_delay_ms)
 
     # -- configs
 
-    def _config_of(self, topic: str) -> LogConfig:
-        return self._topic_configs.get(topic, self._default_config)
-
     def update_topic_config(self, topic: str, overrides: Mapping[str, str]) -> None:
         """The topic's own configs are these now. `ConfigException` if a value is not allowed."""
-        config = LogConfig.from_overrides(self._default_config, overrides)
-        if overrides:
-            self._topic_configs[topic] = config
-        else:
-            self._topic_configs.pop(topic, None)
+        config = self._opener.update_topic_config(topic, overrides)
         for log in self.logs_by_topic(topic):
             old = log.update_config(config)
             if old.compact and not config.compact and self.cleaner is not None:
@@ -424,13 +368,9 @@ class LogManager:
 
     def reconfigure_default_config(self, config: LogConfig) -> None:
         """The broker's defaults are these now; topics keep what they have of their own."""
-        self._default_config = config
-        self._topic_configs = {
-            topic: LogConfig.from_overrides(config, {name: own.get(name) for name in own.overridden})
-            for topic, own in self._topic_configs.items()
-        }
+        self._opener.reconfigure_default_config(config)
         for log in self.all_logs():
-            log.update_config(self._config_of(log.topic_partition.topic))
+            log.update_config(self._opener.config_of(log.topic_partition.topic))
 
     # -- truncation
 
@@ -441,13 +381,9 @@ class LogManager:
             log = self.logs.get(partition)
             if log is None:
                 continue
-            if self.cleaner is not None and offset < log.active_segment.base_offset:
-                self.cleaner.abort_and_pause_cleaning(partition)
-                try:
-                    truncated = log.truncate_to(offset)
-                    self.cleaner.maybe_truncate_checkpoint(log.parent_dir, partition, log.active_segment.base_offset)
-                finally:
-                    self.cleaner.resume_cleaning([partition])
+            # The cleaner is never at work in the active segment.
+            if offset < log.active_segment.base_offset:
+                truncated = self._without_cleaner(log, partial(log.truncate_to, offset))
             else:
                 truncated = log.truncate_to(offset)
             if truncated:
@@ -461,17 +397,21 @@ class LogManager:
         log = self.logs.get(partition)
         if log is None:
             return
-        cleaner = self.cleaner
-        if cleaner is not None:
-            cleaner.abort_and_pause_cleaning(partition)
-        try:
-            log.truncate_fully_and_start_at(offset, log_start_offset)
-            if cleaner is not None:
-                cleaner.maybe_truncate_checkpoint(log.parent_dir, partition, log.active_segment.base_offset)
-        finally:
-            if cleaner is not None:
-                cleaner.resume_cleaning([partition])
+        self._without_cleaner(log, lambda: log.truncate_fully_and_start_at(offset, log_start_offset))
         self.maintenance.checkpoint_recovery_points([log.parent_dir])
+
+    def _without_cleaner(self, log: Log, truncate: Callable[[], Result]) -> Result:
+        """Truncate a log that the cleaner keeps off meanwhile; it has cleaned no more than is left."""
+        cleaner, partition = self.cleaner, log.topic_partition
+        if cleaner is None:
+            return truncate()
+        cleaner.abort_and_pause_cleaning(partition)
+        try:
+            result = truncate()
+            cleaner.maybe_truncate_checkpoint(log.parent_dir, partition, log.active_segment.base_offset)
+            return result
+        finally:
+            cleaner.resume_cleaning([partition])
 
 
 def _subdirectories(directory: str) -> list[str]:

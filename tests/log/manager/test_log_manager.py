@@ -373,7 +373,7 @@ def test_a_start_that_was_cut_short_leaves_no_clean_marker(broker: Broker, monke
     manager.get_or_create_log(T0)
     manager.shutdown()
     monkeypatch.setattr(
-        "kafkapy.log.manager.log_manager.load_log", lambda *a, **k: (_ for _ in ()).throw(RuntimeError("killed"))
+        "kafkapy.log.manager.log_opener.load_log", lambda *a, **k: (_ for _ in ()).throw(RuntimeError("killed"))
     )
     with pytest.raises(RuntimeError, match="killed"):
         broker.start()
