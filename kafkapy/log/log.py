@@ -28,7 +28,6 @@ from kafkapy.log.log_types import (
     FetchIsolation,
     LogAppendInfo,
     LogOffsetMetadata,
-    LogOffsetSnapshot,
     TimestampAndOffset,
 )
 from kafkapy.log.producers.producer_state import ProducerStateEntry
@@ -42,7 +41,6 @@ __all__ = [
     "Log",
     "LogAppendInfo",
     "LogOffsetMetadata",
-    "LogOffsetSnapshot",
     "TimestampAndOffset",
 ]
 
@@ -168,15 +166,6 @@ class Log:
         except OSError:
             return self._local.read_files("reading offsets", lambda: self._bounds.end_offset_metadata(isolation))
 
-    def fetch_offset_snapshot(self) -> LogOffsetSnapshot:
-        """All offsets with their positions. `KafkaError` OFFSET_OUT_OF_RANGE, KAFKA_STORAGE_ERROR."""
-        return LogOffsetSnapshot(
-            self.log_start_offset,
-            self.log_end_offset_metadata,
-            self.end_offset_metadata(FetchIsolation.HIGH_WATERMARK),
-            self.end_offset_metadata(FetchIsolation.TXN_COMMITTED),
-        )
-
     def maybe_increment_high_watermark(self, new: LogOffsetMetadata) -> LogOffsetMetadata | None:
         """As `LogBounds`."""
         return self._bounds.maybe_increment_high_watermark(new)
@@ -226,10 +215,6 @@ class Log:
     def flush(self, force_active_segment: bool = False) -> None:
         """Fsync everything; blocks on the disk. `force_active_segment`: an empty active segment too (at shutdown)."""
         self._flusher.flush(self._local.log_end_offset, force_active_segment)
-
-    def flush_up_to(self, offset: int) -> None:
-        """Fsync everything below `offset`, the new recovery point. `KafkaError` KAFKA_STORAGE_ERROR."""
-        self._flusher.flush(offset)
 
     # -- reading
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from kafkapy.common import metadata_version
-from kafkapy.common.config_def import ConfigException, ConfigKey, ConfigType, Importance
+from kafkapy.common.config_def import ConfigException, ConfigType, Importance
 from kafkapy.common.config_table import ConfigTable, config
 from kafkapy.common.config_validators import (
     EachOneOf,
@@ -224,11 +224,6 @@ class LogConfig(ConfigTable, slots=True):
     def init_file_size(self) -> int:
         """The size a segment's file is made with, bytes."""
         return self.segment_bytes if self.preallocate else 0
-
-
-def topic_config_key(name: str) -> ConfigKey | None:
-    """The definition of a topic config, None for an unknown name."""
-    return LogConfig.definition.get(name)
 
 
 def validate_topic_configs(

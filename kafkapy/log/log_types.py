@@ -91,15 +91,6 @@ class LogOffsetMetadata:
         )
 
 
-class LogOffsetSnapshot(NamedTuple):
-    """The four offsets of a log, all with segment positions (the log start offset without)."""
-
-    log_start_offset: int
-    log_end_offset: LogOffsetMetadata
-    high_watermark: LogOffsetMetadata
-    last_stable_offset: LogOffsetMetadata
-
-
 class CompletedTxn(NamedTuple):
     """A transaction that a marker has just ended; `last_offset` is the marker's."""
 

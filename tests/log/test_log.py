@@ -285,7 +285,7 @@ def test_the_high_watermark_only_rises_for_a_leader(log_dir: LogDirFixture) -> N
     assert log.maybe_increment_high_watermark(LogOffsetMetadata(2)) is None
     with pytest.raises(ValueError, match="exceeds"):
         log.maybe_increment_high_watermark(LogOffsetMetadata(7))
-    assert log.fetch_offset_snapshot().high_watermark == LogOffsetMetadata(3, 0, SIZE)
+    assert log.end_offset_metadata(FetchIsolation.HIGH_WATERMARK) == LogOffsetMetadata(3, 0, SIZE)
     assert log.maybe_increment_high_watermark(log.log_end_offset_metadata) is not None
     assert log.high_watermark == 6
 

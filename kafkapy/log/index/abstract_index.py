@@ -6,7 +6,6 @@ import os
 import struct
 from typing import ClassVar, Final
 
-from kafkapy.common.limits import MAX_INT
 from kafkapy.log.files.log_files import delete_if_exists
 
 _SEARCH_BLOCK_ENTRIES: Final = 512
@@ -108,9 +107,6 @@ class AbstractIndex:
     @property
     def size_in_bytes(self) -> int:
         return self.entries * self.ENTRY.size
-
-    def can_append_offset(self, offset: int) -> bool:
-        return 0 <= offset - self.base_offset <= MAX_INT
 
     def _append(self, first: int, second: int) -> None:
         memory = self._memory

@@ -46,7 +46,7 @@ class FutureLogs:
         self._dirs = dirs
         self._opener = opener
         self._deleter = deleter
-        self._cleaner = cleaner
+        self.cleaner = cleaner
         self._on_dir_failure = on_dir_failure
 
     def get(self, partition: TopicPartition) -> Log | None:
@@ -107,8 +107,8 @@ class FutureLogs:
             destination.update_high_watermark(source.high_watermark)
             del self.logs[partition]
             self._current_logs[partition] = destination
-            if self._cleaner is not None:
-                self._cleaner.alter_checkpoint_dir(partition, source.parent_dir, destination.parent_dir)
+            if self.cleaner is not None:
+                self.cleaner.alter_checkpoint_dir(partition, source.parent_dir, destination.parent_dir)
             try:
                 self._deleter.remove_later(source, log_delete_dir_name(partition), sync=True)
             except KafkaError:

@@ -120,8 +120,8 @@ def test_the_last_stable_offset_waits_for_markers_to_be_replicated(log_dir: LogD
     append(log, 0, producer_id=8, transactional=True)
     log.update_high_watermark(3)
     assert log.last_stable_offset == 1
-    snapshot = log.fetch_offset_snapshot()
-    assert snapshot.last_stable_offset.relative_position_in_segment == len(batch(0, [b"x"]))
+    stable = log.end_offset_metadata(FetchIsolation.TXN_COMMITTED)
+    assert stable.relative_position_in_segment == len(batch(0, [b"x"]))
     log.append_as_leader(marker(0, 7, commit=True), 0, AppendOrigin.COORDINATOR)
     assert log.last_stable_offset == 1, "the marker is above the high watermark"
     log.update_high_watermark(4)

@@ -285,7 +285,7 @@ class RecordingCleaner:
 
 def test_the_cleaner_keeps_off_what_moves(core: BrokerCore, dirs: list[str]) -> None:
     cleaner: Any = RecordingCleaner()
-    core.log_manager.cleaner = cleaner
+    core.log_manager.cleaner = core.log_manager.future.cleaner = cleaner
     source, destination = moving(core, dirs)
     core.append(b"a")
     assert cleaner.calls == []
