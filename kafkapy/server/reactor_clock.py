@@ -7,8 +7,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
-from twisted.internet.threads import deferToThreadPool
-from twisted.python.failure import Failure
 from twisted.python.threadable import isInIOThread
 from twisted.python.threadpool import ThreadPool
 
@@ -114,18 +112,21 @@ class ReactorClock(SystemTime):
             if entry.cancelled or self._stopped:
                 return
             if in_thread:
-                done = deferToThreadPool(self._reactor, self._reactor.getThreadPool(), task)
-                done.addErrback(failed)
-                done.addCallback(lambda _: again())
+                self.in_thread(task).add_callback(done)
                 return
             try:
                 task()
-            except Exception:
-                failed(Failure())
+            except Exception as error:
+                failed(error)
             again()
 
-        def failed(failure: Failure) -> None:
-            log.error("Uncaught exception in scheduled task '%s'", name, exc_info=failure.value)
+        def done(work: Completion[object]) -> None:
+            if (error := work.exception()) is not None:
+                failed(error)
+            again()
+
+        def failed(error: BaseException) -> None:
+            log.error("Uncaught exception in scheduled task '%s'", name, exc_info=error)
 
         def again() -> None:
             if period_ms >= 0 and not entry.cancelled and not self._stopped:

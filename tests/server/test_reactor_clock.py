@@ -129,3 +129,27 @@ def test_nothing_starts_after_shutdown(reactor: FakeReactor, scheduler: ReactorC
     reactor.pump([1.0] * 3)
     assert runs == [1, 2]
     assert reactor.getDelayedCalls() == []
+
+
+def test_later_is_not_before_its_time_and_may_be_taken_back(reactor: FakeReactor, scheduler: ReactorClock) -> None:
+    called: list[str] = []
+    scheduler.later(100, lambda: called.append("late"))
+    scheduler.later(50, lambda: called.append("never")).cancel()
+    scheduler.shutdown()
+    reactor.advance(0.09)
+    assert called == []
+    reactor.advance(0.02)
+    assert called == ["late"]
+
+
+def test_what_a_thread_returns_or_raises_comes_back_to_the_reactor(
+    reactor: FakeReactor, scheduler: ReactorClock
+) -> None:
+    three, failed = scheduler.in_thread(int, "3"), scheduler.in_thread(int, "x", base=10)
+    assert not three.done
+    for run in reactor.work:
+        run()
+    assert not three.done
+    reactor.run_from_threads()
+    assert three.result() == 3
+    assert isinstance(failed.exception(), ValueError)

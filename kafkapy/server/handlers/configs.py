@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from typing import Any
 
 from kafkapy.common.clock import InThread
@@ -41,24 +42,16 @@ _EXACT, _DEFAULT, _SPECIFIED = 0, 1, 2
 """Match types of a quota filter: this name, the default, any name."""
 
 
+@dataclass(eq=False)
 class ConfigsHandler:
     """Reads and changes what ZooKeeper has of configs, quotas and credentials."""
 
-    def __init__(
-        self,
-        authorizer: Authorizer,
-        metadata_cache: MetadataCache,
-        in_thread: InThread,
-        zk_client: KafkaZkClient,
-        dynamic_config: DynamicBrokerConfig,
-        controller: Controller,
-    ) -> None:
-        self._authorizer = authorizer
-        self._metadata_cache = metadata_cache
-        self._in_thread = in_thread
-        self._zk_client = zk_client
-        self._dynamic_config = dynamic_config
-        self._controller = controller
+    _authorizer: Authorizer
+    _metadata_cache: MetadataCache
+    _in_thread: InThread
+    _zk_client: KafkaZkClient
+    _dynamic_config: DynamicBrokerConfig
+    _controller: Controller
 
     def _may(self, request: Request, operation: str, resource_type: str, name: str) -> bool:
         return self._authorizer.authorize(request.context, operation, resource_type, name)

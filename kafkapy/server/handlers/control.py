@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kafkapy.common.clock import InThread
@@ -36,32 +37,20 @@ if TYPE_CHECKING:
 log = logging.getLogger("kafkapy.state.change")
 
 
+@dataclass(eq=False)
 class ControlHandler:
     """Takes the controller's orders."""
 
-    def __init__(
-        self,
-        authorizer: Authorizer,
-        broker_epoch: Callable[[], int],
-        leadership: Leadership,
-        replica_manager: ReplicaManager,
-        in_thread: InThread,
-        zk_client: KafkaZkClient,
-        log_manager: LogManager,
-        config: KafkaConfig,
-        throttles: ReplicationThrottles,
-        metadata_cache: MetadataCache,
-    ) -> None:
-        self._authorizer = authorizer
-        self._broker_epoch = broker_epoch
-        self._leadership = leadership
-        self._replica_manager = replica_manager
-        self._in_thread = in_thread
-        self._zk_client = zk_client
-        self._log_manager = log_manager
-        self._config = config
-        self._throttles = throttles
-        self._metadata_cache = metadata_cache
+    _authorizer: Authorizer
+    _broker_epoch: Callable[[], int]
+    _leadership: Leadership
+    _replica_manager: ReplicaManager
+    _in_thread: InThread
+    _zk_client: KafkaZkClient
+    _log_manager: LogManager
+    _config: KafkaConfig
+    _throttles: ReplicationThrottles
+    _metadata_cache: MetadataCache
 
     def require_cluster_action(self, request: Request) -> None:
         """`KafkaError` CLUSTER_AUTHORIZATION_FAILED unless the sender may act as a broker."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from kafkapy.clients.completion import Completion
@@ -32,20 +33,14 @@ from kafkapy.server.metadata.metadata_cache import MetadataCache
 V = TypeVar("V")
 
 
+@dataclass(eq=False)
 class ControllerApisHandler:
     """Passes requests on to this broker's controller and answers when that has."""
 
-    def __init__(
-        self,
-        authorizer: Authorizer,
-        controller: Controller,
-        clock: Clock,
-        metadata_cache: MetadataCache,
-    ) -> None:
-        self._authorizer = authorizer
-        self._controller = controller
-        self._clock = clock
-        self._metadata_cache = metadata_cache
+    _authorizer: Authorizer
+    _controller: Controller
+    _clock: Clock
+    _metadata_cache: MetadataCache
 
     def _ask(self, function: Callable[..., object], *args: object) -> Completion[Any]:
         """Call `function(*args, callback)`; the one argument of the callback (from any thread) comes back on the reactor."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
+from dataclasses import dataclass
 from typing import Any
 
 from kafkapy.common.clock import InThread
@@ -21,24 +22,16 @@ from kafkapy.server.replication.replica_alter_log_dirs import ReplicaAlterLogDir
 from kafkapy.server.replication.replica_manager import ReplicaManager
 
 
+@dataclass(eq=False)
 class LogDirsHandler:
     """Tells and changes where replicas lie on this broker's disks."""
 
-    def __init__(
-        self,
-        authorizer: Authorizer,
-        log_dir_moves: ReplicaAlterLogDirsManager,
-        log_manager: LogManager,
-        config: KafkaConfig,
-        replica_manager: ReplicaManager,
-        in_thread: InThread,
-    ) -> None:
-        self._authorizer = authorizer
-        self._log_dir_moves = log_dir_moves
-        self._log_manager = log_manager
-        self._config = config
-        self._replica_manager = replica_manager
-        self._in_thread = in_thread
+    _authorizer: Authorizer
+    _log_dir_moves: ReplicaAlterLogDirsManager
+    _log_manager: LogManager
+    _config: KafkaConfig
+    _replica_manager: ReplicaManager
+    _in_thread: InThread
 
     def handle_alter_replica_log_dirs(self, request: Request) -> AlterReplicaLogDirsResponse:
         """Start moves between this broker's log dirs; the answer does not wait for their end."""

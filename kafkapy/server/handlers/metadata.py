@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 
 from kafkapy.common.topic_names import INTERNAL_TOPICS, reason_invalid
 from kafkapy.common.uuid import ZERO_UUID
@@ -29,22 +30,15 @@ GROUP_OPERATIONS = sum(1 << code for code in (3, 6, 8))
 CLUSTER_OPERATIONS = sum(1 << code for code in (5, 7, 8, 9, 10, 11, 12))
 
 
+@dataclass(eq=False)
 class MetadataHandler:
     """Tells what the metadata cache knows to those who may hear it."""
 
-    def __init__(
-        self,
-        metadata_cache: MetadataCache,
-        cluster_id: str,
-        authorizer: Authorizer,
-        config: KafkaConfig,
-        create_topics: CreateTopics,
-    ) -> None:
-        self._metadata_cache = metadata_cache
-        self._cluster_id = cluster_id
-        self._authorizer = authorizer
-        self._config = config
-        self.create_topics = create_topics
+    _metadata_cache: MetadataCache
+    _cluster_id: str
+    _authorizer: Authorizer
+    _config: KafkaConfig
+    create_topics: CreateTopics
 
     async def handle_metadata(self, request: Request) -> MetadataResponse:
         """Topics by name, by id, or all; missing ones are created if the request and the broker allow it."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
@@ -11,16 +13,12 @@ from kafkapy.server.inter_broker.producer_ids import ProducerIdManager
 _NO_ID = -1
 
 
+@dataclass(eq=False)
 class ProducerIdsHandler:
     """Gives producers their ids."""
 
-    def __init__(
-        self,
-        authorizer: Authorizer,
-        producer_ids: ProducerIdManager,
-    ) -> None:
-        self._authorizer = authorizer
-        self._producer_ids = producer_ids
+    _authorizer: Authorizer
+    _producer_ids: ProducerIdManager
 
     async def handle_init_producer_id(self, request: Request) -> InitProducerIdResponse:
         """A producer without transactional id always gets a new id with epoch 0."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from kafkapy.common.topic_names import INTERNAL_TOPICS, reason_invalid
@@ -53,18 +54,13 @@ class _DelayedDeleteRecords(DelayedOperation):
         self._done()
 
 
+@dataclass(eq=False)
 class RecordsHandler:
     """Answers from the logs of the partitions that are led here."""
 
-    def __init__(
-        self,
-        metadata_cache: MetadataCache,
-        replica_manager: ReplicaManager,
-        authorizer: Authorizer,
-    ) -> None:
-        self._metadata_cache = metadata_cache
-        self._replica_manager = replica_manager
-        self._authorizer = authorizer
+    _metadata_cache: MetadataCache
+    _replica_manager: ReplicaManager
+    _authorizer: Authorizer
 
     def handle_delete_records(self, request: Request) -> DeleteRecordsResponse | None:
         """Move log start offsets up (KIP-107)."""

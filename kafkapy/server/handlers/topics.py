@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from kafkapy.common.clock import InThread
 from kafkapy.common.leader_and_isr import NO_LEADER
@@ -41,26 +42,17 @@ _TIMED_OUT = ApiError(Errors.REQUEST_TIMED_OUT)
 # ---------------------------------------------------------------------------------------------------- CreateTopics
 
 
+@dataclass(eq=False)
 class TopicsHandler:
     """Creates, deletes and grows topics where the controller is."""
 
-    def __init__(
-        self,
-        controller: Controller,
-        metadata_cache: MetadataCache,
-        in_thread: InThread,
-        admin_manager: ZkAdminManager,
-        authorizer: Authorizer,
-        dynamic_config: DynamicBrokerConfig,
-        config: KafkaConfig,
-    ) -> None:
-        self._controller = controller
-        self._metadata_cache = metadata_cache
-        self._in_thread = in_thread
-        self._admin_manager = admin_manager
-        self._authorizer = authorizer
-        self._dynamic_config = dynamic_config
-        self._config = config
+    _controller: Controller
+    _metadata_cache: MetadataCache
+    _in_thread: InThread
+    _admin_manager: ZkAdminManager
+    _authorizer: Authorizer
+    _dynamic_config: DynamicBrokerConfig
+    _config: KafkaConfig
 
     async def handle_create_topics(self, request: Request) -> CreateTopicsResponse:
         """Answered when this broker knows a leader of every new partition, or after the time-out."""
