@@ -17,6 +17,8 @@ from kafkapy.common import metadata_version
 from kafkapy.common.clock import Clock, InThread
 from kafkapy.common.rate import Rate
 from kafkapy.common.topic_names import GROUP_METADATA_TOPIC
+from kafkapy.controller.controller_config import ControllerConfig
+from kafkapy.controller.kafka_controller import KafkaController
 from kafkapy.coordinator.group.config import GroupConfig, OffsetConfig
 from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
 from kafkapy.log.cleaning.log_cleaner import CleanerConfig, LogCleaner
@@ -58,9 +60,9 @@ from kafkapy.server.replication.replica_manager import ReplicaManager
 from kafkapy.server.replication.replica_selector import make_replica_selector
 from kafkapy.server.replication.replication import Replication, replication_quota
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
+from kafkapy.zk.zk_data import BrokerInfo
 
 if TYPE_CHECKING:
-    from kafkapy.controller.kafka_controller import KafkaController
     from kafkapy.server.metrics.broker_metrics import BrokerMetrics
     from kafkapy.server.metrics.config import MetricsConfig
 
@@ -202,6 +204,32 @@ def build_sockets(config: KafkaConfig, outside: Outside, limits: ConnectionLimit
         send_buffer=config.socket_send_buffer_bytes,
         receive_buffer=config.socket_receive_buffer_bytes,
         memory_pool=MemoryPool(config.queued_max_request_bytes) if config.queued_max_request_bytes > 0 else None,
+    )
+
+
+def build_controller(
+    config: KafkaConfig, outside: Outside, broker_info: BrokerInfo, on_registered: Callable[[int], None]
+) -> KafkaController:
+    """A candidate, once it is started. `on_registered` hears, on its thread, of each broker epoch after the first."""
+    controller_config = ControllerConfig(
+        broker_id=config.broker_id,
+        inter_broker_listener_name=config.inter_broker_listener_name,
+        inter_broker_protocol_version=config.inter_broker_protocol_version,
+        control_plane_listener_name=config.control_plane_listener_name,
+        delete_topic_enable=config.delete_topic_enable,
+        unclean_leader_election_enable=config.unclean_leader_election_enable,
+        auto_leader_rebalance_enable=config.auto_leader_rebalance_enable,
+        leader_imbalance_check_interval_seconds=config.leader_imbalance_check_interval_seconds,
+        leader_imbalance_per_broker_percentage=config.leader_imbalance_per_broker_percentage,
+        controller_socket_timeout_ms=config.controller_socket_timeout_ms,
+    )
+    return KafkaController(
+        controller_config,
+        outside.zk_client,
+        broker_info,
+        outside.broker_epoch(),
+        outside.clock,
+        on_broker_registered=on_registered,
     )
 
 

@@ -8,7 +8,7 @@ import os
 import socket
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 from twisted.internet.defer import Deferred
 from twisted.internet.threads import deferToThreadPool
@@ -16,9 +16,9 @@ from twisted.internet.threads import deferToThreadPool
 from kafkapy.clients.blocking_client import BlockingClient
 from kafkapy.common import metadata_version
 from kafkapy.common.broker import Broker, EndPoint
+from kafkapy.common.clock import P, R
 from kafkapy.common.topic_names import GROUP_METADATA_TOPIC
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.controller.controller_config import ControllerConfig
 from kafkapy.controller.kafka_controller import KafkaController
 from kafkapy.controller.producer_ids import new_producer_ids_block
 from kafkapy.network.socket_server import SocketServer, bind_address
@@ -30,6 +30,7 @@ from kafkapy.server import broker_identity
 from kafkapy.server.build import (
     Core,
     Outside,
+    build_controller,
     build_core,
     build_handlers,
     build_metrics,
@@ -61,9 +62,6 @@ from kafkapy.zk.session_closer import Session
 from kafkapy.zk.zk_data import BrokerInfo
 
 log = logging.getLogger("kafkapy.server.KafkaServer")
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 
 @dataclass(frozen=True)
@@ -142,14 +140,7 @@ class KafkaServer:
         sockets = build_sockets(config, outside, await self._in_thread(connection_limits, config, self._addresses))
         await self._start(Part("socket server", None, sockets.shutdown))
         broker_info = await self._register(zk_client, sockets)
-        controller = KafkaController(
-            self._controller_config(),
-            zk_client,
-            broker_info,
-            self._broker_epoch,
-            self._clock,
-            on_broker_registered=self._registered_anew,
-        )
+        controller = build_controller(config, outside, broker_info, self._registered_anew)
         self._zk_client, self._metadata_cache = zk_client, core.metadata_cache
         producer_ids = ProducerIdManager(self._request_producer_ids, self._clock.monotonic_ms)
         handlers = build_handlers(config, outside, core, cluster_id, controller, producer_ids, dynamic_config)
@@ -322,21 +313,6 @@ class KafkaServer:
         )
         version = metadata_version.broker_registration_version(config.inter_broker_protocol_version)
         return BrokerInfo(Broker(config.broker_id, end_points, config.broker_rack), version)
-
-    def _controller_config(self) -> ControllerConfig:
-        config = self.config
-        return ControllerConfig(
-            broker_id=config.broker_id,
-            inter_broker_listener_name=config.inter_broker_listener_name,
-            inter_broker_protocol_version=config.inter_broker_protocol_version,
-            control_plane_listener_name=config.control_plane_listener_name,
-            delete_topic_enable=config.delete_topic_enable,
-            unclean_leader_election_enable=config.unclean_leader_election_enable,
-            auto_leader_rebalance_enable=config.auto_leader_rebalance_enable,
-            leader_imbalance_check_interval_seconds=config.leader_imbalance_check_interval_seconds,
-            leader_imbalance_per_broker_percentage=config.leader_imbalance_per_broker_percentage,
-            controller_socket_timeout_ms=config.controller_socket_timeout_ms,
-        )
 
     def _registered_anew(self, broker_epoch: int) -> None:
         """On the controller thread: a new ZooKeeper session has registered this broker under a new epoch."""

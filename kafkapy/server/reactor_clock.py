@@ -5,19 +5,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from functools import partial
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 from twisted.python.threadable import isInIOThread
 from twisted.python.threadpool import ThreadPool
 
 from kafkapy.clients.completion import Completion
+from kafkapy.common.clock import P, R
 from kafkapy.common.time import SystemTime
 
 log = logging.getLogger("kafkapy.server.KafkaScheduler")
-
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 
 def run_in_pool(reactor: Any, pool: ThreadPool, function: Callable[[], R]) -> Completion[R]:

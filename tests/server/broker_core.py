@@ -10,13 +10,13 @@ import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import Any, cast
 
 from twisted.internet.task import Clock
 
 from kafkapy.clients.completion import Completion
 from kafkapy.cluster.partition import Partition
-from kafkapy.common.clock import MockClock
+from kafkapy.common.clock import MockClock, P, R
 from kafkapy.common.leader_and_isr import LeaderAndIsr
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
@@ -43,9 +43,6 @@ from kafkapy.server.inter_broker.producer_ids import ProducerIdManager
 from kafkapy.server.kafka_apis import KafkaApis
 from kafkapy.server.replication.replica_fetcher_manager import InitialFetch
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 BROKER_ID = 0
 CONTROLLER_EPOCH = 1
