@@ -5,12 +5,20 @@ The names below are imported when they are first asked for, so that the broker a
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafkapy import compiled
+from kafkapy.common.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from kafkapy import admin as admin
+    from kafkapy import consumer as consumer
+    from kafkapy import errors as errors
+    from kafkapy import partitioner as partitioner
+    from kafkapy import producer as producer
+    from kafkapy import serializer as serializer
+    from kafkapy import structs as structs
+    from kafkapy import version as version
     from kafkapy.admin import KafkaAdminClient
     from kafkapy.consumer import AsyncConsumerRebalanceListener, ConsumerRebalanceListener, KafkaConsumer
     from kafkapy.producer import KafkaProducer
@@ -66,16 +74,5 @@ __all__ = [
 
 compiled.install()
 
-
-if not TYPE_CHECKING:  # who checks types shall hear of names that are not there
-
-    def __getattr__(name: str) -> Any:
-        home = _HOMES.get(name)
-        if home is not None:
-            value = getattr(import_module(f"kafkapy.{home}"), name)
-        elif name in _MODULES:
-            value = import_module(f"kafkapy.{name}")
-        else:
-            raise AttributeError(f"module 'kafkapy' has no attribute {name!r}")
-        globals()[name] = value
-        return value
+if not TYPE_CHECKING:
+    __getattr__ = lazy_names(__name__, {**_HOMES, **{name: name for name in _MODULES}})

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from kafkapy.common.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from kafkapy.aio.admin import KafkaAdminClient
@@ -14,13 +15,5 @@ _HOMES = {"KafkaAdminClient": "admin", "KafkaConsumer": "consumer", "KafkaProduc
 
 __all__ = ["KafkaAdminClient", "KafkaConsumer", "KafkaProducer"]
 
-
-if not TYPE_CHECKING:  # who checks types shall hear of names that are not there
-
-    def __getattr__(name: str) -> Any:
-        home = _HOMES.get(name)
-        if home is None:
-            raise AttributeError(f"module 'kafkapy.aio' has no attribute {name!r}")
-        value = getattr(import_module(f"kafkapy.aio.{home}"), name)
-        globals()[name] = value
-        return value
+if not TYPE_CHECKING:
+    __getattr__ = lazy_names(__name__, _HOMES)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from kafkapy.common.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from kafkapy.consumer.kafka_consumer import KafkaConsumer
@@ -19,12 +20,5 @@ _HOMES = {
 
 __all__ = ["AsyncConsumerRebalanceListener", "ConsumerRebalanceListener", "ConsumerRecord", "KafkaConsumer"]
 
-
-if not TYPE_CHECKING:  # who checks types shall hear of names that are not there
-
-    def __getattr__(name: str) -> Any:
-        if name not in _HOMES:
-            raise AttributeError(f"module 'kafkapy.consumer' has no attribute {name!r}")
-        value = getattr(import_module(f"kafkapy.consumer.{_HOMES[name]}"), name)
-        globals()[name] = value
-        return value
+if not TYPE_CHECKING:
+    __getattr__ = lazy_names(__name__, _HOMES)

@@ -11,15 +11,13 @@ from kafkapy.clients.driver import Driver
 from kafkapy.common.topic_names import INTERNAL_TOPICS
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.consumer import arguments
+from kafkapy.consumer.consumer_face import ConsumerFace
 from kafkapy.consumer.core import ConsumerCore
 from kafkapy.consumer.group.commits import CommitCallback, Offsets
-from kafkapy.consumer.health import ConsumerHealth
-from kafkapy.consumer.listener import RebalanceListener
 from kafkapy.consumer.options import config_of, default_options
-from kafkapy.consumer.preconditions import Preconditions
 from kafkapy.consumer.records import ConsumerRecord
 from kafkapy.errors import Cancelled
-from kafkapy.structs import ConsumerGroupMetadata, OffsetAndMetadata, OffsetAndTimestamp, OffsetResetStrategy
+from kafkapy.structs import OffsetAndMetadata, OffsetAndTimestamp
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,7 +30,7 @@ Promise = Awaitable
 """What takes time gives one of these: a future, a Deferred. Each face says which (`async_faces.py`)."""
 
 
-class AsyncConsumer(Preconditions):
+class AsyncConsumer(ConsumerFace):
     """`KafkaConsumer` without waiting: what takes time gives a promise (a future, a Deferred), the rest is as it was.
 
     Everything runs on the event loop's thread. Listeners and commit callbacks are called while a `poll` is awaited, and
@@ -193,19 +191,6 @@ class AsyncConsumer(Preconditions):
 
     # -- what to read
 
-    def subscribe(
-        self, topics: Sequence[str] = (), pattern: str | None = None, listener: RebalanceListener | None = None
-    ) -> None:
-        """Read these topics, or all that match; replaces the subscription before."""
-        self._check_open()
-        arguments.check_listener(listener)
-        self._core.subscribe(topics, pattern, listener)
-
-    def subscription(self) -> set[str] | None:
-        """The topics; None without a subscription."""
-        subscriptions = self._core.subscriptions
-        return set(subscriptions.subscription) if subscriptions.auto_assigned else None
-
     def unsubscribe(self) -> Promise[None]:
         """Stop reading, and leave the group."""
         self._check_open()
@@ -216,48 +201,12 @@ class AsyncConsumer(Preconditions):
         self._check_open()
         self._core.assign(arguments.partitions(partitions))
 
-    def assignment(self) -> set[TopicPartition]:
-        """The partitions that are read."""
-        return self._core.subscriptions.assigned_partitions()
-
-    def pause(self, *partitions: TopicPartition) -> None:
-        """No records of these until `resume`; the group does not mind."""
-        self._core.pause(arguments.partitions(partitions))
-
-    def paused(self) -> set[TopicPartition]:
-        """Those that were paused."""
-        return self._core.subscriptions.paused_partitions()
-
-    def resume(self, *partitions: TopicPartition) -> None:
-        """Records of these again."""
-        self._core.resume(arguments.partitions(partitions))
-
     # -- positions
 
     def position(self, partition: TopicPartition, timeout_ms: float | None = None) -> Promise[int | None]:
         """The offset of the record that comes next; None if it is not known in time."""
         self._check_assigned(arguments.partition(partition))
         return self._promise(self._core.position(partition, timeout_ms))
-
-    def seek(self, partition: TopicPartition, offset: int) -> None:
-        """Go on reading at `offset`. Raises TypeError, ValueError."""
-        arguments.assigned((partition,), self.assignment())
-        if not isinstance(offset, int) or offset < 0:
-            raise ValueError("Offset must be int >= 0")
-        self._core.seek(partition, offset)
-
-    def seek_to_beginning(self, *partitions: TopicPartition) -> None:
-        """Go on at the first offset there is; without arguments, in all partitions. Raises TypeError, ValueError."""
-        self._core.seek_to(OffsetResetStrategy.EARLIEST, arguments.assigned(partitions, self.assignment()))
-
-    def seek_to_end(self, *partitions: TopicPartition) -> None:
-        """Go on behind the last offset; without arguments, in all partitions. Raises TypeError, ValueError."""
-        self._core.seek_to(OffsetResetStrategy.LATEST, arguments.assigned(partitions, self.assignment()))
-
-    def highwater(self, partition: TopicPartition) -> int | None:
-        """The offset after the last one that can be read, as the last fetch told it."""
-        self._check_assigned(arguments.partition(partition))
-        return self._core.subscriptions.state(partition).high_watermark
 
     def beginning_offsets(
         self, partitions: Collection[TopicPartition], timeout_ms: float | None = None
@@ -330,19 +279,14 @@ class AsyncConsumer(Preconditions):
     async def _partitions_for_topic(self, topic: str) -> set[int]:
         return (await self._core.topics(self._timeout(None))).get(topic, set())
 
-    def group_metadata(self) -> ConsumerGroupMetadata:
-        """For `KafkaProducer.send_offsets_to_transaction`; also tells whether the group is settled."""
-        return self._core.group_metadata()
-
-    def health(self) -> ConsumerHealth:
-        """Is it assigned, how far is it behind, when did it last poll, how is its group?"""
-        return self._core.health()
-
     def metrics(self) -> dict[str, dict[str, float]]:
         """Figures by group and name, named as the Java client's."""
         return self._core.metrics()
 
     # -- inside
+
+    def _call(self, f: Callable[..., Any], *args: Any) -> Any:
+        return f(*args)
 
     def _now(self) -> float:
         return self._core.driver.time.monotonic_ms()

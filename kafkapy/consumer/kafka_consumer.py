@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, Unpack, overload
 
@@ -14,16 +14,14 @@ from kafkapy.clients.thread_driver import ThreadDriver
 from kafkapy.common.topic_names import INTERNAL_TOPICS
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.consumer import arguments
+from kafkapy.consumer.consumer_face import ConsumerFace
 from kafkapy.consumer.core import ConsumerCore, UserCall
 from kafkapy.consumer.group.commit_future import CommitFuture
 from kafkapy.consumer.group.commits import CommitCallback, Offsets
-from kafkapy.consumer.health import ConsumerHealth
-from kafkapy.consumer.listener import RebalanceListener
 from kafkapy.consumer.options import ConsumerOptions, config_of, default_options
-from kafkapy.consumer.preconditions import Preconditions
 from kafkapy.consumer.records import ConsumerRecord
 from kafkapy.errors import Cancelled
-from kafkapy.structs import ConsumerGroupMetadata, OffsetAndMetadata, OffsetAndTimestamp, OffsetResetStrategy
+from kafkapy.structs import OffsetAndMetadata, OffsetAndTimestamp
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,7 +29,7 @@ if TYPE_CHECKING:
     from kafkapy.consumer.to_arrow import Bound
 
 
-class KafkaConsumer(Preconditions):
+class KafkaConsumer(ConsumerFace):
     """Reads topics, alone or as a member of a group that shares them.
 
     One thread uses it at a time; `health`, `assignment` and the like may be asked from others. Heartbeats, fetches and
@@ -167,22 +165,6 @@ class KafkaConsumer(Preconditions):
 
     # -- what to read
 
-    def subscribe(
-        self, topics: Sequence[str] = (), pattern: str | None = None, listener: RebalanceListener | None = None
-    ) -> None:
-        """Read these topics, or all that match; replaces the subscription before.
-
-        Raises IllegalStateError (partitions were assigned by hand; topics and a pattern), ValueError, TypeError.
-        """
-        self._check_open()
-        arguments.check_listener(listener)
-        self._call(self._core.subscribe, topics, pattern, listener)
-
-    def subscription(self) -> set[str] | None:
-        """The topics; None without a subscription."""
-        subscriptions = self._core.subscriptions
-        return set(subscriptions.subscription) if subscriptions.auto_assigned else None
-
     def unsubscribe(self) -> None:
         """Stop reading, and leave the group."""
         self._check_open()
@@ -196,22 +178,6 @@ class KafkaConsumer(Preconditions):
         self._check_open()
         self._call(self._core.assign, arguments.partitions(partitions))
 
-    def assignment(self) -> set[TopicPartition]:
-        """The partitions that are read."""
-        return self._core.subscriptions.assigned_partitions()
-
-    def pause(self, *partitions: TopicPartition) -> None:
-        """No records of these until `resume`; the group does not mind."""
-        self._call(self._core.pause, arguments.partitions(partitions))
-
-    def paused(self) -> set[TopicPartition]:
-        """Those that were paused."""
-        return self._core.subscriptions.paused_partitions()
-
-    def resume(self, *partitions: TopicPartition) -> None:
-        """Records of these again."""
-        self._call(self._core.resume, arguments.partitions(partitions))
-
     # -- positions
 
     def position(self, partition: TopicPartition, timeout_ms: float | None = None) -> int | None:
@@ -220,30 +186,6 @@ class KafkaConsumer(Preconditions):
         self._check_assigned(partition)
         position: int | None = self._call(self._core.position, partition, timeout_ms)
         return position
-
-    def seek(self, partition: TopicPartition, offset: int) -> None:
-        """Go on reading at `offset`. Raises TypeError, ValueError."""
-        arguments.partition(partition)
-        if not isinstance(offset, int) or offset < 0:
-            raise ValueError("Offset must be int >= 0")
-        arguments.assigned((partition,), self.assignment())
-        self._call(self._core.seek, partition, offset)
-
-    def seek_to_beginning(self, *partitions: TopicPartition) -> None:
-        """Go on at the first offset there is; without arguments, in all partitions. Raises TypeError, ValueError."""
-        wanted = arguments.assigned(partitions, self.assignment())
-        self._call(self._core.seek_to, OffsetResetStrategy.EARLIEST, wanted)
-
-    def seek_to_end(self, *partitions: TopicPartition) -> None:
-        """Go on behind the last offset; without arguments, in all partitions. Raises TypeError, ValueError."""
-        wanted = arguments.assigned(partitions, self.assignment())
-        self._call(self._core.seek_to, OffsetResetStrategy.LATEST, wanted)
-
-    def highwater(self, partition: TopicPartition) -> int | None:
-        """The offset after the last one that can be read, as the last fetch told it."""
-        arguments.partition(partition)
-        self._check_assigned(partition)
-        return self._core.subscriptions.state(partition).high_watermark
 
     def beginning_offsets(
         self, partitions: Collection[TopicPartition], timeout_ms: float | None = None
@@ -321,14 +263,6 @@ class KafkaConsumer(Preconditions):
             return {partition.partition for partition in known}
         found: dict[str, set[int]] = self._call(self._core.topics, self._timeout(None))
         return found.get(topic, set())
-
-    def group_metadata(self) -> ConsumerGroupMetadata:
-        """For `KafkaProducer.send_offsets_to_transaction`; also tells whether the group is settled."""
-        return self._core.group_metadata()
-
-    def health(self) -> ConsumerHealth:
-        """Is it assigned, how far is it behind, when did it last poll, how is its group? From any thread, at once."""
-        return self._core.health()
 
     def metrics(self, raw: bool = False) -> dict[str, dict[str, float]] | None:
         """Figures by group and name; None if metrics_enabled is off."""

@@ -6,6 +6,7 @@ import json
 from collections.abc import Collection
 from typing import assert_type
 
+import kafkapy
 from kafkapy import ConsumerRebalanceListener, KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
 from kafkapy.consumer import ConsumerRecord
 from kafkapy.consumer.assignors import CooperativeStickyAssignor
@@ -41,7 +42,10 @@ def produce() -> None:
         assert_type(producer.send_many("trades", [b"a", b"b"]), FutureBatchMetadata)
         assert_type(producer.partitions_for("trades"), set[int])
         producer.send_offsets_to_transaction({TRADES: OffsetAndMetadata(3)}, "group")
-        producer.commit_transaction()
+        try:
+            producer.commit_transaction()
+        except kafkapy.errors.KafkaTimeoutError as error:
+            assert_type(error.retriable, bool)
         producer.send("trades", b"x", partition="0")  # type: ignore[arg-type]
         producer.sned("trades", b"x")  # type: ignore[attr-defined]
 
@@ -73,3 +77,4 @@ def consume() -> None:
 
 KafkaConsumer(group="g")  # type: ignore[call-arg]
 KafkaProducer(linger_ms="5")  # type: ignore[arg-type]
+kafkapy.KafkaConsummer()  # type: ignore[attr-defined]
