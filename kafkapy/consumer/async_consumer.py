@@ -20,9 +20,7 @@ from kafkapy.errors import Cancelled
 from kafkapy.structs import OffsetAndMetadata, OffsetAndTimestamp
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from kafkapy.consumer.to_arrow import Bound
+    from kafkapy.consumer.to_arrow import ArrowTable, Bound
 
 T = TypeVar("T")
 
@@ -92,11 +90,11 @@ class AsyncConsumer(ConsumerFace):
         """The next record, however long it takes."""
         return self._promise(self._getone())
 
-    def poll_arrow(self, timeout_ms: float = 0, max_records: int | None = None) -> Promise[pa.Table | None]:
+    def poll_arrow(self, timeout_ms: float = 0, max_records: int | None = None) -> Promise[ArrowTable | None]:
         """The same as a `pyarrow.Table`; None if nothing came."""
         return self._promise(self._poll_arrow(arguments.timeout(timeout_ms), max_records))
 
-    def to_arrow(self, topic: str, start: Bound = None, end: Bound = None, **options: Any) -> Promise[pa.Table]:
+    def to_arrow(self, topic: str, start: Bound = None, end: Bound = None, **options: Any) -> Promise[ArrowTable]:
         """The records with start <= offset < end of a topic as a `pyarrow.Table`; read in a thread of its own."""
         from kafkapy.consumer.to_arrow import to_arrow
 
@@ -140,7 +138,7 @@ class AsyncConsumer(ConsumerFace):
             if self._now() >= deadline:
                 return {}
 
-    async def _poll_arrow(self, timeout_ms: float, max_records: int | None) -> pa.Table | None:
+    async def _poll_arrow(self, timeout_ms: float, max_records: int | None) -> ArrowTable | None:
         deadline = self._now() + timeout_ms
         while True:
             self._check_open()

@@ -5,14 +5,13 @@ import asyncio
 from collections.abc import Collection, Mapping
 from typing import Any, Literal, Self, overload
 
-import pyarrow as pa
 from twisted.internet.defer import Deferred
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.consumer.async_consumer import AsyncConsumer
 from kafkapy.consumer.group.commits import Offsets
 from kafkapy.consumer.records import ConsumerRecord
-from kafkapy.consumer.to_arrow import Bound
+from kafkapy.consumer.to_arrow import ArrowTable, Bound
 from kafkapy.structs import OffsetAndMetadata, OffsetAndTimestamp
 
 class AwaitableConsumer(AsyncConsumer):
@@ -27,9 +26,11 @@ class AwaitableConsumer(AsyncConsumer):
         Cancelling it loses nothing."""
     def getone(self) -> asyncio.Future[ConsumerRecord]:
         """The next record, however long it takes."""
-    def poll_arrow(self, timeout_ms: float = 0, max_records: int | None = None) -> asyncio.Future[pa.Table | None]:
+    def poll_arrow(self, timeout_ms: float = 0, max_records: int | None = None) -> asyncio.Future[ArrowTable | None]:
         """The same as a `pyarrow.Table`; None if nothing came."""
-    def to_arrow(self, topic: str, start: Bound = None, end: Bound = None, **options: Any) -> asyncio.Future[pa.Table]:
+    def to_arrow(
+        self, topic: str, start: Bound = None, end: Bound = None, **options: Any
+    ) -> asyncio.Future[ArrowTable]:
         """The records with start <= offset < end of a topic as a `pyarrow.Table`; read in a thread of its own."""
     def unsubscribe(self) -> asyncio.Future[None]:
         """Stop reading, and leave the group."""
@@ -79,9 +80,9 @@ class DeferredConsumer(AsyncConsumer):
         Cancelling it loses nothing."""
     def getone(self) -> Deferred[ConsumerRecord]:
         """The next record, however long it takes."""
-    def poll_arrow(self, timeout_ms: float = 0, max_records: int | None = None) -> Deferred[pa.Table | None]:
+    def poll_arrow(self, timeout_ms: float = 0, max_records: int | None = None) -> Deferred[ArrowTable | None]:
         """The same as a `pyarrow.Table`; None if nothing came."""
-    def to_arrow(self, topic: str, start: Bound = None, end: Bound = None, **options: Any) -> Deferred[pa.Table]:
+    def to_arrow(self, topic: str, start: Bound = None, end: Bound = None, **options: Any) -> Deferred[ArrowTable]:
         """The records with start <= offset < end of a topic as a `pyarrow.Table`; read in a thread of its own."""
     def unsubscribe(self) -> Deferred[None]:
         """Stop reading, and leave the group."""

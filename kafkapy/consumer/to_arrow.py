@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kafkapy.clients.client_metadata import MetadataRequestBuilder
 from kafkapy.clients.config import ClientConfig
@@ -16,6 +16,8 @@ from kafkapy.protocol.errors import Errors, KafkaError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    ArrowTable: TypeAlias = pa.Table
 
 Bound = int | Mapping[int, int] | None
 
