@@ -16,10 +16,10 @@ from kafkapy.clients.driver import Driver
 from kafkapy.clients.network_client import NetworkClient
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.consumer.config import ConsumerConfig
-from kafkapy.consumer.fetcher import Fetcher
+from kafkapy.consumer.fetch.fetcher import Fetcher
+from kafkapy.consumer.fetch.pending_records import PendingRecords
 from kafkapy.consumer.group.coordinator import ConsumerCoordinator
 from kafkapy.consumer.health import ConsumerHealth, health_of
-from kafkapy.consumer.pending_records import PendingRecords
 from kafkapy.consumer.subscription_state import FetchPosition, FetchState, SubscriptionState
 from kafkapy.errors import IllegalStateError, KafkaTimeoutError
 from kafkapy.protocol.errors import KafkaError

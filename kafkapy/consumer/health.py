@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from kafkapy.common.time import Time
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.consumer.pending_records import PendingRecords
+from kafkapy.consumer.fetch.pending_records import PendingRecords
 from kafkapy.consumer.subscription_state import SubscriptionState
 from kafkapy.group_member.group_member import GroupMember
 

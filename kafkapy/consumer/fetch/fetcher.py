@@ -19,10 +19,10 @@ from kafkapy.common.timestamps import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.consumer.completed_fetch import CompletedFetch
 from kafkapy.consumer.config import ConsumerConfig
-from kafkapy.consumer.fetch_buffer import FetchBuffer
-from kafkapy.consumer.fetch_plan import FetchPlan
+from kafkapy.consumer.fetch.fetch_buffer import FetchBuffer
+from kafkapy.consumer.fetch.fetch_plan import FetchPlan
+from kafkapy.consumer.fetch.offsets import OffsetFetcher
 from kafkapy.consumer.fetch_session import FetchSessionHandler, PartitionWish
-from kafkapy.consumer.offsets import OffsetFetcher
 from kafkapy.consumer.records import ConsumerRecord, RecordFactory
 from kafkapy.consumer.subscription_state import SubscriptionState, TopicPartitionState
 from kafkapy.errors import (

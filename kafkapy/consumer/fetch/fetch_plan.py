@@ -8,7 +8,7 @@ from kafkapy.clients.client_metadata import ClientMetadata
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.consumer.config import ConsumerConfig
-from kafkapy.consumer.fetch_buffer import FetchBuffer
+from kafkapy.consumer.fetch.fetch_buffer import FetchBuffer
 from kafkapy.consumer.fetch_session import PartitionWish
 from kafkapy.consumer.subscription_state import SubscriptionState, TopicPartitionState
 

@@ -4,7 +4,7 @@ from itertools import islice
 from typing import Any
 
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.consumer.pending_records import PendingRecords
+from kafkapy.consumer.fetch.pending_records import PendingRecords
 from kafkapy.consumer.records import ConsumerRecord
 from kafkapy.consumer.subscription_state import FetchPosition
 

@@ -12,7 +12,7 @@ from kafkapy.clients.completion import spawn
 from kafkapy.clients.network_client import NetworkClient
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.consumer.config import ConsumerConfig
-from kafkapy.consumer.fetcher import Fetcher
+from kafkapy.consumer.fetch.fetcher import Fetcher
 from kafkapy.consumer.records import ConsumerRecord
 from kafkapy.consumer.subscription_state import FetchState, SubscriptionState
 from kafkapy.errors import (
