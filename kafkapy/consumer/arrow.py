@@ -8,18 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kafkapy.record.columns import RecordColumns, gather
-from kafkapy.record.columns_python import (
-    HEADER_COUNT,
-    HEADER_KEY_LENGTH,
-    HEADER_KEY_START,
-    HEADER_VALUE_LENGTH,
-    HEADER_VALUE_START,
-    KEY_LENGTH,
-    KEY_START,
-    VALUE_LENGTH,
-    VALUE_START,
-)
+from kafkapy.record.columns import RecordColumns
 
 _TIMESTAMP_TYPE = 2  # the field of `Segment`
 _PER_MS = {"ms": 1, "us": 1000, "ns": 1_000_000}
@@ -68,8 +57,8 @@ class ArrowBuilder:
         offsets = columns.offsets[first:last]
         timestamps = columns.timestamps[first:last] * self._timestamp_factor
         arrays = [
-            _binary(columns.data, columns.rows[KEY_START, first:last], columns.rows[KEY_LENGTH, first:last]),
-            _binary(columns.data, columns.rows[VALUE_START, first:last], columns.rows[VALUE_LENGTH, first:last]),
+            _binary(columns.data, columns.key_starts[first:last], columns.key_lengths[first:last]),
+            _binary(columns.data, columns.value_starts[first:last], columns.value_lengths[first:last]),
             self._topic.repeated(count),
             self._partition.repeated(count),
             pa.array(offsets.copy()),
@@ -103,23 +92,32 @@ class _Constant:
 
 
 def _binary(data: Any, starts: Any, lengths: Any) -> pa.Array:
-    """The pieces of `data` as an array of their own; a negative length is a null."""
+    """The pieces of `data` as an array of their own; a negative length is a null. The pieces lie in `data` in this order."""
     count = len(lengths)
-    offsets, content, nulls = gather(data, starts, lengths)
+    nulls = int(np.count_nonzero(lengths < 0))
     if nulls == count:
         return pa.nulls(count, pa.binary())
-    validity = pa.py_buffer(np.packbits(lengths >= 0, bitorder="little")) if nulls else None
-    return pa.Array.from_buffers(pa.binary(), count, [validity, pa.py_buffer(offsets), pa.py_buffer(content)], nulls)
+    # All of the data as an array of what lies between the pieces and the pieces, in turns: Arrow copies these out of it.
+    edges = np.empty(2 * count + 1, np.int32)
+    edges[0] = 0
+    edges[1::2] = starts
+    np.add(starts, np.maximum(lengths, 0) if nulls else lengths, out=edges[2::2])
+    whole = pa.Array.from_buffers(pa.binary(), 2 * count, [None, pa.py_buffer(edges), pa.py_buffer(data)])
+    pieces = whole.take(pa.array(np.arange(1, 2 * count, 2, dtype=np.int32)))
+    if not nulls:
+        return pieces
+    validity = pa.py_buffer(np.packbits(lengths >= 0, bitorder="little"))
+    return pa.Array.from_buffers(pa.binary(), count, [validity, *pieces.buffers()[1:]], nulls)
 
 
 def _headers(columns: RecordColumns, first: int, last: int) -> pa.Array:
-    counts = columns.rows[HEADER_COUNT, first:last]
+    counts = columns.header_counts[first:last]
     without = int((counts == 0).sum())
     if without == last - first:
         return pa.nulls(last - first, HEADERS)
-    rows = columns.header_columns(first, last)
-    keys = _strings(_binary(columns.data, rows[HEADER_KEY_START], rows[HEADER_KEY_LENGTH]))
-    values = _binary(columns.data, rows[HEADER_VALUE_START], rows[HEADER_VALUE_LENGTH])
+    key_starts, key_lengths, value_starts, value_lengths = columns.header_columns(first, last)
+    keys = _strings(_binary(columns.data, key_starts, key_lengths))
+    values = _binary(columns.data, value_starts, value_lengths)
     entries = pa.StructArray.from_arrays([keys, values], fields=list(_HEADER))
     offsets = np.zeros(last - first + 1, np.int32)
     np.cumsum(counts, out=offsets[1:])

@@ -25,7 +25,6 @@ from kafkapy.errors import (
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
 from kafkapy.protocol.messages.list_offsets import ListOffsetsRequest
-from kafkapy.record.columns import load_kernels
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,8 +35,6 @@ EARLIEST, LATEST = -2, -1
 
 _LAST_VERSION_BY_NAME = 12
 """Later versions of Fetch call topics by their ids."""
-_MANY_RECORDS = 50_000
-"""From so many on it pays to load the compiled kernels."""
 
 
 class OffsetRangeError(OffsetOutOfRangeError):
@@ -155,8 +152,6 @@ class _RangeReader:
             return
         from kafkapy.consumer.arrow import ArrowBuilder
 
-        if self.end - self.position >= _MANY_RECORDS:
-            load_kernels()
         builder = ArrowBuilder(self.partition.topic, self.partition.partition, include_headers, timestamp_unit)
         self._progress()
         try:

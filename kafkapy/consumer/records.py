@@ -8,7 +8,6 @@ from itertools import repeat
 from typing import Any, NamedTuple
 
 from kafkapy.record.columns import Header, RecordColumns
-from kafkapy.record.columns_python import HEADER_COUNT, KEY_LENGTH, VALUE_LENGTH
 from kafkapy.record.record_batch import Record, RecordBatch
 
 _LEADER_EPOCH, _TIMESTAMP_TYPE = 1, 2  # the fields of `Segment`
@@ -96,7 +95,6 @@ class RecordFactory:
         ]
 
     def _make(self, topic: str, partition: int, columns: RecordColumns, first: int, last: int) -> list[ConsumerRecord]:
-        rows = columns.rows
         count = last - first
         headers = columns.headers(first, last)
         keys: list[Any] = columns.keys(first, last)
@@ -107,7 +105,7 @@ class RecordFactory:
         if self._value_deserializer is not None:
             failure = _deserialize(self._value_deserializer, topic, headers, values) or failure
         header_sizes: Iterable[int] = repeat(-1)
-        if rows[HEADER_COUNT, first:last].any():
+        if columns.header_counts[first:last].any():
             header_sizes = map(_size_of_headers, headers)
         fields = zip(
             repeat(topic, count),
@@ -120,8 +118,8 @@ class RecordFactory:
             values,
             headers,
             repeat(None),
-            rows[KEY_LENGTH, first:last].tolist(),
-            rows[VALUE_LENGTH, first:last].tolist(),
+            columns.key_lengths[first:last].tolist(),
+            columns.value_lengths[first:last].tolist(),
             header_sizes,
             strict=False,
         )

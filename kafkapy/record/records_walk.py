@@ -15,7 +15,8 @@ from kafkapy import compiled
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record.compression import too_large
 from kafkapy.record.record_columns import check as check_columns
-from kafkapy.record.varint import VARINT_TOO_LONG, read_varint, read_varlong
+from kafkapy.record.record_fields import INVALID_STRUCTURE, RecordFields, invalid
+from kafkapy.record.varint import read_varint, read_varlong
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -50,7 +51,7 @@ class RecordsWalk:
     """
 
     __slots__ = (
-        "_backoff",
+        "_fields",
         "_steps",
         "count",
         "keyless",
@@ -68,6 +69,7 @@ class RecordsWalk:
         self.min_timestamp_delta = (1 << 63) - 1
         self.sequential = True
         self.keyless = False
+        self._fields = RecordFields()
         self._steps = 0
 
     def walk_all(self, data: bytes) -> None:
@@ -79,7 +81,7 @@ class RecordsWalk:
         if self.walked < self.count:
             raise _incomplete(data, position)
         if position != len(data):
-            raise _invalid("Incorrect declared batch size, records still remaining in file")
+            raise invalid("Incorrect declared batch size, records still remaining in file")
 
     def walk_chunks(self, chunks: Iterator[bytes], limit: int) -> int:
         """As `walk_all`, of decompressed data that comes in pieces, in bounded memory. Returns how many bytes there
@@ -107,7 +109,7 @@ class RecordsWalk:
             position = -len(source.take(b""))
             data = b""
         if position != len(data):
-            raise _invalid("Incorrect declared batch size, records still remaining in file")
+            raise invalid("Incorrect declared batch size, records still remaining in file")
         return source.size
 
     def walk(self, data: bytes) -> int:
@@ -148,7 +150,7 @@ class RecordsWalk:
                 if done < ones:
                     break
         except IndexError:
-            raise _invalid("Found invalid record structure") from None
+            raise invalid(INVALID_STRUCTURE) from None
         finally:
             self.walked = index
         assert position <= length
@@ -157,113 +159,34 @@ class RecordsWalk:
     def _walk_ones(self, data: bytes, position: i64, index: i64, ones: i64) -> tuple[i64, i64]:
         """Check up to `ones` records; (how many there were, where they end). Fewer than `ones`: the next is not all
         there."""
-        length: i64 = len(data)
+        fields = self._fields
         highest: i64 = self.max_timestamp_delta
         lowest: i64 = self.min_timestamp_delta
         sequential = self.sequential
         keyless = self.keyless
         done: i64 = 0
         while done < ones:
-            start = position
-            if position + 5 > length and not _has_varint(data, position):
+            end = fields.read(data, position)
+            if end < 0:
                 break
-            size: i64 = data[position]
-            position += 1
-            if size > 0x7F:
-                size, position = _rest_of_varint(data, position, size)
-            size = (size >> 1) ^ -(size & 1)
-            end: i64 = position + size
-            if end > length:
-                position = start
-                break
-            body = position
-
-            # attributes (any), timestamp delta
-            delta: i64 = data[position + 1]
-            position += 2
-            if delta > 0x7F:
-                byte: i64 = data[position]
-                if byte > 0x7F:
-                    delta, position = read_varlong(data, position - 1)
-                else:
-                    position += 1
-                    delta = delta & 0x7F | byte << 7
-                    delta = (delta >> 1) ^ -(delta & 1)
-            else:
-                delta = (delta >> 1) ^ -(delta & 1)
+            position = end
+            delta = fields.timestamp_delta
             if delta > highest:
                 highest = delta
             if delta < lowest:
                 lowest = delta
-
-            # offset delta
-            field: i64 = data[position]
-            position += 1
-            if field > 0x7F:
-                field, position = _rest_of_varint(data, position, field)
-            if field != index + done << 1:
+            if fields.offset_delta != index + done:
                 sequential = False
-
-            # key and value
-            field = data[position]
-            position += 1
-            if field > 0x7F:
-                field, position = _rest_of_varint(data, position, field)
-            if field & 1:
+            if fields.key_length < 0:
                 keyless = True
-            else:
-                position += field >> 1
-            field = data[position]
-            position += 1
-            if field > 0x7F:
-                field, position = _rest_of_varint(data, position, field)
-            if not field & 1:
-                position += field >> 1
-
-            # headers
-            field = data[position]
-            position += 1
-            if field:
-                position = self._walk_headers(data, position, field)
-            if position != end:
-                raise _invalid(
-                    f"Invalid record size: expected to read {size} bytes in record payload, "
-                    f"but instead read {position - body}"
-                )
             done += 1
+            if not _ONE_BY_ONE:
+                self._steps += 1 + fields.header_count
         self.max_timestamp_delta = highest
         self.min_timestamp_delta = lowest
         self.sequential = sequential
         self.keyless = keyless
-        if not _ONE_BY_ONE:
-            self._steps += done
         return done, position
-
-    def _walk_headers(self, data: bytes, position: i64, count: i64) -> i64:
-        """Where the headers end. `count`: the first byte of their number; `position` is behind it."""
-        if count > 0x7F:
-            count, position = _rest_of_varint(data, position, count)
-        count = (count >> 1) ^ -(count & 1)
-        if count < 0 or count > len(data) - position:
-            raise _invalid(f"Found invalid number of record headers {count}")
-        field: i64
-        for _ in range(count):
-            field = data[position]
-            position += 1
-            if field > 0x7F:
-                field, position = _rest_of_varint(data, position, field)
-            if field & 1:
-                raise _invalid(f"Invalid negative header key size {-(field + 1 >> 1)}")
-            position += field >> 1
-            field = data[position]
-            position += 1
-            if field > 0x7F:
-                field, position = _rest_of_varint(data, position, field)
-            if not field & 1:
-                position += field >> 1
-        if not _ONE_BY_ONE:
-            self._steps += count
-        return position
 
     def _walk_giant(self, source: _Chunks, data: bytes) -> bytes:
         """Check one record that is too large to be held; returns the data after it, from which the walk goes on."""
@@ -281,17 +204,17 @@ class RecordsWalk:
         reader.skip(reader.varint())
         headers = reader.varint()
         if headers < 0:
-            raise _invalid(f"Found invalid number of record headers {headers}")
+            raise invalid(f"Found invalid number of record headers {headers}")
         self._steps += headers
         self._check_steps()
         for _ in range(headers):
             key = reader.varint()
             if key < 0:
-                raise _invalid(f"Invalid negative header key size {key}")
+                raise invalid(f"Invalid negative header key size {key}")
             reader.skip(key)
             reader.skip(reader.varint())
         if reader.consumed - start != size:
-            raise _invalid(
+            raise invalid(
                 f"Invalid record size: expected to read {size} bytes in record payload, "
                 f"but instead read {reader.consumed - start}"
             )
@@ -303,32 +226,6 @@ class RecordsWalk:
     def _check_steps(self) -> None:
         if self._steps > _MAX_STEPS:
             raise KafkaError(Errors.MESSAGE_TOO_LARGE, "The compressed batch holds too many records or headers")
-
-
-def _has_varint(data: bytes, position: i64) -> bool:
-    """Do the last bytes of `data`, from `position` on, hold a whole varint?"""
-    length: i64 = len(data)
-    while position < length:
-        if data[position] < 0x80:
-            return True
-        position += 1
-    return False
-
-
-def _rest_of_varint(data: bytes, position: i64, raw: i64) -> tuple[i64, i64]:
-    """A varint whose first byte is `raw`, above 127, as it stands there: not yet turned into a signed number; and the
-    position behind it. As `read_varint`: `IndexError` past the end, `KafkaError` INVALID_RECORD beyond five bytes."""
-    raw &= 0x7F
-    shift: i64 = 7
-    while True:
-        byte: i64 = data[position]
-        position += 1
-        raw |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return raw & 0xFFFFFFFF, position
-        shift += 7
-        if shift > 28:
-            raise _invalid(VARINT_TOO_LONG)
 
 
 class _Chunks:
@@ -386,7 +283,7 @@ class _Reader:
         self._position += size
         while self._position > len(self._data):
             if self._source.ended:
-                raise _invalid("Reached end of input stream before skipping all bytes.")
+                raise invalid("Reached end of input stream before skipping all bytes.")
             self._dropped += len(self._data)
             self._position -= len(self._data)
             self._data = self._source.take(b"")
@@ -412,11 +309,7 @@ def _announced_size(data: bytes) -> int:
 
 def _incomplete(data: bytes, position: int) -> KafkaError:
     size = _announced_size(data[position : position + 5])
-    return _invalid(
+    return invalid(
         f"Invalid record size: expected {size} bytes in record payload, but there are only {len(data) - position} "
         "bytes left with the size."
     )
-
-
-def _invalid(message: str) -> KafkaError:
-    return KafkaError(Errors.INVALID_RECORD, message)

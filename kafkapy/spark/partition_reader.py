@@ -44,7 +44,6 @@ class PartitionReader:
         Raises `DataLossError` if offsets of the range are gone, unless they may be passed over.
         """
         from kafkapy.consumer.range_reader import OffsetRangeError
-        from kafkapy.record.columns import kernels_settled
 
         if partition.value is None:
             return
@@ -55,7 +54,7 @@ class PartitionReader:
                 break
             except OffsetRangeError as error:
                 wanted = self._after_loss(wanted, error)
-        spare_collections(kernels_settled())
+        spare_collections()
 
     def _batches(self, wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
         from kafkapy.consumer.range_reader import read_range

@@ -49,7 +49,7 @@ def write_task(batches: Iterator[pa.RecordBatch], options: SinkOptions) -> Write
         producer.flush()
         for future in under_way:
             future.get()
-    spare_collections(kernels_loaded=False)
+    spare_collections()
     return WriterCommitMessage()
 
 

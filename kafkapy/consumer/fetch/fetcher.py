@@ -34,7 +34,6 @@ from kafkapy.errors import (
 )
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.fetch import FetchResponse
-from kafkapy.record.columns import kernels_settled, load_kernels
 from kafkapy.structs import OffsetAndTimestamp, OffsetResetStrategy
 
 if TYPE_CHECKING:
@@ -43,8 +42,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger("kafkapy.consumer")
 
 _LAST_VERSION_BY_NAME = 12
-_BULK_BYTES = 1 << 18
-"""A response of so many bytes pays for loading the compiled kernels."""
 
 _FETCH_FIRST_BYTES = 1 << 16
 """A response of so many bytes takes a while to become records; until it has, the broker may work on the next one."""
@@ -95,7 +92,6 @@ class Fetcher:
         """Called when there is something to collect."""
         self.is_awaited: Callable[[], bool] = lambda: False
         """Does somebody wait for that? Else what comes to nothing is not asked for again."""
-        self._loading: Completion[bool] | None = None
         client.metadata.listeners.append(self._metadata_changed)
 
     # --- giving out
@@ -107,7 +103,7 @@ class Fetcher:
         CorruptRecordError (and its like), OffsetOutOfRangeError, LogTruncationError, TopicAuthorizationFailedError, or
         what a deserializer raised.
         """
-        found = {} if self._loading is not None else self._buffer.collect(max_records)
+        found = self._buffer.collect(max_records)
         self._after_collecting(sum(map(len, found.values())))
         return found
 
@@ -116,7 +112,7 @@ class Fetcher:
 
         `max_records` None: all that is here.
         """
-        found = None if self._loading is not None else self._buffer.collect_arrow(max_records)
+        found = self._buffer.collect_arrow(max_records)
         self._after_collecting(0 if found is None else found.num_rows)
         return found
 
@@ -128,7 +124,7 @@ class Fetcher:
 
     def has_records(self) -> bool:
         """Would `collect` give or raise something?"""
-        return bool(self._errors) or (self._loading is None and self._buffer.next_fetch() is not None)
+        return bool(self._errors) or self._buffer.next_fetch() is not None
 
     def drop(self, partitions: Iterable[TopicPartition]) -> None:
         """Forget what is here of these partitions (they were taken away, or sought in)."""
@@ -212,8 +208,6 @@ class Fetcher:
                 size += len(data.records or b"")
                 self._take_over(node_id, partition, data, *asked[partition], nodes)
         self.statistics.bytes += size
-        if size >= _BULK_BYTES and not kernels_settled() and self._loading is None:
-            self._load_kernels()
         if size >= _FETCH_FIRST_BYTES:
             self.send_fetches()
         self._progress()
@@ -347,15 +341,6 @@ class Fetcher:
     def _rest(self, partitions: Iterable[TopicPartition]) -> None:
         self._plan.rest(partitions, self._time.monotonic_ms() + self._config.retry_backoff_ms)
         self._send_later(self._config.retry_backoff_ms)
-
-    def _load_kernels(self) -> None:
-        """In a thread: the loop goes on, and the bulk that made it pay waits."""
-        self._loading = self._client.driver.run_in_thread(load_kernels)
-        self._loading.add_callback(self._kernels_loaded)
-
-    def _kernels_loaded(self, done: Completion[bool]) -> None:
-        self._loading = None
-        self._progress()
 
     # --- who waits
 
