@@ -23,8 +23,8 @@ INVALID_STRUCTURE: Final = "Found invalid record structure"
 class RecordFields:
     """The record that was read last: its deltas, and where in the bytes its key, value and headers lie.
 
-    Invariant: a length is -1 for null. `headers`, if there is one, has a row for each header of the records that were read
-    (see `add_piece`): of its key, then of its value. `shift` is added to what stands there.
+    Invariant: a length is below 0 for null. `headers`, if there is one, has a row for each header of the records that were read:
+    start and length of the key, then of the value, as int32. `shift` is added to the starts.
     """
 
     __slots__ = (
@@ -55,8 +55,8 @@ class RecordFields:
 
         `KafkaError` INVALID_RECORD, or `IndexError` where a field leads out of `data`: the record does not follow the format.
         """
-        length: i64 = len(data)
-        if position + 5 > length and not _has_varint(data, position):
+        end: i64 = len(data)
+        if position + 5 > end and not _has_varint(data, position):
             return NOT_ALL_THERE
         size: i64 = data[position]
         position += 1
@@ -64,8 +64,9 @@ class RecordFields:
             size, position = _rest_of_varint(data, position, size)
         size = (size >> 1) ^ -(size & 1)
         body = position
-        if position + size > length:
+        if position + size > end:
             return NOT_ALL_THERE
+        end = position + size
 
         field: i64 = data[position + 1]  # behind the attributes, which may be anything
         position += 2
@@ -76,7 +77,12 @@ class RecordFields:
         field = data[position]
         position += 1
         if field > 0x7F:
-            field, position = _rest_of_varint(data, position, field)
+            byte: i64 = data[position]  # most batches have hundreds of records, whose offsets take two bytes
+            if byte > 0x7F:
+                field, position = _rest_of_varint(data, position, field)
+            else:
+                position += 1
+                field = field & 0x7F | byte << 7
         self.offset_delta = (field >> 1) ^ -(field & 1)
 
         field = data[position]
@@ -84,24 +90,29 @@ class RecordFields:
         if field > 0x7F:
             field, position = _rest_of_varint(data, position, field)
         self.key_start = position
-        self.key_length = -1 if field & 1 else field >> 1
-        if not field & 1:
-            position += field >> 1
+        self.key_length = field = (field >> 1) ^ -(field & 1)
+        if field > 0:
+            position += field
         field = data[position]
         position += 1
         if field > 0x7F:
-            field, position = _rest_of_varint(data, position, field)
+            byte = data[position]
+            if byte > 0x7F:
+                field, position = _rest_of_varint(data, position, field)
+            else:
+                position += 1
+                field = field & 0x7F | byte << 7
         self.value_start = position
-        self.value_length = -1 if field & 1 else field >> 1
-        if not field & 1:
-            position += field >> 1
+        self.value_length = field = (field >> 1) ^ -(field & 1)
+        if field > 0:
+            position += field
 
         self.header_count = 0
         field = data[position]
         position += 1
         if field:
             position = self._read_headers(data, position, field)
-        if position != body + size:
+        if position != end:
             raise invalid(
                 f"Invalid record size: expected to read {size} bytes in record payload, "
                 f"but instead read {position - body}"
@@ -118,6 +129,7 @@ class RecordFields:
         self.header_count = count
         headers = self.headers
         field: i64
+        length: i64
         for _ in range(count):
             field = data[position]
             position += 1
@@ -126,22 +138,20 @@ class RecordFields:
             if field & 1:
                 raise invalid(f"Invalid negative header key size {-(field + 1 >> 1)}")
             if headers is not None:
-                add_piece(headers, position + self.shift, field >> 1)
+                write_i64_le(headers, field >> 1 << 32 | position + self.shift)
             position += field >> 1
             field = data[position]
             position += 1
             if field > 0x7F:
                 field, position = _rest_of_varint(data, position, field)
+            length = -(field & 1)  # null
+            if not length:
+                length = field >> 1
             if headers is not None:
-                add_piece(headers, position + self.shift, -1 if field & 1 else field >> 1)
-            if not field & 1:
-                position += field >> 1
+                write_i64_le(headers, length << 32 | position + self.shift)
+            if length > 0:
+                position += length
         return position
-
-
-def add_piece(rows: BytesWriter, start: i64, length: i64) -> None:
-    """Append where a piece of the data lies: two int32, little-endian."""
-    write_i64_le(rows, length << 32 | start)
 
 
 def _has_varint(data: bytes, position: i64) -> bool:
@@ -157,25 +167,27 @@ def _has_varint(data: bytes, position: i64) -> bool:
 def _rest_of_varint(data: bytes, position: i64, raw: i64) -> tuple[i64, i64]:
     """A varint whose first byte is `raw`, above 127, as it stands there: not yet turned into a signed number; and the
     position behind it. As `read_varint`: `IndexError` past the end, `KafkaError` INVALID_RECORD beyond five bytes."""
-    raw &= 0x7F
-    shift: i64 = 7
-    while True:
-        byte: i64 = data[position]
+    byte: i64 = data[position]
+    raw = raw & 0x7F | (byte & 0x7F) << 7
+    if byte < 0x80:
+        return raw, position + 1
+    shift: i64 = 14
+    while shift <= 28:
         position += 1
+        byte = data[position]
         raw |= (byte & 0x7F) << shift
         if byte < 0x80:
-            return raw & 0xFFFFFFFF, position
+            return raw & 0xFFFFFFFF, position + 1
         shift += 7
-        if shift > 28:
-            raise invalid(VARINT_TOO_LONG)
+    raise invalid(VARINT_TOO_LONG)
 
 
 def _rest_of_varlong(data: bytes, position: i64, first: i64) -> tuple[i64, i64]:
     """The number whose varlong begins with `first`, above 127; and the position behind it."""
     byte: i64 = data[position]
     if byte < 0x80:
-        raw = first & 0x7F | byte << 7
-        return (raw >> 1) ^ -(raw & 1), position + 1
+        first = first & 0x7F | byte << 7
+        return (first >> 1) ^ -(first & 1), position + 1
     value, end = read_varlong(data, position - 1)
     return value, end
 

@@ -9,13 +9,13 @@ from librt.strings import BytesWriter, write_i64_le
 from kafkapy import compiled
 from kafkapy.protocol.errors import KafkaError
 from kafkapy.record.record_batch import TIMESTAMP_TYPE_MASK, RecordBatch
-from kafkapy.record.record_fields import INVALID_STRUCTURE, RecordFields, add_piece, invalid
+from kafkapy.record.record_fields import INVALID_STRUCTURE, RecordFields, invalid
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
 ROW_SIZE: Final = 40
-HEADER_ROW_SIZE: Final = 16
+HEADER_ROW_SIZE: Final = 16  # 1 << 4
 
 _WRAPS: Final = compiled.is_used()
 """Are the sums of i64 numbers as in Java?"""
@@ -101,9 +101,15 @@ class RecordTable:
                 continue
             write_i64_le(rows, offset)
             write_i64_le(rows, timestamp)
-            add_piece(rows, fields.key_start + shift, fields.key_length)
-            add_piece(rows, fields.value_start + shift, fields.value_length)
-            add_piece(rows, header_size // HEADER_ROW_SIZE, fields.header_count)
+            length = fields.key_length
+            if length < 0:
+                length = -1
+            write_i64_le(rows, length << 32 | fields.key_start + shift)
+            length = fields.value_length
+            if length < 0:
+                length = -1
+            write_i64_le(rows, length << 32 | fields.value_start + shift)
+            write_i64_le(rows, fields.header_count << 32 | header_size >> 4)
         self._index = count
         return position
 
