@@ -19,10 +19,7 @@ HOT_MODULES = (
     "kafkapy.common.topic_partition",
     "kafkapy.protocol.api_codecs",
     "kafkapy.protocol.framing",
-    "kafkapy.protocol.fetch_codec",
-    "kafkapy.protocol.produce_codec",
-    "kafkapy.protocol.request_reader",
-    "kafkapy.protocol.response_parts",
+    "kafkapy.protocol.typed_wire",
     "kafkapy.protocol.wire",
     "kafkapy.record.varint",
     "kafkapy.record.compression",
@@ -76,9 +73,16 @@ HOT_MODULES = (
 """What produce and fetch run through, from the handlers down. What is derived from one of their
 classes stands here, too, and so do the bases of those with `__slots__`."""
 
+CODECS = {f"kafkapy.protocol.messages.{api}": f"kafkapy.protocol.messages.{api}_codecs" for api in ("fetch", "produce")}
+"""Modules of messages with hot versions, and those of their codecs, which are written when a build is made."""
+
 PACKAGE = Path(__file__).parent
 BUILDS = Path(sys.prefix) / "lib" / "kafkapy-compiled"
 """A directory of extension modules for each build; its name is what the build was made of."""
+
+_WRITERS = tuple(f"kafkapy.protocol.{name}" for name in ("codec_modules", "decoder", "encoder", "schema", "source"))
+MADE_OF = ("kafkapy.tools.compile", *_WRITERS, *CODECS, *HOT_MODULES)
+"""The modules whose sources decide what a build is: the hot ones, and what their codecs are written by and of."""
 
 _COMMON_PART = "__mypyc"
 """Ends the name of the one extension module that has the code of all others."""
@@ -91,7 +95,7 @@ def source(module: str) -> Path:
 def build_directory() -> Path:
     """Where the build of these sources for this Python lies, if there is one."""
     made_of = sha256(EXTENSION_SUFFIXES[0].encode())
-    for module in ("kafkapy.tools.compile", *HOT_MODULES):
+    for module in MADE_OF:
         made_of.update(b"\0%s\0" % module.encode())
         made_of.update(source(module).read_bytes())
     return BUILDS / made_of.hexdigest()[:20]
@@ -129,7 +133,7 @@ class CompiledFinder(MetaPathFinder):
         return None if extension is None else spec_from_file_location(fullname, extension)
 
 
-_HOT = frozenset(HOT_MODULES)
+_HOT = frozenset((*HOT_MODULES, *CODECS.values()))
 
 
 def install() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from kafkapy import compiled
-from kafkapy.compiled import HOT_MODULES, PACKAGE, CompiledFinder, build_directory, source
+from kafkapy.compiled import HOT_MODULES, MADE_OF, PACKAGE, CompiledFinder, build_directory, source
 
 HOT = "kafkapy.log.log"
 
@@ -49,7 +49,7 @@ def test_without_a_build_the_sources_are_imported() -> None:
 
 def test_a_build_of_other_sources_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sources = tmp_path / "kafkapy"
-    for module in ("kafkapy.tools.compile", *HOT_MODULES):
+    for module in MADE_OF:
         copy = sources.joinpath(*module.split(".")[1:]).with_suffix(".py")
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_bytes(source(module).read_bytes())

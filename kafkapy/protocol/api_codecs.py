@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from kafkapy.protocol.api_keys import ApiKey
-from kafkapy.protocol.fetch_codec import FetchCodec
 from kafkapy.protocol.framing import ApiCodec
-from kafkapy.protocol.produce_codec import ProduceCodec
 
 
 class NotServedError(Exception):
@@ -34,14 +32,6 @@ class ApiCodecs:
             if api_key is ApiKey.API_VERSIONS:
                 return ApiCodec(api_key, version)
             raise NotServedError(f"{api_key.name} was asked for in version {version}, which is not supported")
-        codec = _codec(api_key, version)
+        codec = ApiCodec(api_key, version)
         self._codecs[key << 16 | version] = codec
         return codec
-
-
-def _codec(api_key: ApiKey, version: int) -> ApiCodec:
-    if api_key is ApiKey.PRODUCE:
-        return ProduceCodec(version)
-    if api_key is ApiKey.FETCH:
-        return FetchCodec(version)
-    return ApiCodec(api_key, version)

@@ -4,13 +4,14 @@ The whole message, nested structs and all, becomes one function that appends pie
 fixed size, and the length that follows them, are packed by one `struct.pack`. For Heartbeat v3:
 
     def encode(o, parts, large):
-        w = parts.append
         x = o.group_id.encode()
-        w(pack_h(len(x)))
-        w(x)
+        n = len(x)
+        parts.append(pack_h(n))
+        parts.append(x)
         x = o.member_id.encode()
-        w(pack_ih(o.generation_id, len(x)))
-        w(x)
+        n = len(x)
+        parts.append(pack_ih(o.generation_id, n))
+        parts.append(x)
         ...
 
 Values are not checked where packing them checks them anyway: what goes wrong (`struct.error`, `AttributeError`,
@@ -20,7 +21,8 @@ Values are not checked where packing them checks them anyway: what goes wrong (`
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NoReturn
+from functools import cache
+from typing import Any, Final, NoReturn
 
 from kafkapy.protocol import wire
 from kafkapy.protocol.errors import Errors, KafkaError
@@ -33,17 +35,21 @@ LARGE = 4096
 """Records of this size and more are passed on as they are instead of being joined with what is around them."""
 
 _HEAD = "def encode(o, parts, large):"
+_TYPED_HEAD = "def {name}(o: Any, parts: list[Any], large: list[int]) -> None:"
+
+_WIRE = ("BYTE", "bad_uuid", "number_array", "string_length", "tagged_fields", "varint")
 
 
+@cache
 def compile_encoder(message: StructType, version: int, flexible: bool) -> Encoder:
     """`encode(message, parts, large)`: appends the encoded pieces to `parts`, and to `large` the indexes of pieces
     that are to stay alone."""
-    return _EncoderSource(message, version, flexible).write().compile(_HEAD)
+    return EncoderSource(message, version, flexible).write().compile(_HEAD)
 
 
 def encoder_source(message: StructType, version: int, flexible: bool) -> str:
     """What is compiled, for the curious."""
-    return _EncoderSource(message, version, flexible).write().text(_HEAD)
+    return EncoderSource(message, version, flexible).write().text(_HEAD)
 
 
 def unsupported(name: str, value: object, version: int) -> NoReturn:
@@ -52,41 +58,37 @@ def unsupported(name: str, value: object, version: int) -> NoReturn:
     )
 
 
+BYTES: Final = (bytes, bytearray, memoryview)
+
 _Run = list[tuple[str, str]]
 """Format characters and expressions of neighbours that are to be packed together ("x": a zero byte, no expression)."""
 
 
-class _EncoderSource(Source):
+class EncoderSource(Source):
     """Writes the encoder. Variables: `o1` struct at depth 1, `x1` and `n1` its array and count, `x` and `n` a value and
-    its length, `w` appends a piece.
+    its length.
 
     What is still to be packed is `_run`. After an array there are two runs: where the array had elements (`_condition`
     holds), the first part is packed already; where it was empty, `_before` (up to its count) is still to be packed
     together with what follows.
     """
 
-    def __init__(self, message: StructType, version: int, flexible: bool) -> None:
-        super().__init__(message, version, flexible)
+    def __init__(self, message: StructType, version: int, flexible: bool, typed: bool = False) -> None:
+        super().__init__(message, version, flexible, typed)
         self._run: _Run = []
         self._condition = ""
         self._before: _Run = []
         self._depth = 0
-        self._write = "w"
-        self.names |= {
-            "BYTE": wire.BYTE,
-            "BYTES": (bytes, bytearray, memoryview),
-            "varint": wire.varint,
-            "string_length": wire.string_length,
-            "number_array": wire.number_array,
-            "tagged_fields": wire.tagged_fields,
-            "bad_uuid": wire.bad_uuid,
-            "unsupported": unsupported,
-        }
+        self._write = "parts.append"
+        self.names |= {"BYTES": BYTES, "unsupported": unsupported}
+        self.names |= {name: getattr(wire, name) for name in _WIRE}
 
-    def write(self) -> _EncoderSource:
-        self.line("w = parts.append")
+    def write(self) -> EncoderSource:
         self._struct(self.message, "o")
         return self
+
+    def typed_text(self, name: str) -> str:
+        return self.text(_TYPED_HEAD.format(name=name))
 
     # --- packing of fixed sizes
 
@@ -120,8 +122,7 @@ class _EncoderSource(Source):
         elif codes == "B":
             self.line(f"{self._write}(BYTE[{values}])")
         else:
-            name = self.named(f"pack_{codes.replace('?', 'o')}", wire.packer(codes).pack)
-            self.line(f"{self._write}({name}({values}))")
+            self.line(f"{self._write}({self.packer_named(codes, 'pack')}({values}))")
 
     def _length(self, code: str, number: str) -> None:
         """Writes what has gathered and then the length or count that is in the variable `number`, -1 for null."""
@@ -155,16 +156,16 @@ class _EncoderSource(Source):
     def _must_be_default(self, cls: StructType, field: Field, value: str) -> None:
         name = f"{cls.__name__}.{field.name}"
         is_set = f"not ({self._is_default(cls, field, value)})"
-        self.line(f"if {is_set}: unsupported({name!r}, {value}, {self.version})")
+        self.line(f"if {is_set}: unsupported({name!r}, {value}, {self.said_version})")
 
     def _is_default(self, cls: StructType, field: Field, value: str) -> str:
         """A condition that holds if the value is the field's default."""
         struct = cls.struct_named(field.struct_name) if field.type == field.struct_name else None
         if struct and not field.nullable.includes(field.versions.lowest):
-            empty = self.named(f"EMPTY_{struct.__name__}", struct())
+            empty = self.named(f"EMPTY_{struct.__name__}", struct(), f"{struct.__qualname__}()")
             return f"{value} is None or {value} == {empty}"
         if field.default is NEW:
-            return f"{value} == []"
+            return f"len({value}) == 0" if self.typed else f"{value} == []"
         return f"{value} is None" if field.default is None else f"{value} == {field.default!r}"
 
     def _tagged_section(self, cls: StructType, variable: str) -> None:
@@ -180,7 +181,7 @@ class _EncoderSource(Source):
             self._pack_all(("x", ""))
         with self.block("else:"):
             self._flush()
-            tags, outer = f"tags{self._depth}", self._write
+            tags, outer = self.local(f"tags{self._depth}", "list[tuple[int, bytes]]"), self._write
             self.line(f"{tags} = []")
             for field in tagged:
                 self._tagged_field(cls, field, f"{variable}.{field.name}", tags)
@@ -188,7 +189,7 @@ class _EncoderSource(Source):
 
     def _tagged_field(self, cls: StructType, field: Field, value: str, tags: str) -> None:
         """Appends the field's tag and encoded value to `tags`, unless it has its default."""
-        pieces, outer = f"pieces{self._depth}", self._write
+        pieces, outer = self.local(f"pieces{self._depth}", "list[bytes]"), self._write
         with self.block(f"if not ({self._is_default(cls, field, value)}):"):
             self.line(f"{pieces} = []")
             self._write = f"{pieces}.append"
@@ -217,7 +218,7 @@ class _EncoderSource(Source):
     def _nested(self, cls: StructType, nullable: bool, value: str) -> None:
         self._flush()
         self._depth += 1
-        variable = f"o{self._depth}"
+        variable = self.local(f"o{self._depth}", "Any")
         self.line(f"{variable} = {value}")
         if nullable:
             with self.block(f"if {variable} is None:"):
@@ -231,28 +232,40 @@ class _EncoderSource(Source):
 
     def _sized(self, type: str, nullable: bool, value: str) -> None:
         """A string, bytes or records: a length, then so many bytes."""
-        encode = ".encode()" if type == "string" else ""
+        x, n = self.local("x", "Any"), self.local("n")
+        encoded = "{}"
+        if type == "string":
+            encoded = "utf8({})" if self.typed else "{}.encode()"
+            if not nullable:
+                x = self.local("text", "bytes")
         if nullable:
-            self.line(f"x = {value}")
-            with self.block("if x is None:"):
-                self.line('n = -1; x = b""')
+            self.line(f"{x} = {value}")
+            with self.block(f"if {x} is None:"):
+                self.line(f"{n} = -1")
+                self.line(f'{x} = b""')
             with self.block("else:"):
-                if encode:
-                    self.line(f"x = x{encode}")
-                self.line("n = len(x)")
+                if type == "string":
+                    self.line(f"{x} = {encoded.format(x)}")
+                self.line(f"{n} = len({x})")
         else:
-            self.line(f"x = {value}{encode}; n = len(x)")
-        self._length("h" if type == "string" else "i", "n")
+            self.line(f"{x} = {encoded.format(value)}")
+            self.line(f"{n} = len({x})")
+        self._length("h" if type == "string" else "i", n)
         if type != "records":
-            self.line(f"{self._write}(x)")
+            self.line(f"{f'if {n} > 0: ' * nullable}{self._write}({x})")
             return
-        with self.block("if n > 0:"):
-            self.line(f"if n >= {LARGE} or type(x) is not bytes and not isinstance(x, BYTES): large.append(len(parts))")
-            self.line("w(x)")
+        with self.block(f"if {n} > 0:"):
+            self.line(
+                f"if {n} >= {LARGE} or type(x) is not bytes and not isinstance(x, BYTES): large.append(len(parts))"
+            )
+            self.line(f"{self._write}({x})")
 
     def _numbers(self, code: str, nullable: bool, value: str) -> None:
         self._flush()
-        small = self.named(f"pack_small_{code}", wire.small_packers(code, self.flexible))
+        self.local("n")
+        self.local("x", "Any")
+        name = f"pack_small_{code}{'_compact' * self.flexible}"
+        small = self.named(name, wire.small_packers(code, self.flexible), f'small_packers("{code}", {self.flexible})')
         count = "n + 1" if self.flexible else "n"
         self.line(f"x = {value}")
         packed = f"{small}[n]({count}, *x) if n < {wire.SMALL} else number_array('{code}', x, {self.flexible})"
@@ -272,7 +285,8 @@ class _EncoderSource(Source):
         if self._condition:
             self._flush()
         self._depth += 1
-        array, count, element = f"x{self._depth}", f"n{self._depth}", f"o{self._depth}"
+        array = self.local(f"x{self._depth}", "Any" if nullable else "list[Any]")
+        count, element = self.local(f"n{self._depth}"), self.local(f"o{self._depth}", "Any")
         self.line(f"{array} = {value}")
         self.line(f"{count} = -1 if {array} is None else len({array})" if nullable else f"{count} = len({array})")
         before = [*self._run]

@@ -12,8 +12,7 @@ from typing import Any, Final
 
 from kafkapy.protocol import wire
 from kafkapy.protocol.api_keys import ApiKey
-from kafkapy.protocol.explain import explain
-from kafkapy.protocol.message import Message, joined
+from kafkapy.protocol.message import Message
 from kafkapy.protocol.wire import Buffer, SchemaError
 
 _read_start: Final = struct.Struct(">hhih").unpack_from
@@ -101,9 +100,8 @@ class ApiCodec:
             decoder = self._decoder = self.api_key.request.decoder(self.version)
         try:
             return decoder(buffer, position)[0]
-        except (struct.error, IndexError) as error:
-            name = self.api_key.request.__name__
-            raise SchemaError(f"{name} version {self.version} ends too early") from error
+        except wire.NOT_READ:
+            return self.api_key.request.decode(buffer, self.version, position)
 
     def encode(self, correlation_id: int, response: Message) -> list[Any]:
         """The frame of a response in pieces, to be sent one after the other; the first begins with the frame's size.
@@ -114,17 +112,20 @@ class ApiCodec:
         encoder = self._encoder
         if encoder is None:
             encoder = self._encoder = self.api_key.response.encoder(self.version)
-        parts: list[Any] = [b""]
+        parts: list[Any] = []
         large: list[int] = []
         try:
             encoder(response, parts, large)
-            size = 4
-            for part in parts:
-                size += len(part)
-            if self._has_tags:
-                parts[0] = _response_header_1(size + 1, correlation_id)
-            else:
-                parts[0] = _response_header_0(size, correlation_id)
-            return joined(parts, large) if large else [b"".join(parts)]
-        except (struct.error, AttributeError, TypeError, UnicodeEncodeError) as error:
-            raise SchemaError(explain(response, self.version)) from error
+            pieces = wire.joined(parts, large) if large else [b"".join(parts)]
+        except wire.NOT_WRITTEN:
+            pieces = response.encode_parts(self.version)  # which says what is wrong
+        size = 4
+        for piece in pieces:
+            size += len(piece)
+        header: bytes
+        header = (
+            _response_header_1(size + 1, correlation_id) if self._has_tags else _response_header_0(size, correlation_id)
+        )
+        first: bytes = pieces[0]
+        pieces[0] = header + first
+        return pieces

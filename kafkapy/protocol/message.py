@@ -5,6 +5,8 @@ from __future__ import annotations
 import struct
 from typing import Any, ClassVar, Self
 
+from kafkapy.protocol import wire
+from kafkapy.protocol.compiled_codecs import compiled_codec
 from kafkapy.protocol.decoder import Decoder, compile_decoder
 from kafkapy.protocol.encoder import Encoder, compile_encoder
 from kafkapy.protocol.errors import Errors, KafkaError
@@ -16,20 +18,25 @@ from kafkapy.protocol.wire import Buffer, SchemaError
 class Message(Struct):
     """A whole message: a request, a response, a record's key or value.
 
-    `class X(Message, versions="0-3", flexible="2+", api_key=1)`: the versions that exist, those that are flexible
-    (compact lengths and tagged fields, KIP-482), and the key of the API that a request or response belongs to.
+    `class X(Message, versions="0-3", flexible="2+", api_key=1, compiled="1+")`: the versions that exist, those that are
+    flexible (compact lengths and tagged fields, KIP-482), the key of the API that a request or response belongs to, and the
+    versions that are so often read or written that a build has compiled codecs for them (`codec_modules`).
     """
 
     API_KEY: ClassVar[int] = -1
     VERSIONS: ClassVar[Versions]
     FLEXIBLE_VERSIONS: ClassVar[Versions]
+    COMPILED_VERSIONS: ClassVar[Versions]
     _decoders: ClassVar[dict[int, Decoder]]
     _encoders: ClassVar[dict[int, Encoder]]
 
-    def __init_subclass__(cls, versions: str, flexible: str = "none", api_key: int = -1) -> None:
+    def __init_subclass__(
+        cls, versions: str, flexible: str = "none", api_key: int = -1, compiled: str = "none"
+    ) -> None:
         cls.API_KEY = api_key
         cls.VERSIONS = Versions.parse(versions)
         cls.FLEXIBLE_VERSIONS = Versions.parse(flexible)
+        cls.COMPILED_VERSIONS = Versions.parse(compiled)
         cls._decoders = {}
         cls._encoders = {}
 
@@ -47,6 +54,10 @@ class Message(Struct):
         """The same, with the position behind the message."""
         try:
             return cls.decoder(version)(buffer, position)
+        except wire.NOT_READ:
+            pass  # a compiled decoder leaves out what is unusual, and does not say what is wrong
+        try:
+            return compile_decoder(cls, version, cls.FLEXIBLE_VERSIONS.includes(version))(buffer, position)
         except (struct.error, IndexError) as error:
             raise SchemaError(f"{cls.__name__} version {version} ends too early") from error
 
@@ -65,14 +76,20 @@ class Message(Struct):
         return self._encode(version, whole=False)
 
     def _encode(self, version: int, whole: bool) -> list[Any]:
-        encoder = self.encoder(version)
-        parts: list[Any] = []
-        large: list[int] = []
         try:
-            encoder(self, parts, large)
-            return [b"".join(parts)] if whole else joined(parts, large)
+            return self._pieces(self.encoder(version), whole)
+        except wire.NOT_WRITTEN:
+            self._check_version(version)  # what is wrong, a compiled encoder does not say
+        try:
+            return self._pieces(compile_encoder(type(self), version, self.FLEXIBLE_VERSIONS.includes(version)), whole)
         except (struct.error, AttributeError, TypeError, UnicodeEncodeError) as error:
             raise SchemaError(explain(self, version)) from error
+
+    def _pieces(self, encoder: Encoder, whole: bool) -> list[Any]:
+        parts: list[Any] = []
+        large: list[int] = []
+        encoder(self, parts, large)
+        return [b"".join(parts)] if whole else wire.joined(parts, large)
 
     @classmethod
     def decoder(cls, version: int) -> Decoder:
@@ -80,7 +97,8 @@ class Message(Struct):
         decoder = cls._decoders.get(version)
         if decoder is None:
             cls._check_version(version)
-            decoder = compile_decoder(cls, version, cls.FLEXIBLE_VERSIONS.includes(version))
+            found: Decoder | None = compiled_codec(cls.__module__, f"decode_{cls.__name__}_{version}")
+            decoder = found or compile_decoder(cls, version, cls.FLEXIBLE_VERSIONS.includes(version))
             cls._decoders[version] = decoder
         return decoder
 
@@ -90,7 +108,8 @@ class Message(Struct):
         encoder = cls._encoders.get(version)
         if encoder is None:
             cls._check_version(version)
-            encoder = compile_encoder(cls, version, cls.FLEXIBLE_VERSIONS.includes(version))
+            found: Encoder | None = compiled_codec(cls.__module__, f"encode_{cls.__name__}_{version}")
+            encoder = found or compile_encoder(cls, version, cls.FLEXIBLE_VERSIONS.includes(version))
             cls._encoders[version] = encoder
         return encoder
 
@@ -108,17 +127,6 @@ class Message(Struct):
     def _check_version(cls, version: int) -> None:
         if not cls.VERSIONS.includes(version):
             raise KafkaError(Errors.UNSUPPORTED_VERSION, f"{cls.__name__} has no version {version}")
-
-
-def joined(parts: list[Any], large: list[int]) -> list[Any]:
-    """Neighbouring parts joined; those whose indexes are in `large` stay alone."""
-    pieces: list[Any] = []
-    start = 0
-    for index in large:
-        pieces += (b"".join(parts[start:index]), parts[index])
-        start = index + 1
-    pieces.append(b"".join(parts[start:]))
-    return pieces
 
 
 def version_prefix(buffer: Buffer) -> int:

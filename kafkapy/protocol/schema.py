@@ -21,8 +21,10 @@ The declared fields become `__slots__`, and the constructor takes them by keywor
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeAlias, dataclass_transform
+
+from kafkapy.protocol.compiled_codecs import compiled_codec
 
 Records: TypeAlias = Any
 """Record batches: a `memoryview` into the request or response when decoded, None if null; when encoded anything
@@ -198,6 +200,23 @@ class StructType(type):
         found: StructType = getattr(cls.ROOT, name)
         return found
 
+    def structs(cls) -> Iterator[StructType]:
+        """The message and the structs that lie in it."""
+        yield cls
+        yield from (value for value in vars(cls).values() if isinstance(value, StructType) and value is not cls)
+
+    @property
+    def name_in_code(cls) -> str:
+        """Unlike that of any other struct, also of other messages: "FetchRequest_FetchTopic"."""
+        return cls.__qualname__.replace(".", "_")
+
+    @property
+    def maker(cls) -> Callable[..., Any]:
+        """A function that takes what the constructor takes, in order, and makes the same; where structs are made by the
+        thousand it is quicker, several times so where it is compiled."""
+        made: Callable[..., Any] | None = compiled_codec(cls.__module__, f"make_{cls.name_in_code}")
+        return made or compile_maker(cls)
+
 
 class Struct(metaclass=StructType):
     """A struct of a message: attributes for the declared fields of all versions, whichever version it came in.
@@ -224,21 +243,42 @@ class Struct(metaclass=StructType):
 
 def compile_constructor(cls: StructType) -> Callable[..., None]:
     """`__init__` with one parameter for each field, in the schema's order."""
-    names: dict[str, Any] = {"NEW": NEW}
-    parameters, lines = ["self"], ["    pass"]
+    constructor = _compile(cls, "__init__", f"def __init__(self, {_parameters(cls)}):\n{_stores(cls)}")
+    constructor.__qualname__ = f"{cls.__qualname__}.__init__"
+    return constructor
+
+
+def compile_maker(cls: StructType) -> Callable[..., Any]:
+    return _compile(cls, f"make_{cls.name_in_code}", maker_text(cls))
+
+
+def maker_text(cls: StructType, typed: bool = False) -> str:
+    """The source of `StructType.maker`."""
+    head = f"def make_{cls.name_in_code}({_parameters(cls, ': Any' * typed)}){' -> Any' * typed}:"
+    return f"{head}\n    self{': Any' * typed} = new(_{cls.name_in_code})\n{_stores(cls)}    return self\n"
+
+
+def _parameters(cls: StructType, annotation: str = "") -> str:
+    defaults = ("NEW" if field.default is NEW else repr(field.default) for field in cls.FIELDS)
+    return ", ".join(
+        f"{field.name}{annotation} = {default}" for field, default in zip(cls.FIELDS, defaults, strict=True)
+    )
+
+
+def _stores(cls: StructType) -> str:
+    lines = []
     for field in cls.FIELDS:
         value = field.name
         if field.default is NEW:
-            parameters.append(f"{field.name}=NEW")
-            fresh = "[]"
-            if not field.element_type:
-                fresh = f"{field.struct_name}()"
-                names[field.struct_name] = cls.struct_named(field.struct_name)
+            fresh = "[]" if field.element_type else f"_{cls.struct_named(field.struct_name).name_in_code}()"
             value = f"{fresh} if {field.name} is NEW else {field.name}"
-        else:
-            parameters.append(f"{field.name}={field.default!r}")
-        lines.append(f"    self.{field.name} = {value}")
-    exec(f"def __init__({', '.join(parameters)}):\n" + "\n".join(lines), names)
-    constructor: Callable[..., None] = names["__init__"]
-    constructor.__qualname__ = f"{cls.__qualname__}.__init__"
-    return constructor
+        lines.append(f"    self.{field.name} = {value}\n")
+    return "".join(lines) or "    pass\n"
+
+
+def _compile(cls: StructType, name: str, text: str) -> Callable[..., Any]:
+    names: dict[str, Any] = {f"_{struct.name_in_code}": struct for struct in cls.ROOT.structs()}
+    names |= {"NEW": NEW, "new": object.__new__}
+    exec(text, names)
+    function: Callable[..., Any] = names[name]
+    return function

@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, Final, NoReturn, TypeAlias
 
+from kafkapy.protocol.errors import KafkaError
+
 Buffer: TypeAlias = bytes | bytearray | memoryview
 
 MAX_STRING: Final = 0x7FFF
@@ -19,6 +21,13 @@ JAVA_UTF8: Final = "kafkapy-java-utf-8"
 
 class SchemaError(ValueError):
     """Bytes that are not the message they ought to be, or a value that its field cannot take."""
+
+
+NOT_READ: Final = (SchemaError, struct.error, IndexError)
+"""What decoders raise."""
+
+NOT_WRITTEN: Final = (KafkaError, SchemaError, struct.error, AttributeError, TypeError, UnicodeEncodeError)
+"""What encoders raise."""
 
 
 def _java_replacement(error: UnicodeError) -> tuple[str, int]:
@@ -135,10 +144,20 @@ BYTE: Final = tuple(bytes((n,)) for n in range(128))
 """Varints of one byte."""
 
 
+_two_bytes: Final = struct.Struct(">BB").pack
+_three_bytes: Final = struct.Struct(">BBB").pack
+
+
 def varint(value: int) -> bytes:
     """An unsigned varint; `SchemaError` if it does not fit 32 bits."""
     if not 0 <= value <= 0xFFFFFFFF:
         raise SchemaError(f"{value} is no unsigned varint")
+    if value < 128:
+        return BYTE[value]
+    if value < 1 << 14:
+        return _two_bytes(value & 0x7F | 0x80, value >> 7)
+    if value < 1 << 21:
+        return _three_bytes(value & 0x7F | 0x80, value >> 7 & 0x7F | 0x80, value >> 14)
     encoded = bytearray()
     while value > 127:
         encoded.append(value & 0x7F | 0x80)
@@ -172,3 +191,14 @@ def tagged_fields(fields: Sequence[tuple[int, bytes]]) -> bytes:
     for tag, value in fields:
         parts += (varint(tag), varint(len(value)), value)
     return b"".join(parts)
+
+
+def joined(parts: list[Any], large: list[int]) -> list[Any]:
+    """Neighbouring parts joined; those whose indexes are in `large` stay alone."""
+    pieces: list[Any] = []
+    start = 0
+    for index in large:
+        pieces += (b"".join(parts[start:index]), parts[index])
+        start = index + 1
+    pieces.append(b"".join(parts[start:]))
+    return pieces

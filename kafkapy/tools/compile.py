@@ -16,7 +16,8 @@ from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.util import find_spec
 from pathlib import Path
 
-from kafkapy.compiled import BUILDS, HOT_MODULES, PACKAGE, build_directory, source
+from kafkapy.compiled import BUILDS, CODECS, HOT_MODULES, PACKAGE, build_directory, source
+from kafkapy.protocol.codec_modules import module_text
 
 KEPT_BUILDS = 3
 """Of other sources: brokers that still run may come to import from them."""
@@ -94,7 +95,9 @@ def build(directory: Path) -> int:
 def compile_in(workplace: Path) -> str:
     """Compile a copy of the sources to `workplace`/out; what the compilers say if they fail, else nothing."""
     shutil.copytree(PACKAGE, workplace / "kafkapy", ignore=shutil.ignore_patterns("__pycache__"))
-    paths = [str(source(module).relative_to(PACKAGE.parent)) for module in HOT_MODULES]
+    for messages, codecs in CODECS.items():
+        (workplace / path_of(codecs)).write_text(module_text(messages))
+    paths = [str(path_of(module)) for module in (*HOT_MODULES, *CODECS.values())]
     (workplace / "setup.py").write_text(_SETUP.format(paths=paths))
     command = [sys.executable, "setup.py", "--quiet", "build_ext", "--build-lib", "out"]
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
@@ -102,6 +105,11 @@ def compile_in(workplace: Path) -> str:
         command, cwd=workplace, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
     return f"{done.stdout}\nexit status {done.returncode}" if done.returncode else ""
+
+
+def path_of(module: str) -> Path:
+    """Relative to the directory of the package."""
+    return source(module).relative_to(PACKAGE.parent)
 
 
 def keep(out: Path, directory: Path) -> None:

@@ -1,21 +1,21 @@
-"""The codec of Fetch that is written by hand says what the schema's says, of any message and of any bytes."""
+"""The codec that a build compiles says what that of the run time says, of any message and of any bytes."""
 
 from __future__ import annotations
 
 from typing import Any, BinaryIO
 
+from hot_codecs import hot, hot_codec, maker, schema_codec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import KafkaError
-from kafkapy.protocol.fetch_codec import FetchCodec, fetch_response, partition_data, topic_response
 from kafkapy.protocol.framing import ApiCodec
 from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
-from kafkapy.protocol.wire import SchemaError
+from kafkapy.protocol.wire import NOT_READ, SchemaError
 from kafkapy.record.file_records import FileRecords
 
-VERSIONS = range(18)
+VERSIONS = range(11, 18)
 
 names = st.text("abcxyz.-_é", max_size=8) | st.sampled_from(["", "t" * 126, "t" * 127, "t" * 249, "t" * 300])
 ids = st.sampled_from([bytes(16), bytes(range(16))])
@@ -79,8 +79,8 @@ def outcome(codec: ApiCodec, data: bytes, position: int) -> Any:
 def test_reads_what_the_schema_reads(data: st.DataObject, version: int, rest: bytes) -> None:
     request = data.draw(requests(version))
     encoded = b"??" + request.encode(version) + rest
-    decoded = FetchCodec(version).decode(memoryview(encoded), 2)
-    assert decoded == request == ApiCodec(ApiKey.FETCH, version).decode(memoryview(encoded), 2)
+    decoded = hot_codec(ApiKey.FETCH, version).decode(memoryview(encoded), 2)
+    assert decoded == request == schema_codec(ApiKey.FETCH, version).decode(memoryview(encoded), 2)
 
 
 @given(st.data(), st.sampled_from(VERSIONS))
@@ -90,10 +90,25 @@ def test_refuses_what_the_schema_refuses(data: st.DataObject, version: int) -> N
     for _ in range(data.draw(st.integers(0, 2))):
         encoded[data.draw(st.integers(0, min(len(encoded), 100) - 1))] = data.draw(st.integers(0, 255))
     cut = bytes(encoded[: data.draw(st.integers(0, len(encoded)))]) if data.draw(st.booleans()) else bytes(encoded)
-    assert outcome(FetchCodec(version), cut, 0) == outcome(ApiCodec(ApiKey.FETCH, version), cut, 0)
+    assert outcome(hot_codec(ApiKey.FETCH, version), cut, 0) == outcome(schema_codec(ApiKey.FETCH, version), cut, 0)
 
 
 NO_FILE: BinaryIO = None  # type: ignore[assignment]
+
+
+def partition_data(index: int, error_code: int, high_watermark: int, *others: Any) -> FetchResponse.PartitionData:
+    last_stable_offset, log_start_offset, preferred_read_replica, records = others
+    return FetchResponse.PartitionData(
+        index,
+        error_code,
+        high_watermark,
+        last_stable_offset,
+        log_start_offset,
+        aborted_transactions=None,
+        preferred_read_replica=preferred_read_replica,
+        records=records,
+    )
+
 
 usual = st.builds(
     partition_data,
@@ -141,24 +156,43 @@ def test_writes_what_the_schema_writes(data: st.DataObject, version: int) -> Non
     topics = []
     for _ in range(data.draw(st.integers(0, 3))):
         answers = data.draw(st.lists(usual | usual | usual | any_data, max_size=data.draw(st.sampled_from([3, 200]))))
-        topics.append(topic_response(data.draw(names), data.draw(ids), answers))
-    response = fetch_response(data.draw(int32s) if version >= 7 else 0, topics)
+        topics.append(FetchResponse.FetchableTopicResponse(data.draw(names), data.draw(ids), answers))
+    response = FetchResponse(session_id=data.draw(int32s), responses=topics)
     response.throttle_time_ms = data.draw(int32s)
     response.error_code = data.draw(st.sampled_from([0, 70]))
     response.node_endpoints = data.draw(st.just([]) | st.just([]) | st.lists(nodes, max_size=1))
-    assert written(FetchCodec(version), response) == written(ApiCodec(ApiKey.FETCH, version), response)
+    assert written(hot_codec(ApiKey.FETCH, version), response) == written(schema_codec(ApiKey.FETCH, version), response)
+    read_as_the_schema_does(response, version)
+
+
+def read_as_the_schema_does(response: FetchResponse, version: int) -> None:
+    """The client's side."""
+    for topic in response.responses:
+        for answer in topic.partitions:
+            answer.records = b"r" * len(answer.records or b"")
+    try:
+        encoded = response.encode(version)
+    except KafkaError:
+        return
+    decoded = FetchResponse.decode(encoded, version)
+    try:
+        assert hot(FetchResponse, "decode", version)(memoryview(encoded), 0) == (decoded, len(encoded))
+    except NOT_READ:
+        assert any(len(topic.topic) > 240 for topic in response.responses)
+
+
+@given(st.data(), st.sampled_from(VERSIONS))
+@settings(max_examples=100, deadline=None)
+def test_asks_what_the_schema_asks(data: st.DataObject, version: int) -> None:
+    request = data.draw(requests(version))
+    parts: list[Any] = []
+    hot(FetchRequest, "encode", version)(request, parts, [])
+    assert b"".join(parts) == request.encode(version)
 
 
 def test_makers_are_constructors() -> None:
-    assert partition_data(1, 2, 3, 4, 5, 6, b"r") == FetchResponse.PartitionData(
-        partition_index=1,
-        error_code=2,
-        high_watermark=3,
-        last_stable_offset=4,
-        log_start_offset=5,
-        preferred_read_replica=6,
-        aborted_transactions=None,
-        records=b"r",
-    )
-    assert topic_response("t", bytes(16), []) == FetchResponse.FetchableTopicResponse(topic="t")
-    assert fetch_response(5, []) == FetchResponse(session_id=5)
+    values = (1, 2, 3, 4, 5, None, None, None, None, 6, b"r")
+    assert maker(FetchResponse.PartitionData)(*values) == FetchResponse.PartitionData(*values)
+    assert FetchResponse.PartitionData.maker(*values) == FetchResponse.PartitionData(*values)
+    for struct in (*FetchRequest.structs(), *FetchResponse.structs()):
+        assert maker(struct)() == struct() == struct.maker()

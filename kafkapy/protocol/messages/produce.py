@@ -6,7 +6,7 @@ from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Records, Struct, array, int16, int32, int64, record_set, string, struct
 
 
-class ProduceRequest(Message, api_key=0, versions="0-11", flexible="9+"):
+class ProduceRequest(Message, api_key=0, versions="0-11", flexible="9+", compiled="7+"):
     transactional_id: str | None = string("3+", nullable=True, default=None)
     acks: int = int16()
     timeout_ms: int = int32()
@@ -21,7 +21,7 @@ class ProduceRequest(Message, api_key=0, versions="0-11", flexible="9+"):
         records: Records = record_set(nullable=True)
 
 
-class ProduceResponse(Message, api_key=0, versions="0-11", flexible="9+"):
+class ProduceResponse(Message, api_key=0, versions="0-11", flexible="9+", compiled="7+"):
     responses: list[ProduceResponse.TopicProduceResponse] = array("TopicProduceResponse")
     throttle_time_ms: int = int32("1+", ignorable=True)
     node_endpoints: list[ProduceResponse.NodeEndpoint] = array("NodeEndpoint", "10+", tag=0)

@@ -11,7 +11,6 @@ from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.log.log_types import FetchIsolation
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
-from kafkapy.protocol.fetch_codec import fetch_response, partition_data, topic_response
 from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
 from kafkapy.record.conversion import down_convert_to_size
 from kafkapy.record.file_records import FileRecords
@@ -33,6 +32,9 @@ from kafkapy.server.replication.fetch_params import FetchParams, FetchPartition,
 from kafkapy.server.replication.replica_manager import ReplicaManager
 
 AbortedTransaction = FetchResponse.AbortedTransaction
+_fetch_response: Final = FetchResponse.maker
+_topic_response: Final = FetchResponse.FetchableTopicResponse.maker
+_partition_data: Final = FetchResponse.PartitionData.maker
 
 _FIRST_WITH_CURRENT_LEADER: Final = 16
 _FIRST_WITH_TOPIC_IDS: Final = 13
@@ -210,10 +212,10 @@ class FetchHandler:
             topic = fetch.topic_partition.topic
             if last is None or last.topic_id != fetch.topic_id or last.topic_partition.topic != topic:
                 answers = []
-                topics.append(topic_response(topic, fetch.topic_id, answers))
+                topics.append(_topic_response(topic, fetch.topic_id, answers))
             last = fetch
-            answers.append(_partition_data(fetch, results[index]))
-        response = fetch_response(context.session_id, topics)
+            answers.append(_answer(fetch, results[index]))
+        response: FetchResponse = _fetch_response(0, 0, context.session_id, topics)
         if failed:
             request.note_errors(response)
             if version >= _FIRST_WITH_CURRENT_LEADER:
@@ -359,24 +361,21 @@ def _newest_magic(version: int) -> int:
     return 1 if version >= _FIRST_WITH_MAGIC_1 else 0
 
 
-def _partition_data(fetch: FetchPartition, result: FetchResult) -> FetchResponse.PartitionData:
-    data = partition_data(
+def _answer(fetch: FetchPartition, result: FetchResult) -> FetchResponse.PartitionData:
+    aborted, diverging = result.aborted_transactions, result.diverging_epoch
+    return _partition_data(  # type: ignore[no-any-return]
         fetch.topic_partition.partition,
         result.error.code,
         result.high_watermark,
         result.last_stable_offset,
         result.log_start_offset,
+        None if diverging is None else FetchResponse.EpochEndOffset(epoch=diverging[0], end_offset=diverging[1]),
+        None,  # current leader
+        None,  # snapshot id
+        None if aborted is None else [AbortedTransaction(producer_id=id, first_offset=first) for id, first in aborted],
         result.preferred_read_replica,
         result.records,
     )
-    aborted, diverging = result.aborted_transactions, result.diverging_epoch
-    if aborted is not None:
-        data.aborted_transactions = [
-            AbortedTransaction(producer_id=producer_id, first_offset=first) for producer_id, first in aborted
-        ]
-    if diverging is not None:
-        data.diverging_epoch = FetchResponse.EpochEndOffset(epoch=diverging[0], end_offset=diverging[1])
-    return data
 
 
 def _down_converted(fetch: FetchPartition, records: bytes | FileRecords, magic: int) -> bytes:

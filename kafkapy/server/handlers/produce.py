@@ -13,7 +13,6 @@ from kafkapy.log.log_validator import InvalidProduceRequest, RecordValidationErr
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.produce import ProduceRequest, ProduceResponse
-from kafkapy.protocol.produce_codec import partition_response, produce_response, topic_response
 from kafkapy.record.record_batch import LOG_OVERHEAD, MIN_RECORD_SIZE, TRANSACTIONAL_MASK, batches
 from kafkapy.record.varint import MAX_INT
 from kafkapy.server.authorizer import Authorizer
@@ -25,6 +24,9 @@ from kafkapy.server.replication.replica_manager import ReplicaManager
 log = logging.getLogger("kafkapy.server.KafkaApis")
 
 PartitionResponse = ProduceResponse.PartitionProduceResponse
+_produce_response: Final = ProduceResponse.maker
+_topic_response: Final = ProduceResponse.TopicProduceResponse.maker
+_partition_response: Final = PartitionResponse.maker
 _VALID_ACKS: Final = (-1, 0, 1)
 _ADMIN_CLIENT_ID: Final = "__admin_client"
 _FIRST_WITH_CURRENT_LEADER: Final = 10
@@ -86,12 +88,14 @@ class ProduceHandler:
                     answers.append(self._failure(partition, error))
                     failed = True
                     continue
-                answer = partition_response(data.index, info.first_offset, info.log_append_time, info.log_start_offset)
+                answer: PartitionResponse = _partition_response(
+                    data.index, 0, info.first_offset, info.log_append_time, info.log_start_offset
+                )
                 answers.append(answer)
                 written.append(partition)
                 if acks == -1 and not replica_manager.is_committed(partition, info.last_offset + 1):
                     pending.append((PendingAppend(partition, info.last_offset + 1), answer))
-            topics.append(topic_response(topic, answers))
+            topics.append(_topic_response(topic, answers))
         if pending:
             self._answer_when_committed(request, topics, pending)
         elif acks == 0:
@@ -160,7 +164,7 @@ class ProduceHandler:
     def _response(
         self, request: Request, topics: list[ProduceResponse.TopicProduceResponse], failed: bool
     ) -> ProduceResponse:
-        response = produce_response(topics)
+        response: ProduceResponse = _produce_response(topics)
         if failed:
             request.note_errors(response)
         if failed and request.api_version >= _FIRST_WITH_CURRENT_LEADER:
