@@ -68,7 +68,7 @@ def make_environment() -> bool:
 
 def install(extras: list[str]) -> bool:
     target = f"{BASE}[{','.join(extras)}]"
-    say(f"pip install -e {target} (the first time this takes a minute or two)")
+    say(f"about to install {target} into {VENV}, with pip from the package index (the first time a minute or two)")
     pip = [VENV / "bin" / "python", "-m", "pip", "install", "-q", "--disable-pip-version-check", "-e", target]
     if subprocess.run(pip, stdout=sys.stderr).returncode == 0:
         return True

@@ -1,8 +1,10 @@
 """Hot paths as machine code: the modules below, compiled by mypyc, are imported in place of their Python sources.
 
-The sources serve both ways, and tests run them both ways. `kafkapy-compile` (bin/setup.sh calls it) makes a build for this
-environment; without one, or with `KAFKAPY_COMPILED=0`, the same code runs as plain Python, only slower. A build belongs to
-the very bytes it was made of: once a source changes it is passed over, so an edit always shows.
+The sources serve both ways, and tests run them both ways. A wheel for a platform has the compiled modules beside the sources,
+where Python finds them first, without a hook. In a checkout they would hide the edits of a source, so there `kafkapy-compile`
+(bin/setup.sh calls it) makes a build in the environment, and a hook finds it. Such a build belongs to the very bytes it was made
+of: once a source changes it is passed over. Without machine code, or with `KAFKAPY_COMPILED=0`, the same code runs as plain
+Python, only slower.
 """
 
 from __future__ import annotations
@@ -101,8 +103,15 @@ def build_directory() -> Path:
     return BUILDS / made_of.hexdigest()[:20]
 
 
+def lies_beside() -> bool:
+    """Does machine code lie beside the sources, as a wheel brings it?"""
+    return source(HOT_MODULES[0]).with_suffix(EXTENSION_SUFFIXES[0]).exists()
+
+
 def is_used() -> bool:
-    """Do the hot modules of this process come, or would they come, from a build?"""
+    """Are the hot modules of this process machine code, or would they be?"""
+    if lies_beside():
+        return not any(isinstance(finder, SourceFinder) for finder in sys.meta_path)
     return any(isinstance(finder, CompiledFinder) and finder.extensions for finder in sys.meta_path)
 
 
@@ -133,10 +142,21 @@ class CompiledFinder(MetaPathFinder):
         return None if extension is None else spec_from_file_location(fullname, extension)
 
 
+class SourceFinder(MetaPathFinder):
+    """Finds the sources of the hot modules, though machine code lies beside them."""
+
+    def find_spec(self, fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        return spec_from_file_location(fullname, source(fullname)) if fullname in HOT_MODULES else None
+
+
 _HOT = frozenset((*HOT_MODULES, *CODECS.values()))
 
 
 def install() -> None:
-    """Let imports find the build, unless the environment says otherwise."""
-    if os.environ.get("KAFKAPY_COMPILED") != "0":
+    """Let imports find a checkout's build, and if the environment says so, sources instead of any machine code."""
+    refused = os.environ.get("KAFKAPY_COMPILED") == "0"
+    if lies_beside():
+        if refused:
+            sys.meta_path.insert(0, SourceFinder())
+    elif not refused:
         sys.meta_path.insert(0, CompiledFinder())

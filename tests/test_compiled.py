@@ -68,6 +68,21 @@ def test_the_environment_can_refuse_it() -> None:
     assert done.stdout.split() == [str(source("kafkapy.record.varint")), "False"]
 
 
+def test_what_a_wheel_brings_needs_no_hook_but_to_be_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled, "lies_beside", lambda: True)
+    monkeypatch.delenv("KAFKAPY_COMPILED", raising=False)
+    monkeypatch.setattr(sys, "meta_path", [])
+    compiled.install()
+    assert sys.meta_path == [] and compiled.is_used()
+    monkeypatch.setenv("KAFKAPY_COMPILED", "0")
+    compiled.install()
+    assert not compiled.is_used()
+    (finder,) = sys.meta_path
+    spec = finder.find_spec(HOT, None)
+    assert spec is not None and spec.origin == str(source(HOT))
+    assert finder.find_spec("kafkapy.server.kafka_server", None) is None
+
+
 def _classes(tree: ast.AST) -> list[tuple[ast.ClassDef, set[str]]]:
     """Each class and the names of its bases."""
     found = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]

@@ -16,7 +16,7 @@ from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.util import find_spec
 from pathlib import Path
 
-from kafkapy.compiled import BUILDS, CODECS, HOT_MODULES, PACKAGE, build_directory, source
+from kafkapy.compiled import BUILDS, CODECS, HOT_MODULES, PACKAGE, build_directory, lies_beside, source
 from kafkapy.protocol.codec_modules import module_text
 
 KEPT_BUILDS = 3
@@ -38,6 +38,9 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--check", action="store_true", help="only say whether there is a build of these sources")
     options = parser.parse_args(arguments)
+    if lies_beside():
+        print("The hot paths are compiled: they came so")
+        return 0
     directory = build_directory()
     if directory.is_dir():
         print(f"The hot paths are compiled, in {directory}")
@@ -97,14 +100,33 @@ def compile_in(workplace: Path) -> str:
     shutil.copytree(PACKAGE, workplace / "kafkapy", ignore=shutil.ignore_patterns("__pycache__"))
     for messages, codecs in CODECS.items():
         (workplace / path_of(codecs)).write_text(module_text(messages))
-    paths = [str(path_of(module)) for module in (*HOT_MODULES, *CODECS.values())]
-    (workplace / "setup.py").write_text(_SETUP.format(paths=paths))
+    modules = [str(path_of(module)) for module in (*HOT_MODULES, *CODECS.values())]
+    (workplace / "setup.py").write_text(_SETUP.format(paths=modules))
     command = [sys.executable, "setup.py", "--quiet", "build_ext", "--build-lib", "out"]
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    paths = os.environ.get("PYTHONPATH", "").split(
+        os.pathsep
+    )  # pip keeps what a build needs there, others sources of kafkapy
+    others = os.pathsep.join(path for path in paths if path and not Path(path, "kafkapy").is_dir())
+    environment = {**os.environ, "PYTHONPATH": others}
     done = subprocess.run(
         command, cwd=workplace, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
     return f"{done.stdout}\nexit status {done.returncode}" if done.returncode else ""
+
+
+def compile_into(library: Path) -> None:
+    """Put the extension modules beside the sources in `library`, of which a wheel is to be made; a build is taken from where
+    `kafkapy-compile` keeps it. Ends the process if that can't be done."""
+    directory = build_directory()
+    if directory.is_dir():
+        for extension in directory.iterdir():
+            *packages, name = extension.name.removesuffix(EXTENSION_SUFFIXES[0]).split(".")
+            shutil.copy(extension, library.joinpath(*packages, name + EXTENSION_SUFFIXES[0]))
+        return
+    with tempfile.TemporaryDirectory() as temporary:
+        if failure := compile_in(Path(temporary)):
+            sys.exit(f"Compiling the hot paths failed:\n{failure}")
+        shutil.copytree(Path(temporary, "out"), library, dirs_exist_ok=True)
 
 
 def path_of(module: str) -> Path:

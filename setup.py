@@ -1,0 +1,53 @@
+"""What setup.cfg can't say: a wheel has the hot modules as machine code, beside their sources (`kafkapy.compiled`).
+
+`KAFKAPY_COMPILED=0` makes a pure wheel, which serves any platform; so does a machine without a C compiler, unless
+`KAFKAPY_COMPILED=1` asks for machine code. An editable install compiles nothing: there an edit must show, so bin/setup.sh keeps
+the compiled modules apart from the sources.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from setuptools import Distribution, setup
+from setuptools.command.build_py import build_py
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+
+def compiles() -> bool:
+    """Does this run of setuptools make a wheel with machine code?"""
+    from kafkapy.tools.compile import what_is_missing
+
+    wish = os.environ.get("KAFKAPY_COMPILED")
+    if "bdist_wheel" not in sys.argv or wish == "0":
+        return False
+    missing = what_is_missing()
+    if missing and wish == "1":
+        sys.exit(f"Can't compile the hot paths: {missing}")
+    if missing:
+        print(f"This will be a pure wheel: {missing}", file=sys.stderr)
+    return not missing
+
+
+COMPILED = compiles()
+
+
+class KafkapyDistribution(Distribution):
+    def has_ext_modules(self) -> bool:
+        """Makes it a wheel for this platform and this Python."""
+        return COMPILED
+
+
+class BuildModules(build_py):
+    def run(self) -> None:
+        super().run()
+        if COMPILED:
+            from kafkapy.tools.compile import compile_into
+
+            compile_into(Path(self.build_lib))
+
+
+setup(distclass=KafkapyDistribution, cmdclass={"build_py": BuildModules})

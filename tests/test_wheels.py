@@ -1,0 +1,107 @@
+"""A wheel for this platform brings the hot modules as machine code, a pure one does not; neither needs a compiler to run."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+from kafkapy.compiled import CODECS, HOT_MODULES
+from kafkapy.tools.compile import what_is_missing
+
+ROOT = Path(__file__).parents[1]
+PROGRAM = f"""
+import sys
+from importlib import import_module
+from kafkapy import compiled
+from kafkapy.protocol.messages.fetch import FetchRequest
+hooked = type(sys.meta_path[0]).__module__ == "kafkapy.compiled"
+print(compiled.is_used(), type(FetchRequest.decoder(17)).__name__, hooked)
+for name in {HOT_MODULES!r}:
+    print(import_module(name).__file__)
+"""
+
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.timeout(1200),
+    pytest.mark.skipif(bool(what_is_missing()), reason="can't compile here"),
+]
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy, since setuptools leaves things behind where it builds."""
+    copy = tmp_path_factory.mktemp("sources")
+    for name in ("kafkapy", "setup.py", "setup.cfg", "pyproject.toml", "README.md", "LICENSE"):
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(ROOT / name, copy)
+    return copy
+
+
+def _wheel(sources: Path, directory: Path, **environment: str) -> Path:
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "-q",
+        "--no-deps",
+        "--no-build-isolation",
+        "-w",
+        str(directory),
+        ".",
+    ]
+    kept = {name: value for name, value in os.environ.items() if name != "KAFKAPY_COMPILED"}
+    subprocess.run(command, cwd=sources, env={**kept, **environment}, check=True)
+    (wheel,) = directory.glob("kafkapy-*.whl")
+    return wheel
+
+
+def _extensions(wheel: Path) -> set[str]:
+    """The modules that it has as machine code."""
+    suffix = sysconfig.get_config_var("EXT_SUFFIX")
+    with ZipFile(wheel) as file:
+        return {name.removesuffix(suffix).replace("/", ".") for name in file.namelist() if name.endswith(suffix)}
+
+
+def _run(python: Path, **environment: str) -> list[str]:
+    """Where there is no compiler, and nothing else on the PATH."""
+    bare = {"PATH": "/nonexistent", "CC": "false", **environment}
+    done = subprocess.run([python, "-c", PROGRAM], env=bare, cwd="/", capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_a_wheel_for_this_platform_has_machine_code(sources: Path, tmp_path: Path) -> None:
+    wheel = _wheel(sources, tmp_path / "wheels", KAFKAPY_COMPILED="1")
+    assert not wheel.name.endswith("-none-any.whl")
+    assert _extensions(wheel) > {*HOT_MODULES, *CODECS.values()}
+    venv.create(tmp_path / "venv", symlinks=True)
+    python = tmp_path / "venv" / "bin" / "python"
+    (site,) = (tmp_path / "venv").glob("lib/python*/site-packages")
+    with ZipFile(wheel) as file:
+        file.extractall(site)
+    (site / "others.pth").write_text(sysconfig.get_path("purelib"))  # what kafkapy needs
+
+    first, *files = _run(python)
+    assert first == "True builtin_function_or_method False"
+    assert all(file.startswith(str(site)) and file.endswith(".so") for file in files)
+
+    first, *files = _run(python, KAFKAPY_COMPILED="0")
+    assert first == "False function True"
+    assert all(file.startswith(str(site)) and file.endswith(".py") for file in files)
+
+
+def test_a_pure_wheel_has_none(sources: Path, tmp_path: Path) -> None:
+    wheel = _wheel(sources, tmp_path, KAFKAPY_COMPILED="0")
+    assert wheel.name.endswith("-py3-none-any.whl")
+    assert not _extensions(wheel)
