@@ -82,7 +82,9 @@ PACKAGE = Path(__file__).parent
 BUILDS = Path(sys.prefix) / "lib" / "kafkapy-compiled"
 """A directory of extension modules for each build; its name is what the build was made of."""
 
-_WRITERS = tuple(f"kafkapy.protocol.{name}" for name in ("codec_modules", "decoder", "encoder", "schema", "source"))
+_WRITERS = tuple(
+    f"kafkapy.protocol.{name}" for name in ("api_keys", "codec_modules", "decoder", "encoder", "schema", "source")
+)
 MADE_OF = ("kafkapy.tools.compile", *_WRITERS, *CODECS, *HOT_MODULES)
 """The modules whose sources decide what a build is: the hot ones, and what their codecs are written by and of."""
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from enum import IntEnum
 from functools import cached_property
 from importlib import import_module
-
-from kafkapy.protocol.message import Message
+from typing import Any
 
 
 class ApiKey(IntEnum):
     """One member for each API: its key, the versions that are served, and how its messages are framed.
 
+    This is the one place that says which versions an API has; its messages take them from here (`Message`).
     `first_flexible`: the first version with compact lengths and tagged fields (KIP-482); None if there is none.
     `cluster_action`: only for the cluster's own brokers. `request` and `response` are the message classes,
     imported when they are first asked for.
@@ -119,14 +119,15 @@ class ApiKey(IntEnum):
         return "".join(word.capitalize() for word in self.name.split("_"))
 
     @cached_property
-    def request(self) -> type[Message]:
+    def request(self) -> type[Any]:
+        """A `Message`, which is made of what stands here and is therefore no name in this module."""
         return self._message("Request")
 
     @cached_property
-    def response(self) -> type[Message]:
+    def response(self) -> type[Any]:
         return self._message("Response")
 
-    def _message(self, kind: str) -> type[Message]:
+    def _message(self, kind: str) -> type[Any]:
         module = import_module(f"kafkapy.protocol.messages.{self.name.lower()}")
-        found: type[Message] = getattr(module, self.title + kind)
+        found: type[Any] = getattr(module, self.title + kind)
         return found

@@ -55,7 +55,8 @@ def _whole_answer(api: ApiKey, failure: _Failure) -> Message:
         values["error_message"] = failure.error.message if api in _OWN_TEXT else failure.message
     if "throttle_time_ms" in fields and api not in _WITHOUT_THROTTLE_TIME:
         values["throttle_time_ms"] = failure.throttle_time_ms
-    return api.response(**values)
+    answer: Message = api.response(**values)
+    return answer
 
 
 class _Each:

@@ -6,6 +6,7 @@ import struct
 from typing import Any, ClassVar, Self
 
 from kafkapy.protocol import wire
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.compiled_codecs import compiled_codec
 from kafkapy.protocol.decoder import Decoder, compile_decoder
 from kafkapy.protocol.encoder import Encoder, compile_encoder
@@ -18,9 +19,10 @@ from kafkapy.protocol.wire import Buffer, SchemaError
 class Message(Struct):
     """A whole message: a request, a response, a record's key or value.
 
-    `class X(Message, versions="0-3", flexible="2+", api_key=1, compiled="1+")`: the versions that exist, those that are
-    flexible (compact lengths and tagged fields, KIP-482), the key of the API that a request or response belongs to, and the
-    versions that are so often read or written that a build has compiled codecs for them (`codec_modules`).
+    `class XRequest(Message, api=ApiKey.X)` has the versions of its API; what belongs to none in `ApiKey` says its own:
+    `class X(Message, versions="0-3", flexible="2+", api_key=1)`, those that exist and those that are flexible (compact lengths
+    and tagged fields, KIP-482). `compiled="1+"` names the versions that are so often read or written that a build has compiled
+    codecs for them (`codec_modules`).
     """
 
     API_KEY: ClassVar[int] = -1
@@ -31,11 +33,21 @@ class Message(Struct):
     _encoders: ClassVar[dict[int, Encoder]]
 
     def __init_subclass__(
-        cls, versions: str, flexible: str = "none", api_key: int = -1, compiled: str = "none"
+        cls,
+        api: ApiKey | None = None,
+        versions: str = "none",
+        flexible: str = "none",
+        api_key: int = -1,
+        compiled: str = "none",
     ) -> None:
-        cls.API_KEY = api_key
-        cls.VERSIONS = Versions.parse(versions)
-        cls.FLEXIBLE_VERSIONS = Versions.parse(flexible)
+        if api is None:
+            cls.API_KEY = api_key
+            cls.VERSIONS = Versions.parse(versions)
+            cls.FLEXIBLE_VERSIONS = Versions.parse(flexible)
+        else:
+            cls.API_KEY = int(api)
+            cls.VERSIONS = Versions(api.min_version, api.max_version)
+            cls.FLEXIBLE_VERSIONS = Versions.parse("none" if api.first_flexible is None else f"{api.first_flexible}+")
         cls.COMPILED_VERSIONS = Versions.parse(compiled)
         cls._decoders = {}
         cls._encoders = {}

@@ -2,7 +2,7 @@
 
 A message is a class whose body is its schema:
 
-    class HeartbeatResponse(Message, api_key=12, versions="0-4", flexible="4+"):
+    class HeartbeatResponse(Message, api=ApiKey.HEARTBEAT):
         throttle_time_ms: int = int32("1+", ignorable=True)
         error_code: int = int16()
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.headers import ResponseHeader
+from kafkapy.protocol.message import Message
 from kafkapy.protocol.messages.create_topics import CreateTopicsRequest
 from kafkapy.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
 from kafkapy.protocol.messages.find_coordinator import FindCoordinatorRequest
@@ -127,6 +128,7 @@ class Duel:
         if isinstance(frame, Silence):
             return frame
         _, position = ResponseHeader.decode(frame, question.api, question.version)
+        answer: Message
         answer, end = question.api.response.decode_from(frame, question.version, position)
         assert end == len(frame), f"{side.name}: {len(frame) - end} bytes after the answer to {question}"
         return answer

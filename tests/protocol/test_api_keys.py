@@ -17,6 +17,10 @@ def test_the_table_agrees_with_the_messages() -> None:
             assert Versions(api.min_version, api.max_version) == cls.VERSIONS
             for version in range(api.max_version + 1):
                 assert api.flexible(version) == cls.FLEXIBLE_VERSIONS.includes(version)
+            fields = [field for struct in cls.structs() for field in struct.FIELDS]
+            assert all(
+                field.versions.lowest <= api.max_version for field in fields
+            )  # none is of a version that nobody has
 
 
 def test_versions() -> None:

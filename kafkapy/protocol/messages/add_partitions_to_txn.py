@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Struct, array, boolean, int16, int32, int64, string
 
 
-class AddPartitionsToTxnRequest(Message, api_key=24, versions="0-5", flexible="3+"):
+class AddPartitionsToTxnRequest(Message, api=ApiKey.ADD_PARTITIONS_TO_TXN):
     transactions: list[AddPartitionsToTxnRequest.AddPartitionsToTxnTransaction] = array(
         "AddPartitionsToTxnTransaction", "4+"
     )
@@ -29,7 +30,7 @@ class AddPartitionsToTxnRequest(Message, api_key=24, versions="0-5", flexible="3
         partitions: list[int] = array("int32")
 
 
-class AddPartitionsToTxnResponse(Message, api_key=24, versions="0-5", flexible="3+"):
+class AddPartitionsToTxnResponse(Message, api=ApiKey.ADD_PARTITIONS_TO_TXN):
     throttle_time_ms: int = int32()
     error_code: int = int16("4+", ignorable=True)
     results_by_transaction: list[AddPartitionsToTxnResponse.AddPartitionsToTxnResult] = array(

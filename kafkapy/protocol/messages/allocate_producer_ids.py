@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import int16, int32, int64
 
 
-class AllocateProducerIdsRequest(Message, api_key=67, versions="0", flexible="0+"):
+class AllocateProducerIdsRequest(Message, api=ApiKey.ALLOCATE_PRODUCER_IDS):
     broker_id: int = int32()
     broker_epoch: int = int64(default=-1)
 
 
-class AllocateProducerIdsResponse(Message, api_key=67, versions="0", flexible="0+"):
+class AllocateProducerIdsResponse(Message, api=ApiKey.ALLOCATE_PRODUCER_IDS):
     throttle_time_ms: int = int32()
     error_code: int = int16()
     producer_id_start: int = int64()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Struct, array, boolean, float64, int16, int32, string
 
 
-class AlterClientQuotasRequest(Message, api_key=49, versions="0-1", flexible="1+"):
+class AlterClientQuotasRequest(Message, api=ApiKey.ALTER_CLIENT_QUOTAS):
     entries: list[AlterClientQuotasRequest.EntryData] = array("EntryData")
     validate_only: bool = boolean()
 
@@ -24,7 +25,7 @@ class AlterClientQuotasRequest(Message, api_key=49, versions="0-1", flexible="1+
         remove: bool = boolean()
 
 
-class AlterClientQuotasResponse(Message, api_key=49, versions="0-1", flexible="1+"):
+class AlterClientQuotasResponse(Message, api=ApiKey.ALTER_CLIENT_QUOTAS):
     throttle_time_ms: int = int32()
     entries: list[AlterClientQuotasResponse.EntryData] = array("EntryData")
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Struct, array, boolean, int8, int16, int32, string
 
 
-class AlterConfigsRequest(Message, api_key=33, versions="0-2", flexible="2+"):
+class AlterConfigsRequest(Message, api=ApiKey.ALTER_CONFIGS):
     resources: list[AlterConfigsRequest.AlterConfigsResource] = array("AlterConfigsResource")
     validate_only: bool = boolean()
 
@@ -20,7 +21,7 @@ class AlterConfigsRequest(Message, api_key=33, versions="0-2", flexible="2+"):
         value: str | None = string(nullable=True)
 
 
-class AlterConfigsResponse(Message, api_key=33, versions="0-2", flexible="2+"):
+class AlterConfigsResponse(Message, api=ApiKey.ALTER_CONFIGS):
     throttle_time_ms: int = int32()
     responses: list[AlterConfigsResponse.AlterConfigsResourceResponse] = array("AlterConfigsResourceResponse")
 

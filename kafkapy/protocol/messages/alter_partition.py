@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Struct, array, int8, int16, int32, int64, string, uuid
 
 
-class AlterPartitionRequest(Message, api_key=56, versions="0-3", flexible="0+"):
+class AlterPartitionRequest(Message, api=ApiKey.ALTER_PARTITION):
     broker_id: int = int32()
     broker_epoch: int = int64(default=-1)
     topics: list[AlterPartitionRequest.TopicData] = array("TopicData")
@@ -29,7 +30,7 @@ class AlterPartitionRequest(Message, api_key=56, versions="0-3", flexible="0+"):
         broker_epoch: int = int64("3+", default=-1)
 
 
-class AlterPartitionResponse(Message, api_key=56, versions="0-3", flexible="0+"):
+class AlterPartitionResponse(Message, api=ApiKey.ALTER_PARTITION):
     throttle_time_ms: int = int32()
     error_code: int = int16()
     topics: list[AlterPartitionResponse.TopicData] = array("TopicData")

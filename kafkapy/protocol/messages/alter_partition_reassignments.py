@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Struct, array, int16, int32, string
 
 
-class AlterPartitionReassignmentsRequest(Message, api_key=45, versions="0", flexible="0+"):
+class AlterPartitionReassignmentsRequest(Message, api=ApiKey.ALTER_PARTITION_REASSIGNMENTS):
     timeout_ms: int = int32(default=60000)
     topics: list[AlterPartitionReassignmentsRequest.ReassignableTopic] = array("ReassignableTopic")
 
@@ -19,7 +20,7 @@ class AlterPartitionReassignmentsRequest(Message, api_key=45, versions="0", flex
         replicas: list[int] | None = array("int32", nullable=True, default=None)
 
 
-class AlterPartitionReassignmentsResponse(Message, api_key=45, versions="0", flexible="0+"):
+class AlterPartitionReassignmentsResponse(Message, api=ApiKey.ALTER_PARTITION_REASSIGNMENTS):
     throttle_time_ms: int = int32()
     error_code: int = int16()
     error_message: str | None = string(nullable=True)

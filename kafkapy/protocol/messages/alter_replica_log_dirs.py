@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Struct, array, int16, int32, string
 
 
-class AlterReplicaLogDirsRequest(Message, api_key=34, versions="0-2", flexible="2+"):
+class AlterReplicaLogDirsRequest(Message, api=ApiKey.ALTER_REPLICA_LOG_DIRS):
     dirs: list[AlterReplicaLogDirsRequest.AlterReplicaLogDir] = array("AlterReplicaLogDir")
 
     class AlterReplicaLogDir(Struct):
@@ -18,7 +19,7 @@ class AlterReplicaLogDirsRequest(Message, api_key=34, versions="0-2", flexible="
         partitions: list[int] = array("int32")
 
 
-class AlterReplicaLogDirsResponse(Message, api_key=34, versions="0-2", flexible="2+"):
+class AlterReplicaLogDirsResponse(Message, api=ApiKey.ALTER_REPLICA_LOG_DIRS):
     throttle_time_ms: int = int32()
     results: list[AlterReplicaLogDirsResponse.AlterReplicaLogDirTopicResult] = array("AlterReplicaLogDirTopicResult")
 

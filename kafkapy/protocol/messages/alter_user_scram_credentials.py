@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Struct, array, binary, int8, int16, int32, string
 
 
-class AlterUserScramCredentialsRequest(Message, api_key=51, versions="0", flexible="0+"):
+class AlterUserScramCredentialsRequest(Message, api=ApiKey.ALTER_USER_SCRAM_CREDENTIALS):
     deletions: list[AlterUserScramCredentialsRequest.ScramCredentialDeletion] = array("ScramCredentialDeletion")
     upsertions: list[AlterUserScramCredentialsRequest.ScramCredentialUpsertion] = array("ScramCredentialUpsertion")
 
@@ -22,7 +23,7 @@ class AlterUserScramCredentialsRequest(Message, api_key=51, versions="0", flexib
         salted_password: bytes = binary()
 
 
-class AlterUserScramCredentialsResponse(Message, api_key=51, versions="0", flexible="0+"):
+class AlterUserScramCredentialsResponse(Message, api=ApiKey.ALTER_USER_SCRAM_CREDENTIALS):
     throttle_time_ms: int = int32()
     results: list[AlterUserScramCredentialsResponse.AlterUserScramCredentialsResult] = array(
         "AlterUserScramCredentialsResult"

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Struct, array, boolean, int16, int32, int64, string
 
 
-class ApiVersionsRequest(Message, api_key=18, versions="0-4", flexible="3+"):
+class ApiVersionsRequest(Message, api=ApiKey.API_VERSIONS):
     client_software_name: str = string("3+", ignorable=True)
     client_software_version: str = string("3+", ignorable=True)
 
 
-class ApiVersionsResponse(Message, api_key=18, versions="0-4", flexible="3+"):
+class ApiVersionsResponse(Message, api=ApiKey.API_VERSIONS):
     error_code: int = int16()
     api_keys: list[ApiVersionsResponse.ApiVersion] = array("ApiVersion")
     throttle_time_ms: int = int32("1+", ignorable=True)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Struct, array, boolean, int16, int32, string, struct, uuid
 
 
-class ConsumerGroupDescribeRequest(Message, api_key=69, versions="0", flexible="0+"):
+class ConsumerGroupDescribeRequest(Message, api=ApiKey.CONSUMER_GROUP_DESCRIBE):
     group_ids: list[str] = array("string")
     include_authorized_operations: bool = boolean()
 
 
-class ConsumerGroupDescribeResponse(Message, api_key=69, versions="0", flexible="0+"):
+class ConsumerGroupDescribeResponse(Message, api=ApiKey.CONSUMER_GROUP_DESCRIBE):
     throttle_time_ms: int = int32()
     groups: list[ConsumerGroupDescribeResponse.DescribedGroup] = array("DescribedGroup")
 

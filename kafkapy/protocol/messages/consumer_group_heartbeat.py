@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Struct, array, int16, int32, string, struct, uuid
 
 
-class ConsumerGroupHeartbeatRequest(Message, api_key=68, versions="0", flexible="0+"):
+class ConsumerGroupHeartbeatRequest(Message, api=ApiKey.CONSUMER_GROUP_HEARTBEAT):
     group_id: str = string()
     member_id: str = string()
     member_epoch: int = int32()
@@ -24,7 +25,7 @@ class ConsumerGroupHeartbeatRequest(Message, api_key=68, versions="0", flexible=
         partitions: list[int] = array("int32")
 
 
-class ConsumerGroupHeartbeatResponse(Message, api_key=68, versions="0", flexible="0+"):
+class ConsumerGroupHeartbeatResponse(Message, api=ApiKey.CONSUMER_GROUP_HEARTBEAT):
     throttle_time_ms: int = int32()
     error_code: int = int16()
     error_message: str | None = string(nullable=True, default=None)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Struct, array, int16, int32, int64, string
 
 
-class ControlledShutdownRequest(Message, api_key=7, versions="0-3", flexible="3+"):
+class ControlledShutdownRequest(Message, api=ApiKey.CONTROLLED_SHUTDOWN):
     broker_id: int = int32()
     broker_epoch: int = int64("2+", default=-1, ignorable=True)
 
 
-class ControlledShutdownResponse(Message, api_key=7, versions="0-3", flexible="3+"):
+class ControlledShutdownResponse(Message, api=ApiKey.CONTROLLED_SHUTDOWN):
     error_code: int = int16()
     remaining_partitions: list[ControlledShutdownResponse.RemainingPartition] = array("RemainingPartition")
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Struct, array, int8, int16, int32, string
 
 
-class CreateAclsRequest(Message, api_key=30, versions="0-3", flexible="2+"):
+class CreateAclsRequest(Message, api=ApiKey.CREATE_ACLS):
     creations: list[CreateAclsRequest.AclCreation] = array("AclCreation")
 
     class AclCreation(Struct):
@@ -19,7 +20,7 @@ class CreateAclsRequest(Message, api_key=30, versions="0-3", flexible="2+"):
         permission_type: int = int8()
 
 
-class CreateAclsResponse(Message, api_key=30, versions="0-3", flexible="2+"):
+class CreateAclsResponse(Message, api=ApiKey.CREATE_ACLS):
     throttle_time_ms: int = int32()
     results: list[CreateAclsResponse.AclCreationResult] = array("AclCreationResult")
 

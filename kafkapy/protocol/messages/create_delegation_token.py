@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Struct, array, binary, int16, int32, int64, string
 
 
-class CreateDelegationTokenRequest(Message, api_key=38, versions="0-3", flexible="2+"):
+class CreateDelegationTokenRequest(Message, api=ApiKey.CREATE_DELEGATION_TOKEN):
     owner_principal_type: str | None = string("3+", nullable=True)
     owner_principal_name: str | None = string("3+", nullable=True)
     renewers: list[CreateDelegationTokenRequest.CreatableRenewers] = array("CreatableRenewers")
@@ -17,7 +18,7 @@ class CreateDelegationTokenRequest(Message, api_key=38, versions="0-3", flexible
         principal_name: str = string()
 
 
-class CreateDelegationTokenResponse(Message, api_key=38, versions="0-3", flexible="2+"):
+class CreateDelegationTokenResponse(Message, api=ApiKey.CREATE_DELEGATION_TOKEN):
     error_code: int = int16()
     principal_type: str = string()
     principal_name: str = string()

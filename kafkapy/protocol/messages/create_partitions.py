@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Struct, array, boolean, int16, int32, string
 
 
-class CreatePartitionsRequest(Message, api_key=37, versions="0-3", flexible="2+"):
+class CreatePartitionsRequest(Message, api=ApiKey.CREATE_PARTITIONS):
     topics: list[CreatePartitionsRequest.CreatePartitionsTopic] = array("CreatePartitionsTopic")
     timeout_ms: int = int32()
     validate_only: bool = boolean()
@@ -22,7 +23,7 @@ class CreatePartitionsRequest(Message, api_key=37, versions="0-3", flexible="2+"
         broker_ids: list[int] = array("int32")
 
 
-class CreatePartitionsResponse(Message, api_key=37, versions="0-3", flexible="2+"):
+class CreatePartitionsResponse(Message, api=ApiKey.CREATE_PARTITIONS):
     throttle_time_ms: int = int32()
     results: list[CreatePartitionsResponse.CreatePartitionsTopicResult] = array("CreatePartitionsTopicResult")
 

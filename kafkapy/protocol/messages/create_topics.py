@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Struct, array, boolean, int8, int16, int32, string, uuid
 
 
-class CreateTopicsRequest(Message, api_key=19, versions="0-7", flexible="5+"):
+class CreateTopicsRequest(Message, api=ApiKey.CREATE_TOPICS):
     topics: list[CreateTopicsRequest.CreatableTopic] = array("CreatableTopic")
     timeout_ms: int = int32(default=60000)
     validate_only: bool = boolean("1+")
@@ -27,7 +28,7 @@ class CreateTopicsRequest(Message, api_key=19, versions="0-7", flexible="5+"):
         value: str | None = string(nullable=True)
 
 
-class CreateTopicsResponse(Message, api_key=19, versions="0-7", flexible="5+"):
+class CreateTopicsResponse(Message, api=ApiKey.CREATE_TOPICS):
     throttle_time_ms: int = int32("2+", ignorable=True)
     topics: list[CreateTopicsResponse.CreatableTopicResult] = array("CreatableTopicResult")
 

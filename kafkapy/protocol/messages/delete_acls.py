@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Struct, array, int8, int16, int32, string
 
 
-class DeleteAclsRequest(Message, api_key=31, versions="0-3", flexible="2+"):
+class DeleteAclsRequest(Message, api=ApiKey.DELETE_ACLS):
     filters: list[DeleteAclsRequest.DeleteAclsFilter] = array("DeleteAclsFilter")
 
     class DeleteAclsFilter(Struct):
@@ -19,7 +20,7 @@ class DeleteAclsRequest(Message, api_key=31, versions="0-3", flexible="2+"):
         permission_type: int = int8()
 
 
-class DeleteAclsResponse(Message, api_key=31, versions="0-3", flexible="2+"):
+class DeleteAclsResponse(Message, api=ApiKey.DELETE_ACLS):
     throttle_time_ms: int = int32()
     filter_results: list[DeleteAclsResponse.DeleteAclsFilterResult] = array("DeleteAclsFilterResult")
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Struct, array, int16, int32, int64, string
 
 
-class DeleteRecordsRequest(Message, api_key=21, versions="0-2", flexible="2+"):
+class DeleteRecordsRequest(Message, api=ApiKey.DELETE_RECORDS):
     topics: list[DeleteRecordsRequest.DeleteRecordsTopic] = array("DeleteRecordsTopic")
     timeout_ms: int = int32()
 
@@ -19,7 +20,7 @@ class DeleteRecordsRequest(Message, api_key=21, versions="0-2", flexible="2+"):
         offset: int = int64()
 
 
-class DeleteRecordsResponse(Message, api_key=21, versions="0-2", flexible="2+"):
+class DeleteRecordsResponse(Message, api=ApiKey.DELETE_RECORDS):
     throttle_time_ms: int = int32()
     topics: list[DeleteRecordsResponse.DeleteRecordsTopicResult] = array("DeleteRecordsTopicResult")
 

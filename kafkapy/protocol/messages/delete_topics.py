@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Struct, array, int16, int32, string, uuid
 
 
-class DeleteTopicsRequest(Message, api_key=20, versions="0-6", flexible="4+"):
+class DeleteTopicsRequest(Message, api=ApiKey.DELETE_TOPICS):
     topics: list[DeleteTopicsRequest.DeleteTopicState] = array("DeleteTopicState", "6+")
     topic_names: list[str] = array("string", "0-5", ignorable=True)
     timeout_ms: int = int32()
@@ -16,7 +17,7 @@ class DeleteTopicsRequest(Message, api_key=20, versions="0-6", flexible="4+"):
         topic_id: bytes = uuid("6+")
 
 
-class DeleteTopicsResponse(Message, api_key=20, versions="0-6", flexible="4+"):
+class DeleteTopicsResponse(Message, api=ApiKey.DELETE_TOPICS):
     throttle_time_ms: int = int32("1+", ignorable=True)
     responses: list[DeleteTopicsResponse.DeletableTopicResult] = array("DeletableTopicResult")
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Struct, array, int8, int16, int32, string
 
 
-class DescribeAclsRequest(Message, api_key=29, versions="0-3", flexible="2+"):
+class DescribeAclsRequest(Message, api=ApiKey.DESCRIBE_ACLS):
     resource_type_filter: int = int8()
     resource_name_filter: str | None = string(nullable=True)
     pattern_type_filter: int = int8("1+", default=3)
@@ -16,7 +17,7 @@ class DescribeAclsRequest(Message, api_key=29, versions="0-3", flexible="2+"):
     permission_type: int = int8()
 
 
-class DescribeAclsResponse(Message, api_key=29, versions="0-3", flexible="2+"):
+class DescribeAclsResponse(Message, api=ApiKey.DESCRIBE_ACLS):
     throttle_time_ms: int = int32()
     error_code: int = int16()
     error_message: str | None = string(nullable=True)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Struct, array, boolean, float64, int8, int16, int32, string
 
 
-class DescribeClientQuotasRequest(Message, api_key=48, versions="0-1", flexible="1+"):
+class DescribeClientQuotasRequest(Message, api=ApiKey.DESCRIBE_CLIENT_QUOTAS):
     components: list[DescribeClientQuotasRequest.ComponentData] = array("ComponentData")
     strict: bool = boolean()
 
@@ -16,7 +17,7 @@ class DescribeClientQuotasRequest(Message, api_key=48, versions="0-1", flexible=
         match: str | None = string(nullable=True)
 
 
-class DescribeClientQuotasResponse(Message, api_key=48, versions="0-1", flexible="1+"):
+class DescribeClientQuotasResponse(Message, api=ApiKey.DESCRIBE_CLIENT_QUOTAS):
     throttle_time_ms: int = int32()
     error_code: int = int16()
     error_message: str | None = string(nullable=True)

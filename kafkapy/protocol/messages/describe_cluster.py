@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Struct, array, boolean, int8, int16, int32, string
 
 
-class DescribeClusterRequest(Message, api_key=60, versions="0-1", flexible="0+"):
+class DescribeClusterRequest(Message, api=ApiKey.DESCRIBE_CLUSTER):
     include_cluster_authorized_operations: bool = boolean()
     endpoint_type: int = int8("1+", default=1)
 
 
-class DescribeClusterResponse(Message, api_key=60, versions="0-1", flexible="0+"):
+class DescribeClusterResponse(Message, api=ApiKey.DESCRIBE_CLUSTER):
     throttle_time_ms: int = int32()
     error_code: int = int16()
     error_message: str | None = string(nullable=True, default=None)

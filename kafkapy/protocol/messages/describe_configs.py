@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Struct, array, boolean, int8, int16, int32, string
 
 
-class DescribeConfigsRequest(Message, api_key=32, versions="0-4", flexible="4+"):
+class DescribeConfigsRequest(Message, api=ApiKey.DESCRIBE_CONFIGS):
     resources: list[DescribeConfigsRequest.DescribeConfigsResource] = array("DescribeConfigsResource")
     include_synonyms: bool = boolean("1+")
     include_documentation: bool = boolean("3+")
@@ -17,7 +18,7 @@ class DescribeConfigsRequest(Message, api_key=32, versions="0-4", flexible="4+")
         configuration_keys: list[str] | None = array("string", nullable=True)
 
 
-class DescribeConfigsResponse(Message, api_key=32, versions="0-4", flexible="4+"):
+class DescribeConfigsResponse(Message, api=ApiKey.DESCRIBE_CONFIGS):
     throttle_time_ms: int = int32()
     results: list[DescribeConfigsResponse.DescribeConfigsResult] = array("DescribeConfigsResult")
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Struct, array, binary, int16, int32, int64, string
 
 
-class DescribeDelegationTokenRequest(Message, api_key=41, versions="0-3", flexible="2+"):
+class DescribeDelegationTokenRequest(Message, api=ApiKey.DESCRIBE_DELEGATION_TOKEN):
     owners: list[DescribeDelegationTokenRequest.DescribeDelegationTokenOwner] | None = array(
         "DescribeDelegationTokenOwner", nullable=True
     )
@@ -16,7 +17,7 @@ class DescribeDelegationTokenRequest(Message, api_key=41, versions="0-3", flexib
         principal_name: str = string()
 
 
-class DescribeDelegationTokenResponse(Message, api_key=41, versions="0-3", flexible="2+"):
+class DescribeDelegationTokenResponse(Message, api=ApiKey.DESCRIBE_DELEGATION_TOKEN):
     error_code: int = int16()
     tokens: list[DescribeDelegationTokenResponse.DescribedDelegationToken] = array("DescribedDelegationToken")
     throttle_time_ms: int = int32()

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Struct, array, binary, boolean, int16, int32, string
 
 
-class DescribeGroupsRequest(Message, api_key=15, versions="0-5", flexible="5+"):
+class DescribeGroupsRequest(Message, api=ApiKey.DESCRIBE_GROUPS):
     groups: list[str] = array("string")
     include_authorized_operations: bool = boolean("3+")
 
 
-class DescribeGroupsResponse(Message, api_key=15, versions="0-5", flexible="5+"):
+class DescribeGroupsResponse(Message, api=ApiKey.DESCRIBE_GROUPS):
     throttle_time_ms: int = int32("1+", ignorable=True)
     groups: list[DescribeGroupsResponse.DescribedGroup] = array("DescribedGroup")
 

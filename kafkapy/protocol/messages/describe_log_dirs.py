@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Struct, array, boolean, int16, int32, int64, string
 
 
-class DescribeLogDirsRequest(Message, api_key=35, versions="0-4", flexible="2+"):
+class DescribeLogDirsRequest(Message, api=ApiKey.DESCRIBE_LOG_DIRS):
     topics: list[DescribeLogDirsRequest.DescribableLogDirTopic] | None = array("DescribableLogDirTopic", nullable=True)
 
     class DescribableLogDirTopic(Struct):
@@ -14,7 +15,7 @@ class DescribeLogDirsRequest(Message, api_key=35, versions="0-4", flexible="2+")
         partitions: list[int] = array("int32")
 
 
-class DescribeLogDirsResponse(Message, api_key=35, versions="0-4", flexible="2+"):
+class DescribeLogDirsResponse(Message, api=ApiKey.DESCRIBE_LOG_DIRS):
     throttle_time_ms: int = int32()
     error_code: int = int16("3+", ignorable=True)
     results: list[DescribeLogDirsResponse.DescribeLogDirsResult] = array("DescribeLogDirsResult")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Struct, array, int16, int32, int64, string
 
 
-class DescribeProducersRequest(Message, api_key=61, versions="0", flexible="0+"):
+class DescribeProducersRequest(Message, api=ApiKey.DESCRIBE_PRODUCERS):
     topics: list[DescribeProducersRequest.TopicRequest] = array("TopicRequest")
 
     class TopicRequest(Struct):
@@ -14,7 +15,7 @@ class DescribeProducersRequest(Message, api_key=61, versions="0", flexible="0+")
         partition_indexes: list[int] = array("int32")
 
 
-class DescribeProducersResponse(Message, api_key=61, versions="0", flexible="0+"):
+class DescribeProducersResponse(Message, api=ApiKey.DESCRIBE_PRODUCERS):
     throttle_time_ms: int = int32()
     topics: list[DescribeProducersResponse.TopicResponse] = array("TopicResponse")
 

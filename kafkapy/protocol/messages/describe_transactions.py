@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Struct, array, int16, int32, int64, string
 
 
-class DescribeTransactionsRequest(Message, api_key=65, versions="0", flexible="0+"):
+class DescribeTransactionsRequest(Message, api=ApiKey.DESCRIBE_TRANSACTIONS):
     transactional_ids: list[str] = array("string")
 
 
-class DescribeTransactionsResponse(Message, api_key=65, versions="0", flexible="0+"):
+class DescribeTransactionsResponse(Message, api=ApiKey.DESCRIBE_TRANSACTIONS):
     throttle_time_ms: int = int32()
     transaction_states: list[DescribeTransactionsResponse.TransactionState] = array("TransactionState")
 

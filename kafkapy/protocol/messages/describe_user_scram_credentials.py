@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Struct, array, int8, int16, int32, string
 
 
-class DescribeUserScramCredentialsRequest(Message, api_key=50, versions="0", flexible="0+"):
+class DescribeUserScramCredentialsRequest(Message, api=ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS):
     users: list[DescribeUserScramCredentialsRequest.UserName] | None = array("UserName", nullable=True)
 
     class UserName(Struct):
         name: str = string()
 
 
-class DescribeUserScramCredentialsResponse(Message, api_key=50, versions="0", flexible="0+"):
+class DescribeUserScramCredentialsResponse(Message, api=ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS):
     throttle_time_ms: int = int32()
     error_code: int = int16()
     error_message: str | None = string(nullable=True)

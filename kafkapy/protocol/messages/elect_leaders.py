@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Struct, array, int8, int16, int32, string
 
 
-class ElectLeadersRequest(Message, api_key=43, versions="0-2", flexible="2+"):
+class ElectLeadersRequest(Message, api=ApiKey.ELECT_LEADERS):
     election_type: int = int8("1+")
     topic_partitions: list[ElectLeadersRequest.TopicPartitions] | None = array("TopicPartitions", nullable=True)
     timeout_ms: int = int32(default=60000)
@@ -16,7 +17,7 @@ class ElectLeadersRequest(Message, api_key=43, versions="0-2", flexible="2+"):
         partitions: list[int] = array("int32")
 
 
-class ElectLeadersResponse(Message, api_key=43, versions="0-2", flexible="2+"):
+class ElectLeadersResponse(Message, api=ApiKey.ELECT_LEADERS):
     throttle_time_ms: int = int32()
     error_code: int = int16("1+")
     replica_election_results: list[ElectLeadersResponse.ReplicaElectionResult] = array("ReplicaElectionResult")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Records, Struct, array, int8, int16, int32, int64, record_set, string, struct, uuid
 
 
-class FetchRequest(Message, api_key=1, versions="0-17", flexible="12+", compiled="11+"):
+class FetchRequest(Message, api=ApiKey.FETCH, compiled="11+"):
     cluster_id: str | None = string("12+", nullable=True, default=None, tag=0, ignorable=True)
     replica_id: int = int32("0-14", default=-1)
     replica_state: FetchRequest.ReplicaState | None = struct("ReplicaState", "15+", tag=1)
@@ -44,7 +45,7 @@ class FetchRequest(Message, api_key=1, versions="0-17", flexible="12+", compiled
         replica_directory_id: bytes = uuid("17+", tag=0, ignorable=True)
 
 
-class FetchResponse(Message, api_key=1, versions="0-17", flexible="12+", compiled="11+"):
+class FetchResponse(Message, api=ApiKey.FETCH, compiled="11+"):
     throttle_time_ms: int = int32("1+", ignorable=True)
     error_code: int = int16("7+", ignorable=True)
     session_id: int = int32("7+")

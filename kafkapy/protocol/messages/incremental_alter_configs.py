@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Struct, array, boolean, int8, int16, int32, string
 
 
-class IncrementalAlterConfigsRequest(Message, api_key=44, versions="0-1", flexible="1+"):
+class IncrementalAlterConfigsRequest(Message, api=ApiKey.INCREMENTAL_ALTER_CONFIGS):
     resources: list[IncrementalAlterConfigsRequest.AlterConfigsResource] = array("AlterConfigsResource")
     validate_only: bool = boolean()
 
@@ -21,7 +22,7 @@ class IncrementalAlterConfigsRequest(Message, api_key=44, versions="0-1", flexib
         value: str | None = string(nullable=True)
 
 
-class IncrementalAlterConfigsResponse(Message, api_key=44, versions="0-1", flexible="1+"):
+class IncrementalAlterConfigsResponse(Message, api=ApiKey.INCREMENTAL_ALTER_CONFIGS):
     throttle_time_ms: int = int32()
     responses: list[IncrementalAlterConfigsResponse.AlterConfigsResourceResponse] = array(
         "AlterConfigsResourceResponse"

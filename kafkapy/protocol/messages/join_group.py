@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Struct, array, binary, boolean, int16, int32, string
 
 
-class JoinGroupRequest(Message, api_key=11, versions="0-9", flexible="6+"):
+class JoinGroupRequest(Message, api=ApiKey.JOIN_GROUP):
     group_id: str = string()
     session_timeout_ms: int = int32()
     rebalance_timeout_ms: int = int32("1+", default=-1, ignorable=True)
@@ -21,7 +22,7 @@ class JoinGroupRequest(Message, api_key=11, versions="0-9", flexible="6+"):
         metadata: bytes = binary()
 
 
-class JoinGroupResponse(Message, api_key=11, versions="0-9", flexible="6+"):
+class JoinGroupResponse(Message, api=ApiKey.JOIN_GROUP):
     throttle_time_ms: int = int32("2+", ignorable=True)
     error_code: int = int16()
     generation_id: int = int32(default=-1)

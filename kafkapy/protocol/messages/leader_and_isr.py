@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Struct, array, boolean, int8, int16, int32, int64, string, uuid
 
 
-class LeaderAndIsrRequest(Message, api_key=4, versions="0-7", flexible="4+"):
+class LeaderAndIsrRequest(Message, api=ApiKey.LEADER_AND_ISR):
     controller_id: int = int32()
     is_kraft_controller: bool = boolean("7+")
     controller_epoch: int = int32()
@@ -45,7 +46,7 @@ class LeaderAndIsrRequest(Message, api_key=4, versions="0-7", flexible="4+"):
         port: int = int32()
 
 
-class LeaderAndIsrResponse(Message, api_key=4, versions="0-7", flexible="4+"):
+class LeaderAndIsrResponse(Message, api=ApiKey.LEADER_AND_ISR):
     error_code: int = int16()
     partition_errors: list[LeaderAndIsrResponse.LeaderAndIsrPartitionError] = array("LeaderAndIsrPartitionError", "0-4")
     topics: list[LeaderAndIsrResponse.LeaderAndIsrTopicError] = array("LeaderAndIsrTopicError", "5+")

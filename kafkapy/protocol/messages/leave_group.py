@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Struct, array, int16, int32, string
 
 
-class LeaveGroupRequest(Message, api_key=13, versions="0-5", flexible="4+"):
+class LeaveGroupRequest(Message, api=ApiKey.LEAVE_GROUP):
     group_id: str = string()
     member_id: str = string("0-2")
     members: list[LeaveGroupRequest.MemberIdentity] = array("MemberIdentity", "3+")
@@ -17,7 +18,7 @@ class LeaveGroupRequest(Message, api_key=13, versions="0-5", flexible="4+"):
         reason: str | None = string("5+", nullable=True, default=None, ignorable=True)
 
 
-class LeaveGroupResponse(Message, api_key=13, versions="0-5", flexible="4+"):
+class LeaveGroupResponse(Message, api=ApiKey.LEAVE_GROUP):
     throttle_time_ms: int = int32("1+", ignorable=True)
     error_code: int = int16()
     members: list[LeaveGroupResponse.MemberResponse] = array("MemberResponse", "3+")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Struct, array, int8, int16, int32, int64, string
 
 
-class ListOffsetsRequest(Message, api_key=2, versions="0-9", flexible="6+"):
+class ListOffsetsRequest(Message, api=ApiKey.LIST_OFFSETS):
     replica_id: int = int32()
     isolation_level: int = int8("2+")
     topics: list[ListOffsetsRequest.ListOffsetsTopic] = array("ListOffsetsTopic")
@@ -22,7 +23,7 @@ class ListOffsetsRequest(Message, api_key=2, versions="0-9", flexible="6+"):
         max_num_offsets: int = int32("0", default=1)
 
 
-class ListOffsetsResponse(Message, api_key=2, versions="0-9", flexible="6+"):
+class ListOffsetsResponse(Message, api=ApiKey.LIST_OFFSETS):
     throttle_time_ms: int = int32("2+", ignorable=True)
     topics: list[ListOffsetsResponse.ListOffsetsTopicResponse] = array("ListOffsetsTopicResponse")
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Struct, array, int16, int32, string
 
 
-class ListPartitionReassignmentsRequest(Message, api_key=46, versions="0", flexible="0+"):
+class ListPartitionReassignmentsRequest(Message, api=ApiKey.LIST_PARTITION_REASSIGNMENTS):
     timeout_ms: int = int32(default=60000)
     topics: list[ListPartitionReassignmentsRequest.ListPartitionReassignmentsTopics] | None = array(
         "ListPartitionReassignmentsTopics", nullable=True, default=None
@@ -17,7 +18,7 @@ class ListPartitionReassignmentsRequest(Message, api_key=46, versions="0", flexi
         partition_indexes: list[int] = array("int32")
 
 
-class ListPartitionReassignmentsResponse(Message, api_key=46, versions="0", flexible="0+"):
+class ListPartitionReassignmentsResponse(Message, api=ApiKey.LIST_PARTITION_REASSIGNMENTS):
     throttle_time_ms: int = int32()
     error_code: int = int16()
     error_message: str | None = string(nullable=True)

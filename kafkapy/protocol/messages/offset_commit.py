@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Struct, array, int16, int32, int64, string
 
 
-class OffsetCommitRequest(Message, api_key=8, versions="0-9", flexible="8+"):
+class OffsetCommitRequest(Message, api=ApiKey.OFFSET_COMMIT):
     group_id: str = string()
     generation_id_or_member_epoch: int = int32("1+", default=-1, ignorable=True)
     member_id: str = string("1+", ignorable=True)
@@ -26,7 +27,7 @@ class OffsetCommitRequest(Message, api_key=8, versions="0-9", flexible="8+"):
         committed_metadata: str | None = string(nullable=True)
 
 
-class OffsetCommitResponse(Message, api_key=8, versions="0-9", flexible="8+"):
+class OffsetCommitResponse(Message, api=ApiKey.OFFSET_COMMIT):
     throttle_time_ms: int = int32("3+", ignorable=True)
     topics: list[OffsetCommitResponse.OffsetCommitResponseTopic] = array("OffsetCommitResponseTopic")
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Struct, array, int16, int32, string
 
 
-class OffsetDeleteRequest(Message, api_key=47, versions="0"):
+class OffsetDeleteRequest(Message, api=ApiKey.OFFSET_DELETE):
     group_id: str = string()
     topics: list[OffsetDeleteRequest.OffsetDeleteRequestTopic] = array("OffsetDeleteRequestTopic")
 
@@ -18,7 +19,7 @@ class OffsetDeleteRequest(Message, api_key=47, versions="0"):
         partition_index: int = int32()
 
 
-class OffsetDeleteResponse(Message, api_key=47, versions="0"):
+class OffsetDeleteResponse(Message, api=ApiKey.OFFSET_DELETE):
     error_code: int = int16()
     throttle_time_ms: int = int32(ignorable=True)
     topics: list[OffsetDeleteResponse.OffsetDeleteResponseTopic] = array("OffsetDeleteResponseTopic")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Struct, array, boolean, int16, int32, int64, string
 
 
-class OffsetFetchRequest(Message, api_key=9, versions="0-9", flexible="6+"):
+class OffsetFetchRequest(Message, api=ApiKey.OFFSET_FETCH):
     group_id: str = string("0-7")
     topics: list[OffsetFetchRequest.OffsetFetchRequestTopic] | None = array(
         "OffsetFetchRequestTopic", "0-7", nullable="2-7"
@@ -31,7 +32,7 @@ class OffsetFetchRequest(Message, api_key=9, versions="0-9", flexible="6+"):
         partition_indexes: list[int] = array("int32", "8+")
 
 
-class OffsetFetchResponse(Message, api_key=9, versions="0-9", flexible="6+"):
+class OffsetFetchResponse(Message, api=ApiKey.OFFSET_FETCH):
     throttle_time_ms: int = int32("3+", ignorable=True)
     topics: list[OffsetFetchResponse.OffsetFetchResponseTopic] = array("OffsetFetchResponseTopic", "0-7")
     error_code: int = int16("2-7", ignorable=True)

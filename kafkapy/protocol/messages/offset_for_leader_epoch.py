@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Struct, array, int16, int32, int64, string
 
 
-class OffsetForLeaderEpochRequest(Message, api_key=23, versions="0-4", flexible="4+"):
+class OffsetForLeaderEpochRequest(Message, api=ApiKey.OFFSET_FOR_LEADER_EPOCH):
     replica_id: int = int32("3+", default=-2, ignorable=True)
     topics: list[OffsetForLeaderEpochRequest.OffsetForLeaderTopic] = array("OffsetForLeaderTopic")
 
@@ -20,7 +21,7 @@ class OffsetForLeaderEpochRequest(Message, api_key=23, versions="0-4", flexible=
         leader_epoch: int = int32()
 
 
-class OffsetForLeaderEpochResponse(Message, api_key=23, versions="0-4", flexible="4+"):
+class OffsetForLeaderEpochResponse(Message, api=ApiKey.OFFSET_FOR_LEADER_EPOCH):
     throttle_time_ms: int = int32("2+", ignorable=True)
     topics: list[OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult] = array("OffsetForLeaderTopicResult")
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Records, Struct, array, int16, int32, int64, record_set, string, struct
 
 
-class ProduceRequest(Message, api_key=0, versions="0-11", flexible="9+", compiled="7+"):
+class ProduceRequest(Message, api=ApiKey.PRODUCE, compiled="7+"):
     transactional_id: str | None = string("3+", nullable=True, default=None)
     acks: int = int16()
     timeout_ms: int = int32()
@@ -21,7 +22,7 @@ class ProduceRequest(Message, api_key=0, versions="0-11", flexible="9+", compile
         records: Records = record_set(nullable=True)
 
 
-class ProduceResponse(Message, api_key=0, versions="0-11", flexible="9+", compiled="7+"):
+class ProduceResponse(Message, api=ApiKey.PRODUCE, compiled="7+"):
     responses: list[ProduceResponse.TopicProduceResponse] = array("TopicProduceResponse")
     throttle_time_ms: int = int32("1+", ignorable=True)
     node_endpoints: list[ProduceResponse.NodeEndpoint] = array("NodeEndpoint", "10+", tag=0)

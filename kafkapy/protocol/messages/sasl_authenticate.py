@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import binary, int16, int64, string
 
 
-class SaslAuthenticateRequest(Message, api_key=36, versions="0-2", flexible="2+"):
+class SaslAuthenticateRequest(Message, api=ApiKey.SASL_AUTHENTICATE):
     auth_bytes: bytes = binary()
 
 
-class SaslAuthenticateResponse(Message, api_key=36, versions="0-2", flexible="2+"):
+class SaslAuthenticateResponse(Message, api=ApiKey.SASL_AUTHENTICATE):
     error_code: int = int16()
     error_message: str | None = string(nullable=True)
     auth_bytes: bytes = binary()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Struct, array, boolean, int16, int32, int64, string
 
 
-class StopReplicaRequest(Message, api_key=5, versions="0-4", flexible="2+"):
+class StopReplicaRequest(Message, api=ApiKey.STOP_REPLICA):
     controller_id: int = int32()
     is_kraft_controller: bool = boolean("4+")
     controller_epoch: int = int32()
@@ -34,7 +35,7 @@ class StopReplicaRequest(Message, api_key=5, versions="0-4", flexible="2+"):
         delete_partition: bool = boolean("3+")
 
 
-class StopReplicaResponse(Message, api_key=5, versions="0-4", flexible="2+"):
+class StopReplicaResponse(Message, api=ApiKey.STOP_REPLICA):
     error_code: int = int16()
     partition_errors: list[StopReplicaResponse.StopReplicaPartitionError] = array("StopReplicaPartitionError")
 

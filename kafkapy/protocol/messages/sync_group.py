@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Struct, array, binary, int16, int32, string
 
 
-class SyncGroupRequest(Message, api_key=14, versions="0-5", flexible="4+"):
+class SyncGroupRequest(Message, api=ApiKey.SYNC_GROUP):
     group_id: str = string()
     generation_id: int = int32()
     member_id: str = string()
@@ -20,7 +21,7 @@ class SyncGroupRequest(Message, api_key=14, versions="0-5", flexible="4+"):
         assignment: bytes = binary()
 
 
-class SyncGroupResponse(Message, api_key=14, versions="0-5", flexible="4+"):
+class SyncGroupResponse(Message, api=ApiKey.SYNC_GROUP):
     throttle_time_ms: int = int32("1+", ignorable=True)
     error_code: int = int16()
     protocol_type: str | None = string("5+", nullable=True, default=None, ignorable=True)

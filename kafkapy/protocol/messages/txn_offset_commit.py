@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Struct, array, int16, int32, int64, string
 
 
-class TxnOffsetCommitRequest(Message, api_key=28, versions="0-4", flexible="3+"):
+class TxnOffsetCommitRequest(Message, api=ApiKey.TXN_OFFSET_COMMIT):
     transactional_id: str = string()
     group_id: str = string()
     producer_id: int = int64()
@@ -29,7 +30,7 @@ class TxnOffsetCommitRequest(Message, api_key=28, versions="0-4", flexible="3+")
         committed_metadata: str | None = string(nullable=True)
 
 
-class TxnOffsetCommitResponse(Message, api_key=28, versions="0-4", flexible="3+"):
+class TxnOffsetCommitResponse(Message, api=ApiKey.TXN_OFFSET_COMMIT):
     throttle_time_ms: int = int32()
     topics: list[TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic] = array("TxnOffsetCommitResponseTopic")
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Struct, array, boolean, int8, int16, int32, string
 
 
-class UpdateFeaturesRequest(Message, api_key=57, versions="0-1", flexible="0+"):
+class UpdateFeaturesRequest(Message, api=ApiKey.UPDATE_FEATURES):
     timeout_ms: int = int32(default=60000)
     feature_updates: list[UpdateFeaturesRequest.FeatureUpdateKey] = array("FeatureUpdateKey")
     validate_only: bool = boolean("1+")
@@ -18,7 +19,7 @@ class UpdateFeaturesRequest(Message, api_key=57, versions="0-1", flexible="0+"):
         upgrade_type: int = int8("1+", default=1)
 
 
-class UpdateFeaturesResponse(Message, api_key=57, versions="0-1", flexible="0+"):
+class UpdateFeaturesResponse(Message, api=ApiKey.UPDATE_FEATURES):
     throttle_time_ms: int = int32()
     error_code: int = int16()
     error_message: str | None = string(nullable=True)

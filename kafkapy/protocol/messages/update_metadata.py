@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Struct, array, boolean, int8, int16, int32, int64, string, uuid
 
 
-class UpdateMetadataRequest(Message, api_key=6, versions="0-8", flexible="6+"):
+class UpdateMetadataRequest(Message, api=ApiKey.UPDATE_METADATA):
     controller_id: int = int32()
     is_kraft_controller: bool = boolean("8+")
     type: int = int8("8+", tag=0)
@@ -52,5 +53,5 @@ class UpdateMetadataRequest(Message, api_key=6, versions="0-8", flexible="6+"):
         security_protocol: int = int16("1+")
 
 
-class UpdateMetadataResponse(Message, api_key=6, versions="0-8", flexible="6+"):
+class UpdateMetadataResponse(Message, api=ApiKey.UPDATE_METADATA):
     error_code: int = int16()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Struct, array, boolean, int16, int32, int64, string
 
 
-class WriteTxnMarkersRequest(Message, api_key=27, versions="0-1", flexible="1+"):
+class WriteTxnMarkersRequest(Message, api=ApiKey.WRITE_TXN_MARKERS):
     markers: list[WriteTxnMarkersRequest.WritableTxnMarker] = array("WritableTxnMarker")
 
     class WritableTxnMarker(Struct):
@@ -21,7 +22,7 @@ class WriteTxnMarkersRequest(Message, api_key=27, versions="0-1", flexible="1+")
         partition_indexes: list[int] = array("int32")
 
 
-class WriteTxnMarkersResponse(Message, api_key=27, versions="0-1", flexible="1+"):
+class WriteTxnMarkersResponse(Message, api=ApiKey.WRITE_TXN_MARKERS):
     markers: list[WriteTxnMarkersResponse.WritableTxnMarkerResult] = array("WritableTxnMarkerResult")
 
     class WritableTxnMarkerResult(Struct):
