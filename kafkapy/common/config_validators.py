@@ -91,15 +91,6 @@ class NonEmptyString:
         return "non-empty string"
 
 
-class NonEmptyList:
-    def __call__(self, name: str, value: Sequence[str] | None) -> None:
-        if not value:
-            raise ConfigException.invalid(name, value, "List must have at least one element")
-
-    def __str__(self) -> str:
-        return "non-empty list"
-
-
 class NonNull:
     def __call__(self, name: str, value: object) -> None:
         if value is None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 
-_BLANKS = "".join(map(chr, range(33)))
+_TRIMMED = "".join(map(chr, range(33)))
 
 
 def java_trim(text: str) -> str:
     """`String.trim`: everything up to and including the space goes, at both ends."""
-    return text.strip(_BLANKS)
+    return text.strip(_TRIMMED)
 
 
 def java_double(value: float) -> str:

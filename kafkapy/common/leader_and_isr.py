@@ -13,7 +13,6 @@ NO_EPOCH: Final = -1
 """No leader epoch is known."""
 INITIAL_LEADER_EPOCH = 0
 INITIAL_PARTITION_EPOCH = 0
-NO_PARTITION_EPOCH = -1
 
 
 class LeaderRecoveryState(IntEnum):
@@ -50,10 +49,6 @@ class LeaderAndIsr:
     def with_partition_epoch(self, partition_epoch: int) -> LeaderAndIsr:
         """The same state under the version that ZooKeeper gave it."""
         return replace(self, partition_epoch=partition_epoch)
-
-    @property
-    def leader_opt(self) -> int | None:
-        return None if self.leader == NO_LEADER else self.leader
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,15 +13,3 @@ class TopicPartition(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.partition}"
-
-
-class TopicIdPartition(NamedTuple):
-    """A partition's name with its topic's id (16 bytes; `uuid.ZERO_UUID` when not known)."""
-
-    topic_id: bytes
-    topic: str
-    partition: int
-
-    @property
-    def topic_partition(self) -> TopicPartition:
-        return TopicPartition(self.topic, self.partition)

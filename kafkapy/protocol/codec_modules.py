@@ -19,7 +19,7 @@ from kafkapy.protocol.encoder import EncoderSource
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import maker_text
 
-_HEAD = '''"""The codecs of {messages}, written by kafkapy.protocol.codec_modules."""
+_MODULE_HEAD = '''"""The codecs of {messages}, written by kafkapy.protocol.codec_modules."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def module_text(module: str) -> str:
             functions.setdefault(text, name)
         for struct in message.structs():
             constants[f"_{struct.name_in_code}"] = struct.__qualname__
-    head = _HEAD.format(module=module, messages=", ".join(message.__name__ for message in messages))
+    head = _MODULE_HEAD.format(module=module, messages=", ".join(message.__name__ for message in messages))
     # Classes are Any, as the objects made of them are; methods of structs have their types, which say that they give tuples.
     lines = [f"{name}: Final{'' if '(' in made_by else '[Any]'} = {made_by}" for name, made_by in constants.items()]
     lines = [head, *lines, ""]

@@ -37,18 +37,18 @@ from kafkapy.protocol.source import FORMAT, SIZE, Source
 
 Decoder = Callable[[wire.Buffer, int], tuple[Any, int]]
 
-_HEAD = "def decode(buf, pos):"
-_TYPED_HEAD = "def {name}(source: Buffer, pos: i64) -> tuple[Any, i64]:"
+_DECODE = "def decode(buf, pos):"
+_DECODE_TYPED = "def {name}(source: Buffer, pos: i64) -> tuple[Any, i64]:"
 
 _WINDOW = 512
 _ELEMENT = 272
 """A topic's name, of 249 bytes at most, and what stands around it take no more."""
 
 _BY_ARITHMETIC = {"B": "buf[pos]", "h": "int16_at(buf, pos)", "i": "int32_at(buf, pos)", "16s": "raw_at(buf, pos, 16)"}
-_FEW = 3
+_FEW_NUMBERS = 3
 """As machine code so many numbers are read faster one by one."""
 
-_WIRE = (
+_READERS = (
     "JAVA_UTF8",
     "bad_count",
     "bad_length",
@@ -64,12 +64,12 @@ _WIRE = (
 @cache
 def compile_decoder(message: StructType, version: int, flexible: bool) -> Decoder:
     """`decode(buffer, position) -> (message, end)`; raises SchemaError, struct.error or IndexError."""
-    return DecoderSource(message, version, flexible).write().compile(_HEAD)
+    return DecoderSource(message, version, flexible).write().compile(_DECODE)
 
 
 def decoder_source(message: StructType, version: int, flexible: bool) -> str:
     """What is compiled, for the curious."""
-    return DecoderSource(message, version, flexible).write().text(_HEAD)
+    return DecoderSource(message, version, flexible).write().text(_DECODE)
 
 
 class DecoderSource(Source):
@@ -88,7 +88,7 @@ class DecoderSource(Source):
         self._windowed = typed and self._has_records
         self._rest = "rest" if self._windowed else "limit"
         self.names |= {"new": object.__new__, "text": str, "unpack": struct.unpack_from, "memoryview": memoryview}
-        self.names |= {name: getattr(wire, name) for name in _WIRE}
+        self.names |= {name: getattr(wire, name) for name in _READERS}
 
     def write(self) -> DecoderSource:
         if self.typed:
@@ -102,7 +102,7 @@ class DecoderSource(Source):
         return self
 
     def typed_text(self, name: str) -> str:
-        return self.text(_TYPED_HEAD.format(name=name))
+        return self.text(_DECODE_TYPED.format(name=name))
 
     def _prepare_bytes(self) -> None:
         self.local("buf", "bytes")
@@ -130,7 +130,7 @@ class DecoderSource(Source):
     def _flush(self) -> None:
         """Reads what has gathered in the run."""
         run, self._run = self._run, []
-        if self.typed and all(code in _BY_ARITHMETIC for code, _ in run) and len(run) <= _FEW:
+        if self.typed and all(code in _BY_ARITHMETIC for code, _ in run) and len(run) <= _FEW_NUMBERS:
             for code, target in run:
                 self.line(f"{target} = {_BY_ARITHMETIC[code]}")
                 self.line(f"pos += {wire.packer(code).size}")

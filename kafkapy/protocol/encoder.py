@@ -34,22 +34,22 @@ Encoder = Callable[[Any, list[Any], list[int]], None]
 LARGE = 4096
 """Records of this size and more are passed on as they are instead of being joined with what is around them."""
 
-_HEAD = "def encode(o, parts, large):"
-_TYPED_HEAD = "def {name}(o: Any, parts: list[Any], large: list[int]) -> None:"
+_ENCODE = "def encode(o, parts, large):"
+_ENCODE_TYPED = "def {name}(o: Any, parts: list[Any], large: list[int]) -> None:"
 
-_WIRE = ("BYTE", "bad_uuid", "number_array", "string_length", "tagged_fields", "varint")
+_WRITERS = ("BYTE", "bad_uuid", "number_array", "string_length", "tagged_fields", "varint")
 
 
 @cache
 def compile_encoder(message: StructType, version: int, flexible: bool) -> Encoder:
     """`encode(message, parts, large)`: appends the encoded pieces to `parts`, and to `large` the indexes of pieces
     that are to stay alone."""
-    return EncoderSource(message, version, flexible).write().compile(_HEAD)
+    return EncoderSource(message, version, flexible).write().compile(_ENCODE)
 
 
 def encoder_source(message: StructType, version: int, flexible: bool) -> str:
     """What is compiled, for the curious."""
-    return EncoderSource(message, version, flexible).write().text(_HEAD)
+    return EncoderSource(message, version, flexible).write().text(_ENCODE)
 
 
 def unsupported(name: str, value: object, version: int) -> NoReturn:
@@ -81,14 +81,14 @@ class EncoderSource(Source):
         self._depth = 0
         self._write = "parts.append"
         self.names |= {"BYTES": BYTES, "unsupported": unsupported}
-        self.names |= {name: getattr(wire, name) for name in _WIRE}
+        self.names |= {name: getattr(wire, name) for name in _WRITERS}
 
     def write(self) -> EncoderSource:
         self._struct(self.message, "o")
         return self
 
     def typed_text(self, name: str) -> str:
-        return self.text(_TYPED_HEAD.format(name=name))
+        return self.text(_ENCODE_TYPED.format(name=name))
 
     # --- packing of fixed sizes
 

@@ -19,7 +19,7 @@ _read_start: Final = struct.Struct(">hhih").unpack_from
 _read_start_version_0: Final = struct.Struct(">hhi").unpack_from
 _response_header_0: Final = struct.Struct(">ii").pack
 _response_header_1: Final = struct.Struct(">iix").pack
-_CONTROLLED_SHUTDOWN: Final = 7
+_WITHOUT_CLIENT_ID: Final = 7
 _NEVER: Final = 0x8000
 _FIRST_FLEXIBLE: dict[int, int] = {
     int(api): _NEVER if api.first_flexible is None else api.first_flexible for api in ApiKey
@@ -38,7 +38,7 @@ def read_request_header(buffer: Buffer, position: int = 0) -> tuple[int, int, in
         first_flexible = _FIRST_FLEXIBLE[key]
     except (struct.error, KeyError):
         return _read_rare_header(buffer, position)
-    if key == _CONTROLLED_SHUTDOWN and version == 0:
+    if key == _WITHOUT_CLIENT_ID and version == 0:
         return _read_rare_header(buffer, position)
     length: int = start[3]
     position += 10
