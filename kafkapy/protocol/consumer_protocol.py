@@ -5,6 +5,9 @@ from __future__ import annotations
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Struct, array, binary, int32, string
 
+CONSUMER_PROTOCOL_TYPE = "consumer"
+"""The protocol type of groups whose members speak so."""
+
 
 class ConsumerProtocolSubscription(Message, versions="0-3"):
     topics: list[str] = array("string")

@@ -179,17 +179,17 @@ def _group_coordinator(
         max_session_timeout_ms=config.group_max_session_timeout_ms,
         max_size=config.group_max_size,
         initial_rebalance_delay_ms=config.group_initial_rebalance_delay_ms,
+        offsets=OffsetConfig(
+            max_metadata_size=config.offset_metadata_max_bytes,
+            retention_ms=config.offsets_retention_minutes * 60_000,
+            retention_check_interval_ms=config.offsets_retention_check_interval_ms,
+            topic_num_partitions=config.offsets_topic_num_partitions,
+            compression_codec=config.offsets_topic_compression_codec,
+            commit_timeout_ms=config.offsets_commit_timeout_ms,
+            inter_broker_protocol_version=config.inter_broker_protocol_version,
+        ),
     )
-    offset_config = OffsetConfig(
-        max_metadata_size=config.offset_metadata_max_bytes,
-        retention_ms=config.offsets_retention_minutes * 60_000,
-        retention_check_interval_ms=config.offsets_retention_check_interval_ms,
-        topic_num_partitions=config.offsets_topic_num_partitions,
-        compression_codec=config.offsets_topic_compression_codec,
-        commit_timeout_ms=config.offsets_commit_timeout_ms,
-        inter_broker_protocol_version=config.inter_broker_protocol_version,
-    )
-    return GroupCoordinator(group_config, offset_config, coordinator_log, coordinator_log, clock, clock)
+    return GroupCoordinator(group_config, coordinator_log, clock, clock)
 
 
 def build_sockets(config: KafkaConfig, outside: Outside, limits: ConnectionLimits) -> SocketServer:

@@ -3,20 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
-
-@dataclass(frozen=True)
-class GroupConfig:
-    """Limits of groups and their members (Kafka's `GroupConfig` of the classic coordinator). Times in ms."""
-
-    min_session_timeout_ms: int = 6_000
-    """group.min.session.timeout.ms"""
-    max_session_timeout_ms: int = 1_800_000
-    """group.max.session.timeout.ms"""
-    max_size: int = 2**31 - 1
-    """group.max.size"""
-    initial_rebalance_delay_ms: int = 3_000
-    """group.initial.rebalance.delay.ms"""
+from kafkapy.common import metadata_version
 
 
 @dataclass(frozen=True)
@@ -37,3 +26,33 @@ class OffsetConfig:
     """offsets.commit.timeout.ms"""
     inter_broker_protocol_version: str = "3.9-IV0"
     """inter.broker.protocol.version: decides the versions of records"""
+
+    @cached_property
+    def offset_value_version(self) -> int:
+        return metadata_version.offset_commit_value_version(self.inter_broker_protocol_version)
+
+    @cached_property
+    def group_value_version(self) -> int:
+        return metadata_version.group_metadata_value_version(self.inter_broker_protocol_version)
+
+    def is_metadata_too_large(self, metadata: str) -> bool:
+        """Is the text that goes with a commit too long?"""
+        limit = self.max_metadata_size
+        if len(metadata) * 2 <= limit:
+            return False
+        return len(metadata) > limit or len(metadata.encode("utf-16-le", "surrogatepass")) // 2 > limit
+
+
+@dataclass(frozen=True)
+class GroupConfig:
+    """Limits of groups and their members (Kafka's `GroupConfig` of the classic coordinator). Times in ms."""
+
+    min_session_timeout_ms: int = 6_000
+    """group.min.session.timeout.ms"""
+    max_session_timeout_ms: int = 1_800_000
+    """group.max.session.timeout.ms"""
+    max_size: int = 2**31 - 1
+    """group.max.size"""
+    initial_rebalance_delay_ms: int = 3_000
+    """group.initial.rebalance.delay.ms"""
+    offsets: OffsetConfig = OffsetConfig()

@@ -1,89 +1,109 @@
 """The coordinator of consumer groups: Kafka's classic `GroupCoordinator`, which ZooKeeper-mode brokers use.
 
-Request messages in, response messages out; everything on the reactor thread. Nothing here knows the network or the log.
+Request messages in, response messages out; everything on the reactor thread. A request becomes an event of its group
+(`group.py`), and the effects are done by `runtime/`. Nothing here knows the network or the log.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import logging
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 
-from kafkapy.common.scheduler import Scheduler
+from kafkapy.common.scheduler import ScheduledTask, Scheduler
 from kafkapy.common.time import Time
+from kafkapy.common.topic_names import GROUP_METADATA_TOPIC
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.coordinator.group.config import GroupConfig, OffsetConfig
-from kafkapy.coordinator.group.group_metadata import GroupMetadata
-from kafkapy.coordinator.group.group_metadata_manager import GroupMetadataManager
-from kafkapy.coordinator.group.group_offsets import NO_TIMESTAMP, OffsetAndMetadata, Offsets
-from kafkapy.coordinator.group.group_state import GroupState
-from kafkapy.coordinator.group.member_metadata import JoinReply, SyncReply
-from kafkapy.coordinator.group.membership import Join, Membership
-from kafkapy.coordinator.group.rebalance import Rebalance
-from kafkapy.coordinator.group.replies import Replies
+from kafkapy.coordinator.group.config import GroupConfig
+from kafkapy.coordinator.group.group import ClassicGroup
+from kafkapy.coordinator.group.group_events import NO_MEMBER_ID, Commit, Join
+from kafkapy.coordinator.group.group_state import DEAD, EMPTY, STABLE
+from kafkapy.coordinator.group.offsets import GroupOffset, Offsets
+from kafkapy.coordinator.group.replayed_groups import ReplayedGroups
 from kafkapy.coordinator.group.responses import (
-    NO_MEMBER_ID,
     commit_response,
     deleted_offsets,
     fetched_offset,
     join_error,
     sync_error,
 )
-from kafkapy.coordinator.partition_writer import PartitionReader, PartitionWriter
+from kafkapy.coordinator.runtime.effects import Performer
+from kafkapy.coordinator.runtime.owned_topic import InternalTopic, OwnedTopic
+from kafkapy.coordinator.runtime.partition_log import PartitionLog
+from kafkapy.coordinator.runtime.turns import in_turns
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.delete_groups import DeleteGroupsResponse
 from kafkapy.protocol.messages.describe_groups import DescribeGroupsResponse
 from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from kafkapy.protocol.messages.join_group import JoinGroupRequest
+from kafkapy.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from kafkapy.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 from kafkapy.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from kafkapy.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from kafkapy.protocol.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 from kafkapy.protocol.messages.offset_fetch import OffsetFetchResponse
-from kafkapy.protocol.messages.sync_group import SyncGroupRequest
+from kafkapy.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from kafkapy.record.compression import CompressionType
+from kafkapy.record.record_batch import NO_TIMESTAMP
+
+log = logging.getLogger("kafkapy.coordinator.group.GroupCoordinator")
+store_log = logging.getLogger("kafkapy.coordinator.group.GroupMetadataManager")
+
+GROUPS_PER_TURN = 200
+"""How many groups are looked at before the reactor does something else."""
 
 
 class GroupCoordinator:
     """Checks that a request is for this broker and hands it to the group.
 
     Each method returns its answer or calls its `reply` exactly once, then or later, on the reactor thread.
+
+    Invariants:
+    - `groups` holds groups of partitions that are led here, none of them Dead.
+    - `_open_groups[producer id]` are the groups in which that producer's open transaction has offsets.
     """
 
-    def __init__(
-        self,
-        group_config: GroupConfig,
-        offset_config: OffsetConfig,
-        writer: PartitionWriter,
-        reader: PartitionReader,
-        scheduler: Scheduler,
-        time: Time,
-    ) -> None:
-        self._config = group_config
+    def __init__(self, config: GroupConfig, partition_log: PartitionLog, scheduler: Scheduler, time: Time) -> None:
+        self._config = config
+        self._scheduler = scheduler
         self._time = time
-        self._replies = Replies()
-        self._manager = GroupMetadataManager(offset_config, writer, reader, scheduler, time)
-        self._rebalance = Rebalance(group_config, self._manager, scheduler, time, self._replies)
-        self._members = Membership(group_config, self._manager, self._rebalance, self._replies)
+        topic = InternalTopic(
+            GROUP_METADATA_TOPIC,
+            config.offsets.topic_num_partitions,
+            CompressionType(config.offsets.compression_codec),
+            config.offsets.commit_timeout_ms,
+        )
+        self._topic: OwnedTopic[ReplayedGroups] = OwnedTopic(topic, partition_log, self, scheduler, time, store_log)
+        self._performer = Performer(self._topic, scheduler, time, log)
+        self._perform = self._performer.perform
+        self.groups: dict[str, ClassicGroup] = {}
+        """Those that are coordinated here, by id."""
+        self._open_groups: dict[int, set[str]] = {}
         self._active = False
+        self._expiry: ScheduledTask | None = None
 
     def startup(self, topic_partition_count: int | None = None) -> None:
         """Begin to answer; before and after `shutdown` it is COORDINATOR_NOT_AVAILABLE.
 
         `topic_partition_count`: how many partitions `__consumer_offsets` has; None if it is not there yet.
         """
-        self._manager.startup(topic_partition_count)
+        self._topic.startup(topic_partition_count)
+        self._expiry = self._scheduler.schedule(
+            "delete-expired-group-metadata",
+            lambda: in_turns(self._scheduler, "expired groups", self._remove_expired()),
+            0,
+            self._config.offsets.retention_check_interval_ms,
+        )
         self._active = True
 
     def shutdown(self) -> None:
         self._active = False
-        self._manager.shutdown()
-
-    @property
-    def groups(self) -> Mapping[str, GroupMetadata]:
-        """Those that are coordinated here, by id."""
-        return self._manager.groups
+        if self._expiry is not None:
+            self._expiry.cancel()
 
     def partition_for(self, group_id: str) -> int:
         """The partition of `__consumer_offsets` whose leader coordinates the group."""
-        return self._manager.partition_for(group_id)
+        return self._topic.partition_for(group_id)
 
     def _status(self, group_id: str, may_be_empty: bool = False) -> Errors:
         """NONE if this broker can speak for the group. Offsets have always been kept for the group "" too."""
@@ -91,58 +111,62 @@ class GroupCoordinator:
             return Errors.INVALID_GROUP_ID
         if not self._active:
             return Errors.COORDINATOR_NOT_AVAILABLE
-        if self._manager.is_group_loading(group_id):
-            return Errors.COORDINATOR_LOAD_IN_PROGRESS
-        if not self._manager.is_group_local(group_id):
-            return Errors.NOT_COORDINATOR
-        return Errors.NONE
+        return self._topic.status(group_id)
+
+    def _get_or_create(self, group_id: str) -> ClassicGroup:
+        group = self.groups.get(group_id)
+        if group is None:
+            group = self.groups[group_id] = ClassicGroup(group_id, self._config, self._time.milliseconds())
+        return group
 
     # ------------------------------------------------------------------------------------------------ membership
 
     def join_group(
-        self, request: JoinGroupRequest, version: int, client_id: str, client_host: str, reply: JoinReply
+        self,
+        request: JoinGroupRequest,
+        version: int,
+        client_id: str,
+        client_host: str,
+        reply: Callable[[JoinGroupResponse], None],
     ) -> None:
         """`client_host` as Java prints an address: `/127.0.0.1`."""
-        with self._replies:
-            error = self._status(request.group_id)
-            if error is Errors.NONE and not (
-                self._config.min_session_timeout_ms <= request.session_timeout_ms <= self._config.max_session_timeout_ms
-            ):
-                error = Errors.INVALID_SESSION_TIMEOUT
-            if error is Errors.NONE:
-                group = self._manager.get(request.group_id)
-                if group is None and request.member_id == NO_MEMBER_ID:
-                    group = self._manager.get_or_create(request.group_id)
-                if group is not None:
-                    self._members.join(group, _join(request, version, client_id, client_host, reply))
-                    return
-                error = Errors.UNKNOWN_MEMBER_ID
-            self._replies.put(reply, join_error(request.member_id, error))
+        error = self._status(request.group_id)
+        config = self._config
+        if error is Errors.NONE and not (
+            config.min_session_timeout_ms <= request.session_timeout_ms <= config.max_session_timeout_ms
+        ):
+            error = Errors.INVALID_SESSION_TIMEOUT
+        if error is Errors.NONE and request.member_id != NO_MEMBER_ID and request.group_id not in self.groups:
+            error = Errors.UNKNOWN_MEMBER_ID
+        if error is not Errors.NONE:
+            self._performer.reply(reply, join_error(request.member_id, error))
+            return
+        group = self._get_or_create(request.group_id)
+        join = _join(request, version, client_id, client_host, reply)
+        self._perform(group, group.join(join, self._time.milliseconds()))
 
-    def sync_group(self, request: SyncGroupRequest, reply: SyncReply) -> None:
-        with self._replies:
-            error = self._status(request.group_id)
-            if error is Errors.NONE:
-                group = self._manager.get(request.group_id)
-                if group is not None:
-                    self._members.sync(group, request, reply)
-                    return
-                error = Errors.UNKNOWN_MEMBER_ID
-            elif error is Errors.COORDINATOR_LOAD_IN_PROGRESS:
-                # What was agreed on before is lost. Old clients do not expect the true error here; so they join again.
-                error = Errors.REBALANCE_IN_PROGRESS
-            self._replies.put(reply, sync_error(error))
+    def sync_group(self, request: SyncGroupRequest, reply: Callable[[SyncGroupResponse], None]) -> None:
+        error = self._status(request.group_id)
+        group = self.groups.get(request.group_id)
+        if error is Errors.NONE and group is not None:
+            self._perform(group, group.sync(request, reply))
+            return
+        if error is Errors.NONE:
+            error = Errors.UNKNOWN_MEMBER_ID
+        elif error is Errors.COORDINATOR_LOAD_IN_PROGRESS:
+            # What was agreed on before is lost. Old clients do not expect the true error here; so they join again.
+            error = Errors.REBALANCE_IN_PROGRESS
+        self._performer.reply(reply, sync_error(error))
 
     def heartbeat(self, request: HeartbeatRequest) -> HeartbeatResponse:
         error = self._status(request.group_id)
         if error is Errors.NONE:
-            group = self._manager.get(request.group_id)
+            group = self.groups.get(request.group_id)
             if group is None:
                 error = Errors.UNKNOWN_MEMBER_ID
             else:
-                error = self._members.heartbeat(
-                    group, request.member_id, request.group_instance_id, request.generation_id
-                )
+                error, effects = group.heartbeat(request.member_id, request.group_instance_id, request.generation_id)
+                self._perform(group, effects)
         elif error is Errors.COORDINATOR_LOAD_IN_PROGRESS:
             error = Errors.NONE  # the group will be there in a moment
         return HeartbeatResponse(error_code=error.code)
@@ -155,11 +179,12 @@ class GroupCoordinator:
         error = self._status(request.group_id)
         if error is not Errors.NONE:
             return LeaveGroupResponse(error_code=error.code)
-        group = self._manager.get(request.group_id)
-        with self._replies:
-            errors = [
-                Errors.UNKNOWN_MEMBER_ID if group is None else self._members.leave(group, member) for member in members
-            ]
+        group = self.groups.get(request.group_id)
+        if group is None:
+            errors = [Errors.UNKNOWN_MEMBER_ID] * len(members)
+        else:
+            errors, effects = group.leave(members, self._time.milliseconds())
+            self._perform(group, effects)
         if version < 3:
             return LeaveGroupResponse(error_code=errors[0].code)
         return LeaveGroupResponse(
@@ -177,47 +202,18 @@ class GroupCoordinator:
         """Store the offsets; answered when they are committed to the log."""
         offsets = self._offsets_to_commit(request)
         error = self._status(request.group_id, may_be_empty=True)
-        group = self._manager.get(request.group_id)
         generation_id = request.generation_id_or_member_epoch
-        if error is Errors.NONE and group is None:
-            if generation_id < 0:
-                # A consumer that assigns its partitions itself: the group is there to keep its offsets.
-                group = self._manager.get_or_create(request.group_id)
-            else:
-                error = Errors.ILLEGAL_GENERATION
-        if error is Errors.NONE and group is not None:
-            error = self._may_commit(group, request, generation_id)
-        is_valid = self._manager.is_metadata_valid
-        valid = {partition: offset for partition, offset in offsets.items() if is_valid(offset.metadata)}
-
-        def done(error: Errors) -> None:
-            errors = {
-                partition: error if partition in valid else Errors.OFFSET_METADATA_TOO_LARGE for partition in offsets
-            }
-            reply(commit_response(errors))
-
-        if error is not Errors.NONE or group is None:
-            reply(commit_response(dict.fromkeys(offsets, error)))
-        elif not valid:
-            done(Errors.NONE)
-        else:
-            self._manager.store_offsets(group, valid, done)
-
-    def _may_commit(self, group: GroupMetadata, request: OffsetCommitRequest, generation_id: int) -> Errors:
-        """NONE if the sender may; its session is renewed then."""
-        is_member = generation_id >= 0 or request.member_id != NO_MEMBER_ID or request.group_instance_id is not None
-        if group.is_in(GroupState.EMPTY) and generation_id < 0:
-            return Errors.NONE
-        if not is_member:
-            return Errors.UNKNOWN_MEMBER_ID
-        error = self._members.validate_member(group, request.member_id, request.group_instance_id, generation_id)
+        if error is Errors.NONE and generation_id >= 0 and request.group_id not in self.groups:
+            error = Errors.ILLEGAL_GENERATION
         if error is not Errors.NONE:
-            return error
-        if group.is_in(GroupState.COMPLETING_REBALANCE):
-            # The member has the new generation already, so what it commits may belong to somebody else.
-            return Errors.REBALANCE_IN_PROGRESS
-        self._rebalance.expect_heartbeat(group, group.members[request.member_id])
-        return Errors.NONE
+            self._performer.reply(reply, commit_response(offsets, error))
+            return
+        # A consumer that assigns its partitions itself has a group, too: to keep its offsets.
+        group = self._get_or_create(request.group_id)
+        is_too_large = self._config.offsets.is_metadata_too_large
+        too_large = {p for p, offset in offsets.items() if offset.metadata and is_too_large(offset.metadata)}
+        commit = Commit(request.member_id, request.group_instance_id, generation_id, offsets, too_large, reply)
+        self._perform(group, group.commit(commit))
 
     def _offsets_to_commit(self, request: OffsetCommitRequest) -> Offsets:
         """With the time until which v2-4 want them kept, and the time at which v1 says they were committed."""
@@ -225,7 +221,7 @@ class GroupCoordinator:
         retention = request.retention_time_ms
         expire = NO_TIMESTAMP if retention == -1 else now + retention
         return {
-            TopicPartition(topic.name, partition.partition_index): OffsetAndMetadata(
+            TopicPartition(topic.name, partition.partition_index): GroupOffset(
                 partition.committed_offset,
                 partition.committed_leader_epoch,
                 partition.committed_metadata or "",
@@ -248,27 +244,28 @@ class GroupCoordinator:
         if error is not Errors.NONE:
             response.error_code = error.code
             return response
-        group = self._manager.get(group_id)
+        group = self.groups.get(group_id)
+        offsets = None if group is None else group.offsets
         if partitions is None:
-            partitions = () if group is None else group.offsets.committed
+            partitions = () if offsets is None else offsets.committed
         topics: dict[str, OffsetFetchResponse.OffsetFetchResponseTopics] = {}
         for partition in partitions:
             topic = topics.get(partition.topic)
             if topic is None:
                 topic = topics[partition.topic] = OffsetFetchResponse.OffsetFetchResponseTopics(name=partition.topic)
                 response.topics.append(topic)
-            topic.partitions.append(fetched_offset(group, partition, require_stable))
+            topic.partitions.append(fetched_offset(offsets, partition, require_stable))
         return response
 
     def delete_offsets(self, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
         """Forget offsets of an empty group, or of topics that a consumer group is not subscribed to."""
         error = self._status(request.group_id)
-        group = self._manager.get(request.group_id)
+        group = self.groups.get(request.group_id)
         if error is Errors.NONE and group is None:
             error = Errors.GROUP_ID_NOT_FOUND
         if error is not Errors.NONE or group is None:
             return OffsetDeleteResponse(error_code=error.code)
-        is_empty = group.is_in(GroupState.EMPTY)
+        is_empty = group.is_in(EMPTY)
         if not is_empty and not group.is_consumer_group:
             return OffsetDeleteResponse(error_code=Errors.NON_EMPTY_GROUP.code)
         response = OffsetDeleteResponse()
@@ -282,8 +279,31 @@ class GroupCoordinator:
                 deleted += [TopicPartition(topic.name, index) for index in indexes]
             response.topics.append(deleted_offsets(topic.name, indexes, error))
         if deleted:
-            self._manager.clean_up([group], lambda group: group.offsets.remove(deleted))
+            self._remove_offsets(group, deleted)
         return response
+
+    def _remove_offsets(self, group: ClassicGroup, partitions: Iterable[TopicPartition]) -> None:
+        self._perform(group, group.remove_offsets(partitions, self._time.milliseconds()))
+        self._forget_if_dead(group)
+
+    def _forget_if_dead(self, group: ClassicGroup) -> None:
+        if group.is_in(DEAD) and self.groups.get(group.group_id) is group:
+            del self.groups[group.group_id]
+
+    def _remove_expired(self) -> Iterator[None]:
+        """Go through all groups, some at a time."""
+        groups = iter(list(self.groups.values()))
+        while some := list(islice(groups, GROUPS_PER_TURN)):
+            now, count = self._time.milliseconds(), 0
+            for group in some:
+                if not group.is_in(DEAD):
+                    expired, effects = group.expire_offsets(now)
+                    count += expired
+                    self._perform(group, effects)
+                    self._forget_if_dead(group)
+            if count:
+                store_log.info("Removed %d expired offsets.", count)
+            yield
 
     # ------------------------------------------------------------------------------------------------ administration
 
@@ -293,7 +313,7 @@ class GroupCoordinator:
             return ListGroupsResponse(error_code=Errors.COORDINATOR_NOT_AVAILABLE.code)
         states = {state.lower() for state in request.states_filter}
         types = {group_type.lower() for group_type in request.types_filter}
-        error = Errors.COORDINATOR_LOAD_IN_PROGRESS if self._manager.is_loading else Errors.NONE
+        error = Errors.COORDINATOR_LOAD_IN_PROGRESS if self._topic.is_loading else Errors.NONE
         return ListGroupsResponse(
             error_code=error.code,
             groups=[
@@ -303,7 +323,7 @@ class GroupCoordinator:
                     group_state=group.state.value,
                     group_type="classic",
                 )
-                for group in self._manager.groups.values()
+                for group in self.groups.values()
                 if (not states or group.state.value.lower() in states) and (not types or "classic" in types)
             ],
         )
@@ -315,11 +335,11 @@ class GroupCoordinator:
         if error is not Errors.NONE:
             described.error_code = error.code
             return described
-        group = self._manager.get(group_id)
+        group = self.groups.get(group_id)
         if group is None:
-            described.group_state = GroupState.DEAD.value
+            described.group_state = DEAD.value
             return described
-        stable = group.is_in(GroupState.STABLE)
+        stable = group.is_in(STABLE)
         described.group_state = group.state.value
         described.protocol_type = group.protocol_type or ""
         described.protocol_data = (group.protocol_name or "") if stable else ""
@@ -332,7 +352,7 @@ class GroupCoordinator:
                 member_metadata=member.metadata(group.protocol_name or "") if stable else b"",
                 member_assignment=member.assignment if stable else b"",
             )
-            for member in group.members.values()
+            for member in group.members
         ]
         return described
 
@@ -347,29 +367,24 @@ class GroupCoordinator:
         error = self._status(group_id, may_be_empty=True)
         if error is not Errors.NONE:
             return error
-        group = self._manager.get(group_id)
+        group = self.groups.get(group_id)
         if group is None:
             return Errors.GROUP_ID_NOT_FOUND
-        if not group.is_in(GroupState.EMPTY):
+        if not group.is_in(EMPTY):
             return Errors.NON_EMPTY_GROUP
-        self._rebalance.kill(group)
-        self._manager.clean_up([group], lambda group: group.offsets.remove_all())
+        self._perform(group, group.delete(self._time.milliseconds()))
+        self._forget_if_dead(group)
         return Errors.NONE
 
     # ------------------------------------------------------------------------------------------------ the cluster
 
     def on_election(self, partition: int, leader_epoch: int) -> None:
         """This broker became leader of that partition of `__consumer_offsets`."""
-        self._manager.load(partition, leader_epoch, self._on_loaded)
-
-    def _on_loaded(self, group: GroupMetadata) -> None:
-        with self._replies:
-            self._rebalance.on_group_loaded(group)
+        self._topic.on_election(partition, leader_epoch)
 
     def on_resignation(self, partition: int, leader_epoch: int | None) -> None:
         """This broker leads that partition no longer (None: the replica is gone, whatever the epoch)."""
-        with self._replies:
-            self._manager.unload(partition, leader_epoch, self._rebalance.on_group_unloaded)
+        self._topic.on_resignation(partition, leader_epoch)
 
     def handle_deleted_partitions(self, partitions: Iterable[TopicPartition]) -> None:
         """Their topics were deleted: forget their offsets, in all groups.
@@ -377,18 +392,61 @@ class GroupCoordinator:
         Groups that had no offsets before are left to the expiry; Kafka removes those that are Empty here as well.
         """
         gone = list(partitions)
-        with_offsets = [group for group in self._manager.groups.values() if group.offsets]
-        self._manager.clean_up(with_offsets, lambda group: group.offsets.remove(gone))
+        for group in [group for group in self.groups.values() if group.offsets]:
+            self._remove_offsets(group, gone)
 
     def on_transaction_completed(self, producer_id: int, partitions: Iterable[int], commit: bool) -> None:
-        """A transaction marker was written to these partitions of `__consumer_offsets`."""
-        self._manager.complete_transaction(producer_id, partitions, commit)
+        """A transaction marker was written to these partitions of `__consumer_offsets`: the producer's offsets in their
+        groups hold, or are forgotten."""
+        of_these = set(partitions)
+        open_groups = self._open_groups.get(producer_id, set())
+        for group_id in [group_id for group_id in open_groups if self.partition_for(group_id) in of_these]:
+            open_groups.discard(group_id)
+            group = self.groups.get(group_id)
+            if group is not None:
+                group.offsets.complete_transaction(producer_id, commit)
+        if not open_groups:
+            self._open_groups.pop(producer_id, None)
+
+    # ------------------------------------------------------------------------------------------------ loading (`Keeper`)
+
+    def new_replayed(self) -> ReplayedGroups:
+        return ReplayedGroups(self._config)
+
+    def install(self, partition: int, replayed: ReplayedGroups) -> Iterator[None]:
+        for number, group in enumerate(replayed.all_groups(self._time.milliseconds())):
+            if number and number % GROUPS_PER_TURN == 0:
+                yield
+            for producer_id in group.offsets.producers:
+                self._open_groups.setdefault(producer_id, set()).add(group.group_id)
+            self.groups[group.group_id] = group
+            self._perform(group, group.on_loaded(self._time.milliseconds()))
+
+    def installed(self, partition: TopicPartition, elapsed_ms: int) -> None:
+        store_log.info("Finished loading offsets and group metadata from %s in %d milliseconds.", partition, elapsed_ms)
+
+    def load_failed(self, partition: TopicPartition, error: Exception) -> None:
+        # An owned partition with half its offsets would send consumers back to the start of their topics.
+        store_log.error("Error loading offsets from %s; trying again", partition, exc_info=error)
+
+    def unload(self, partition: int) -> None:
+        now, effects = self._time.milliseconds(), []
+        for group in [group for group in self.groups.values() if self.partition_for(group.group_id) == partition]:
+            del self.groups[group.group_id]
+            for producer_id in group.offsets.producers:
+                self._open_groups.get(producer_id, set()).discard(group.group_id)
+            effects.append((group, group.on_unloaded(now)))
+        self._performer.perform_all(effects)
 
 
-def _join(request: JoinGroupRequest, version: int, client_id: str, client_host: str, reply: JoinReply) -> Join:
+def _join(
+    request: JoinGroupRequest, version: int, client_id: str, client_host: str, to: Callable[[JoinGroupResponse], None]
+) -> Join:
+    name = client_id if request.group_instance_id is None else request.group_instance_id
     return Join(
         member_id=request.member_id,
         group_instance_id=request.group_instance_id,
+        new_member_id="" if request.member_id != NO_MEMBER_ID else f"{name}-{uuid.uuid4()}",
         require_known_member_id=version >= 4 and request.group_instance_id is None,
         supports_skipping_assignment=version >= 9,
         client_id=client_id,
@@ -398,5 +456,5 @@ def _join(request: JoinGroupRequest, version: int, client_id: str, client_host: 
         protocol_type=request.protocol_type,
         protocols=[(protocol.name, protocol.metadata) for protocol in request.protocols],
         reason=request.reason or "not provided",
-        reply=reply,
+        to=to,
     )

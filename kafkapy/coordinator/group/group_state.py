@@ -1,11 +1,46 @@
-"""The five states of a group and every way from one to another (Kafka's `GroupState`)."""
+"""The states of a group and every way from one to another (Kafka's `ClassicGroupState`).
+
+What each event does in each state; a cell names the next state where it changes, and the effects.
+
+| event       | Empty            | PreparingRebalance       | CompletingRebalance      | Stable                    |
+|-------------|------------------|--------------------------|--------------------------|---------------------------|
+| join, new   | Preparing;       | waits (a)                | Preparing; who waits for | Preparing; waits          |
+|             | waits (KIP-134)  |                          | sync is sent to join     |                           |
+| join, known | -                | waits (a)                | reply; or, changed,      | reply; or, changed or the |
+|             |                  |                          | Preparing                | leader, Preparing         |
+| join, static| -                | waits in the old one's   | Preparing                | write (b); or, protocol   |
+| come back   |                  | place (a)                |                          | changed, Preparing        |
+| join timer  | -                | (c)                      | -                        | -                         |
+| sync        | -                | reply: join again        | waits; of the leader:    | reply                     |
+|             |                  |                          | write (d)                |                           |
+| written     | -                | -                        | (d) Stable, replies; or, | (b) reply; or, failed,    |
+|             |                  |                          | failed, Preparing        | the old id again          |
+| sync timer  | -                | -                        | Preparing without those  | the same                  |
+|             |                  |                          | that did not sync        |                           |
+| heartbeat   | -                | reply: join again; timer | reply; timer             | reply; timer              |
+| leave, or   | -                | (a)                      | Preparing; replies       | Preparing                 |
+| timer of it |                  |                          |                          |                           |
+| commit      | write, if from   | write; timer             | refused                  | write; timer              |
+|             | no member        |                          |                          |                           |
+| expired     | Dead once there  | -                        | -                        | tombstones of topics that |
+|             | are no offsets   |                          |                          | nobody is subscribed to   |
+| deleted     | Dead; tombstones | refused                  | refused                  | refused                   |
+| unloaded    | Dead             | Dead; replies            | Dead; replies            | Dead; replies             |
+
+(a) Once all members have joined and no id given out is outstanding, as (c).
+(c) Who has not joined is dropped (static members stay). CompletingRebalance: all who wait get the new generation; or,
+    with nobody left, Empty: write. With static members only, none of whom has joined, the wait begins anew.
+
+Known members time out by a heartbeat timer each; while they wait for an answer it has no effect. An id that was given
+out (KIP-394) has a timer until somebody joins with it.
+"""
 
 from __future__ import annotations
 
 from enum import Enum
 
 
-class GroupState(Enum):
+class ClassicGroupState(Enum):
     """The value is the name that DescribeGroups and ListGroups show."""
 
     EMPTY = "Empty"
@@ -17,21 +52,19 @@ class GroupState(Enum):
     STABLE = "Stable"
     """Everybody has an assignment; heartbeats, commits and SyncGroup are answered at once."""
     DEAD = "Dead"
-    """Deleted, expired or moved to another coordinator; whoever still holds the object must not change it."""
+    """Deleted, expired or moved to another coordinator; no event changes it any more."""
 
 
-# The whole machine. What drives each step:
-#   Empty               -> PreparingRebalance   a member joins
-#   PreparingRebalance  -> CompletingRebalance  all known members joined, or the time is over
-#   PreparingRebalance  -> Empty                the same, and nobody is left
-#   CompletingRebalance -> Stable               the leader's assignment is stored
-#   CompletingRebalance -> PreparingRebalance   a member joins, leaves, changes its protocols, or fails
-#   Stable              -> PreparingRebalance   the same, or the leader joins again
-#   any                 -> Dead                 unloaded, deleted, or expired
-TRANSITIONS: dict[GroupState, frozenset[GroupState]] = {
-    GroupState.EMPTY: frozenset({GroupState.PREPARING_REBALANCE, GroupState.DEAD}),
-    GroupState.PREPARING_REBALANCE: frozenset({GroupState.COMPLETING_REBALANCE, GroupState.EMPTY, GroupState.DEAD}),
-    GroupState.COMPLETING_REBALANCE: frozenset({GroupState.STABLE, GroupState.PREPARING_REBALANCE, GroupState.DEAD}),
-    GroupState.STABLE: frozenset({GroupState.PREPARING_REBALANCE, GroupState.DEAD}),
-    GroupState.DEAD: frozenset({GroupState.DEAD}),
+EMPTY = ClassicGroupState.EMPTY
+PREPARING_REBALANCE = ClassicGroupState.PREPARING_REBALANCE
+COMPLETING_REBALANCE = ClassicGroupState.COMPLETING_REBALANCE
+STABLE = ClassicGroupState.STABLE
+DEAD = ClassicGroupState.DEAD
+
+TRANSITIONS: dict[ClassicGroupState, frozenset[ClassicGroupState]] = {
+    EMPTY: frozenset({PREPARING_REBALANCE, DEAD}),
+    PREPARING_REBALANCE: frozenset({COMPLETING_REBALANCE, EMPTY, DEAD}),
+    COMPLETING_REBALANCE: frozenset({STABLE, PREPARING_REBALANCE, DEAD}),
+    STABLE: frozenset({PREPARING_REBALANCE, DEAD}),
+    DEAD: frozenset({DEAD}),
 }

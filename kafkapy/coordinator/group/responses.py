@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.coordinator.group.group_metadata import GroupMetadata
+from kafkapy.coordinator.group.offsets import GroupOffsets
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.join_group import JoinGroupResponse
 from kafkapy.protocol.messages.offset_commit import OffsetCommitResponse
@@ -13,15 +13,11 @@ from kafkapy.protocol.messages.offset_delete import OffsetDeleteResponse
 from kafkapy.protocol.messages.offset_fetch import OffsetFetchResponse
 from kafkapy.protocol.messages.sync_group import SyncGroupResponse
 
-NO_MEMBER_ID = ""
-NO_GENERATION = -1
 INVALID_OFFSET = -1
 
 
 def join_error(member_id: str, error: Errors) -> JoinGroupResponse:
-    return JoinGroupResponse(
-        error_code=error.code, generation_id=NO_GENERATION, protocol_name=None, leader="", member_id=member_id
-    )
+    return JoinGroupResponse(error_code=error.code, protocol_name=None, leader="", member_id=member_id)
 
 
 def sync_error(error: Errors) -> SyncGroupResponse:
@@ -29,15 +25,15 @@ def sync_error(error: Errors) -> SyncGroupResponse:
 
 
 def fetched_offset(
-    group: GroupMetadata | None, partition: TopicPartition, require_stable: bool
+    offsets: GroupOffsets | None, partition: TopicPartition, require_stable: bool
 ) -> OffsetFetchResponse.OffsetFetchResponsePartitions:
     fetched = OffsetFetchResponse.OffsetFetchResponsePartitions(
         partition_index=partition.partition, committed_offset=INVALID_OFFSET, metadata=""
     )
-    if group is not None and require_stable and group.offsets.is_pending(partition):
+    if offsets is not None and require_stable and offsets.is_pending(partition):
         fetched.error_code = Errors.UNSTABLE_OFFSET_COMMIT.code
         return fetched
-    offset = None if group is None else group.offsets.get(partition)
+    offset = None if offsets is None else offsets.get(partition)
     if offset is not None:
         fetched.committed_offset = offset.offset
         fetched.committed_leader_epoch = offset.leader_epoch
@@ -45,18 +41,25 @@ def fetched_offset(
     return fetched
 
 
-def commit_response(errors: dict[TopicPartition, Errors]) -> OffsetCommitResponse:
-    topics: dict[str, list[OffsetCommitResponse.OffsetCommitResponsePartition]] = {}
-    for (topic, partition), error in errors.items():
-        topics.setdefault(topic, []).append(
-            OffsetCommitResponse.OffsetCommitResponsePartition(partition_index=partition, error_code=error.code)
+def commit_response(
+    partitions: Iterable[TopicPartition], error: Errors, too_large: Collection[TopicPartition] = ()
+) -> OffsetCommitResponse:
+    """One error for all, but for those whose metadata were refused."""
+    code, of_partition = error.code, OffsetCommitResponse.OffsetCommitResponsePartition
+    topics: dict[str, OffsetCommitResponse.OffsetCommitResponseTopic] = {}
+    for partition in partitions:
+        topic = topics.get(partition.topic)
+        if topic is None:
+            topic = OffsetCommitResponse.OffsetCommitResponseTopic(name=partition.topic)
+            topics[partition.topic] = topic
+        refused = bool(too_large) and partition in too_large
+        topic.partitions.append(
+            of_partition(
+                partition_index=partition.partition,
+                error_code=Errors.OFFSET_METADATA_TOO_LARGE.code if refused else code,
+            )
         )
-    return OffsetCommitResponse(
-        topics=[
-            OffsetCommitResponse.OffsetCommitResponseTopic(name=name, partitions=partitions)
-            for name, partitions in topics.items()
-        ]
-    )
+    return OffsetCommitResponse(topics=list(topics.values()))
 
 
 def deleted_offsets(

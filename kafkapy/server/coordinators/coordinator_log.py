@@ -1,4 +1,4 @@
-"""The coordinators' way to the log: `PartitionWriter` and `PartitionReader` on the replica manager."""
+"""The coordinators' way to the log: `PartitionLog` on the replica manager."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kafkapy.server.replication.replica_manager import ReplicaManager
 
 
 class CoordinatorLog:
-    """Implements `kafkapy.coordinator.partition_writer` for coordinators of this broker."""
+    """Implements `PartitionLog` for the coordinators of this broker."""
 
     def __init__(self, replica_manager: ReplicaManager, metadata_cache: MetadataCache, load_buffer_size: int) -> None:
         self._replica_manager = replica_manager
@@ -39,10 +39,6 @@ class CoordinatorLog:
             append = PendingAppend(partition, required)
             replica_manager.wait_for_commit([append], timeout_ms, lambda: done(append.error, info.first_offset))
         replica_manager.appended(partition)
-
-    def is_leader(self, partition: TopicPartition) -> bool:
-        local = self._replica_manager.partition(partition)
-        return local is not None and local.is_leader
 
     def partition_count(self, topic: str) -> int | None:
         return self._metadata_cache.num_partitions(topic)

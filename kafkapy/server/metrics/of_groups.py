@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.coordinator.group.group_metadata import GroupMetadata
-from kafkapy.coordinator.group.group_state import GroupState
+from kafkapy.coordinator.group.group import ClassicGroup
+from kafkapy.coordinator.group.group_state import ClassicGroupState
 from kafkapy.server.metrics.metric import Metric, Sample, gauge
 from kafkapy.server.metrics.sources import Sources
 
@@ -15,15 +15,15 @@ _OF_PARTITION = ("consumergroup", "topic", "partition")
 _COORDINATOR = "As kafka_exporter, told by the group's coordinator: "
 
 
-def _groups(sources: Sources) -> list[GroupMetadata]:
+def _groups(sources: Sources) -> list[ClassicGroup]:
     return list(sources.group_coordinator.groups.values())
 
 
-def _in_state(state: GroupState) -> Callable[[Sources], float]:
+def _in_state(state: ClassicGroupState) -> Callable[[Sources], float]:
     return lambda sources: sum(group.is_in(state) for group in _groups(sources))
 
 
-def _committed(sources: Sources) -> Iterator[tuple[GroupMetadata, TopicPartition, int]]:
+def _committed(sources: Sources) -> Iterator[tuple[ClassicGroup, TopicPartition, int]]:
     for group in _groups(sources):
         for partition, committed in list(group.offsets.committed.items()):
             yield group, partition, committed.value.offset
@@ -34,7 +34,7 @@ def partitions_with_offsets(sources: Sources) -> set[TopicPartition]:
     return {partition for _, partition, _ in _committed(sources)}
 
 
-def _lags(sources: Sources) -> Iterator[tuple[GroupMetadata, TopicPartition, int]]:
+def _lags(sources: Sources) -> Iterator[tuple[ClassicGroup, TopicPartition, int]]:
     for group, partition, offset in _committed(sources):
         end = sources.end_offsets.of(partition)
         if end is not None and offset >= 0:
@@ -43,7 +43,7 @@ def _lags(sources: Sources) -> Iterator[tuple[GroupMetadata, TopicPartition, int
 
 
 def _by_partition(
-    of: Callable[[Sources], Iterator[tuple[GroupMetadata, TopicPartition, int]]],
+    of: Callable[[Sources], Iterator[tuple[ClassicGroup, TopicPartition, int]]],
 ) -> Callable[[Sources], Iterator[Sample]]:
     def read(sources: Sources) -> Iterator[Sample]:
         for group, partition, value in of(sources):
@@ -53,7 +53,7 @@ def _by_partition(
 
 
 def _by_topic(
-    of: Callable[[Sources], Iterator[tuple[GroupMetadata, TopicPartition, int]]],
+    of: Callable[[Sources], Iterator[tuple[ClassicGroup, TopicPartition, int]]],
 ) -> Callable[[Sources], Iterator[Sample]]:
     def read(sources: Sources) -> Iterator[Sample]:
         sums: dict[tuple[str, ...], int] = {}
@@ -70,7 +70,7 @@ def _members(sources: Sources) -> Iterator[Sample]:
         yield (group.group_id,), len(group.members)
 
 
-def _state_metric(state: GroupState) -> Metric:
+def _state_metric(state: ClassicGroupState) -> Metric:
     name = f"NumGroups{state.value}"
     return gauge(
         f"kafka_server_groupmetadatamanager_{name.lower()}",
@@ -84,7 +84,7 @@ GROUP_METRICS: tuple[Metric, ...] = (
     gauge(
         "kafka_server_groupmetadatamanager_numgroups", _MANAGER.format("NumGroups"),
         "Groups that are coordinated here.", lambda s: len(s.group_coordinator.groups)),
-    *map(_state_metric, GroupState),
+    *map(_state_metric, ClassicGroupState),
     gauge(
         "kafka_server_groupmetadatamanager_numoffsets", _MANAGER.format("NumOffsets"),
         "Committed offsets of these groups.", lambda s: sum(len(group.offsets.committed) for group in _groups(s))),

@@ -8,9 +8,9 @@ from typing import Any
 from kafkapy.common.scheduler import MockScheduler
 from kafkapy.common.time import MockTime
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.coordinator.group.config import GroupConfig, OffsetConfig
+from kafkapy.coordinator.group.config import GroupConfig
+from kafkapy.coordinator.group.group import ClassicGroup
 from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
-from kafkapy.coordinator.group.group_metadata import GroupMetadata
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.heartbeat import HeartbeatRequest
 from kafkapy.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
@@ -81,9 +81,6 @@ class FakeLog:
         data = bytes(self.logs.get(partition, b""))
         return [(record.key, record.value) for batch in batches(data) for record in batch.records()]
 
-    def is_leader(self, partition: TopicPartition) -> bool:
-        return True
-
     def partition_count(self, topic: str) -> int | None:
         return self.partitions
 
@@ -115,15 +112,11 @@ class Reply:
 
 
 class Harness:
-    def __init__(
-        self, log: FakeLog | None = None, config: GroupConfig | None = None, offset_config: OffsetConfig | None = None
-    ) -> None:
+    def __init__(self, log: FakeLog | None = None, config: GroupConfig | None = None) -> None:
         self.time = MockTime()
         self.scheduler = MockScheduler(self.time)
         self.log = log or FakeLog()
-        self.coordinator = GroupCoordinator(
-            config or GroupConfig(), offset_config or OffsetConfig(), self.log, self.log, self.scheduler, self.time
-        )
+        self.coordinator = GroupCoordinator(config or GroupConfig(), self.log, self.scheduler, self.time)
         self.coordinator.startup()
         for partition in range(50):
             self.coordinator.on_election(partition, 1)
@@ -132,8 +125,13 @@ class Harness:
     def advance(self, ms: int) -> None:
         self.scheduler.advance(ms)
 
-    def group(self, group_id: str = GROUP) -> GroupMetadata:
-        return self.coordinator._manager.groups[group_id]
+    def group(self, group_id: str = GROUP) -> ClassicGroup:
+        return self.coordinator.groups[group_id]
+
+    def timers(self, name: str, group_id: str = GROUP) -> set[str]:
+        """Whose timers of that name run in the group; "" is the group's own."""
+        timers = self.coordinator._performer.timers
+        return {of for machine, timer, of in timers if machine.key == group_id and timer == name}
 
     def state(self, group_id: str = GROUP) -> str:
         return self.coordinator.describe_group(group_id).group_state

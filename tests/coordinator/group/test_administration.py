@@ -4,7 +4,7 @@ import pytest
 from group_harness import DELAY, GROUP, HOST, Harness, subscription
 
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.coordinator.group.offset_records import group_key, offset_key
+from kafkapy.coordinator.group.records import group_key, offset_key
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.list_groups import ListGroupsRequest
 

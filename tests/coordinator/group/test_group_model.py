@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from kafkapy.coordinator.group.config import GroupConfig
-from kafkapy.coordinator.group.group_state import GroupState
+from kafkapy.coordinator.group.group_state import ClassicGroupState
 from kafkapy.protocol.errors import Errors
 
 SESSION = 10_000
@@ -242,27 +242,30 @@ class Groups(RuleBasedStateMachine):
 
     @invariant()
     def books_agree(self) -> None:
-        group = self.h.coordinator._manager.groups.get("group")
+        group = self.h.coordinator.groups.get("group")
         if group is None:
             return
-        members = group.members
-        assert group.num_awaiting_join == sum(m.awaiting_join is not None for m in members.values())
-        assert (group.leader_id in members) if members else group.leader_id is None
-        assert group.pending_sync <= members.keys()
-        assert not members.keys() & group.pending_members.keys()
-        assert all(name == member.member_id for name, member in members.items())
-        assert all(group.static_member_id(m.group_instance_id) == m.member_id for m in members.values() if m.is_static)
-        assert group.num_static_members == sum(m.is_static for m in members.values())
-        assert (group.join_timer is not None) == group.is_in(GroupState.PREPARING_REBALANCE)
-        assert bool(group.pending_sync) == (group.sync_timer is not None)
-        if group.is_in(GroupState.EMPTY) or group.is_in(GroupState.DEAD):
+        members, timers = group.members, self.h.timers
+        ids = {member.member_id for member in members}
+        assert members.num_awaiting_join == sum(m.awaiting_join is not None for m in members)
+        assert (members.leader_id in ids) if members else members.leader_id is None
+        assert members.pending_sync <= ids
+        assert not ids & members.pending
+        assert all(members[name].member_id == name for name in ids)
+        assert all(members.static_member_id(m.group_instance_id) == m.member_id for m in members if m.is_static)
+        assert members.num_static == sum(m.is_static for m in members)
+        assert timers("rebalance") == ({""} if group.is_in(ClassicGroupState.PREPARING_REBALANCE) else set())
+        assert timers("sync") == ({""} if members.pending_sync else set())
+        assert timers("pending member") == members.pending
+        assert timers("heartbeat") <= ids
+        if group.is_in(ClassicGroupState.EMPTY) or group.is_in(ClassicGroupState.DEAD):
             assert not members
-        if group.is_in(GroupState.STABLE):
-            assert group.select_protocol() == group.protocol_name
-            assert all(m.awaiting_sync is None for m in members.values())
-        for member in members.values():
+        if group.is_in(ClassicGroupState.STABLE):
+            assert members.select_protocol() == group.protocol_name
+            assert all(m.awaiting_sync is None for m in members)
+        for member in members:
             quiet = member.is_awaiting and not member.is_new
-            assert quiet or member.heartbeat_timer is not None
+            assert quiet or member.member_id in timers("heartbeat")
 
     def teardown(self) -> None:
         """The log heals, the clients behave: they settle in one Stable generation, and nothing is left unanswered."""
@@ -279,7 +282,7 @@ class Groups(RuleBasedStateMachine):
         assert len({client.generation for client in alive}) == 1
         assert all(client.synced and not client.busy for client in alive)
         assert all(reply.done for reply in self.forgotten)
-        assert {m.member_id for m in self.h.group().members.values()} == {client.member_id for client in alive}
+        assert {m.member_id for m in self.h.group().members} == {client.member_id for client in alive}
 
 
 Groups.TestCase.settings = settings(

@@ -4,7 +4,7 @@ import pytest
 from group_harness import DELAY, REBALANCE, SESSION, Harness, Reply, subscription
 
 from kafkapy.coordinator.group.config import GroupConfig
-from kafkapy.coordinator.group.rebalance import NEW_MEMBER_JOIN_TIMEOUT_MS
+from kafkapy.coordinator.group.group import NEW_MEMBER_JOIN_TIMEOUT_MS
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.join_group import JoinGroupRequest
 
@@ -127,7 +127,7 @@ def test_the_join_phase_goes_on_when_a_pending_member_leaves(h: Harness) -> None
 
 def test_rebalance_timeout_of_v0_is_the_session_timeout(h: Harness) -> None:
     h.join(version=0, rebalance=-1)
-    assert h.group().rebalance_timeout_ms == SESSION
+    assert h.group().members.rebalance_timeout_ms == SESSION
 
 
 def test_another_protocol_type_or_no_common_protocol(h: Harness) -> None:

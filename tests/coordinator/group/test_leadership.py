@@ -8,7 +8,7 @@ from kafkapy.common.time import MockTime
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.group.config import GroupConfig, OffsetConfig
 from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
-from kafkapy.coordinator.group.group_metadata_manager import LOAD_RETRY_MS, abs_hash
+from kafkapy.coordinator.runtime.owned_topic import LOAD_RETRY_MS, abs_hash
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.list_groups import ListGroupsRequest
 from kafkapy.record.control_records import ControlRecordType, EndTransactionMarker, build_end_transaction_marker
@@ -50,7 +50,7 @@ def test_the_number_of_partitions_is_that_of_the_topic_once_it_is_known(h: Harne
     log.partitions = None
     time = MockTime()
     coordinator = GroupCoordinator(
-        GroupConfig(), OffsetConfig(topic_num_partitions=50), log, log, MockScheduler(time), time
+        GroupConfig(offsets=OffsetConfig(topic_num_partitions=50)), log, MockScheduler(time), time
     )
     assert coordinator.partition_for("g1") == 3242 % 50
     log.partitions = 7
@@ -63,7 +63,7 @@ def test_zookeeper_knows_the_number_of_partitions_better_than_the_metadata_so_fa
     log = FakeLog()
     log.partitions = 3
     time = MockTime()
-    coordinator = GroupCoordinator(GroupConfig(), OffsetConfig(), log, log, MockScheduler(time), time)
+    coordinator = GroupCoordinator(GroupConfig(), log, MockScheduler(time), time)
     coordinator.startup(5)
     assert coordinator.partition_for("g1") == 3242 % 5
 
@@ -144,8 +144,8 @@ def test_static_members_are_found_again(h: Harness) -> None:
     leader, _ = h.stable_group(2, instances=True)
     after = Harness(log=h.log)
     instance = after.group().members[leader].group_instance_id
-    assert after.group().static_member_id(instance or "") == leader
-    assert after.group().leader_id == leader
+    assert after.group().members.static_member_id(instance or "") == leader
+    assert after.group().members.leader_id == leader
 
 
 def test_an_older_election_is_ignored(h: Harness) -> None:
@@ -172,7 +172,7 @@ def test_a_resignation_stops_a_load_under_way(h: Harness) -> None:
     h.coordinator.on_resignation(partition(h), 4)
     h.advance(0)
     assert fetch_error(h) is Errors.NOT_COORDINATOR
-    assert GROUP not in h.coordinator._manager.groups
+    assert GROUP not in h.coordinator.groups
 
 
 def test_a_load_that_fails_is_tried_again(h: Harness) -> None:
@@ -248,12 +248,12 @@ def test_no_timer_of_an_unloaded_group_does_anything(h: Harness) -> None:
 
 
 def transactional_batch(h: Harness, offset: int, producer_id: int = 7) -> bytes:
-    from kafkapy.coordinator.group.group_offsets import OffsetAndMetadata
-    from kafkapy.coordinator.group.offset_records import offset_key, offset_value
+    from kafkapy.coordinator.group.offsets import GroupOffset
+    from kafkapy.coordinator.group.records import offset_key, offset_value
     from kafkapy.record.records_builder import MemoryRecordsBuilder
 
     builder = MemoryRecordsBuilder(producer_id=producer_id, producer_epoch=0, base_sequence=0, is_transactional=True)
-    value = OffsetAndMetadata(offset, -1, "", 1)
+    value = GroupOffset(offset, -1, "", 1)
     builder.append(1, offset_key(GROUP, TopicPartition(*T0)), offset_value(value))
     return builder.build()
 

@@ -4,8 +4,9 @@ import pytest
 from group_harness import GROUP, SESSION, Harness, Reply, commit_errors, subscription
 
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.coordinator.group.config import OffsetConfig
-from kafkapy.coordinator.group.offset_records import group_key, offset_key, read_offset_value
+from kafkapy.coordinator.group.config import GroupConfig, OffsetConfig
+from kafkapy.coordinator.group.records import OffsetKey, group_key, offset_key, read_key, read_offset_value
+from kafkapy.coordinator.runtime.effects import Write
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.offset_delete import OffsetDeleteRequest
 
@@ -127,7 +128,7 @@ def test_retention_and_timestamp_of_old_clients(h: Harness) -> None:
 
 
 def test_too_much_metadata_refuses_only_its_partition() -> None:
-    h = Harness(offset_config=OffsetConfig(max_metadata_size=4))
+    h = Harness(config=GroupConfig(offsets=OffsetConfig(max_metadata_size=4)))
     assert h.commit({T0: 5}, metadata="12345") is Errors.OFFSET_METADATA_TOO_LARGE
     assert h.log.appended == 0
     assert h.commit({T0: 5}, metadata="1234") is Errors.NONE
@@ -139,7 +140,7 @@ def test_too_much_metadata_refuses_only_its_partition() -> None:
 def test_metadata_is_checked_partition_by_partition() -> None:
     from kafkapy.protocol.messages.offset_commit import OffsetCommitRequest
 
-    h = Harness(offset_config=OffsetConfig(max_metadata_size=4))
+    h = Harness(config=GroupConfig(offsets=OffsetConfig(max_metadata_size=4)))
     partition = OffsetCommitRequest.OffsetCommitRequestPartition
     reply = Reply()
     request = OffsetCommitRequest(
@@ -316,6 +317,15 @@ RETENTION = OffsetConfig().retention_ms
 CHECK = OffsetConfig().retention_check_interval_ms
 
 
+def expired(h: Harness, now: int) -> list[TopicPartition]:
+    """The offsets that are taken back if it is `now`."""
+    count, effects = h.group().expire_offsets(now)
+    keys = [read_key(key) for write in effects if isinstance(write, Write) for key, _ in write.records]
+    partitions = [key.partition for key in keys if isinstance(key, OffsetKey)]
+    assert len(partitions) == count
+    return partitions
+
+
 def test_a_simple_group_expires_from_the_commit_on(h: Harness) -> None:
     h.commit({T0: 1})
     h.advance(DAY)
@@ -353,10 +363,9 @@ def test_a_group_without_members_expires_from_when_it_became_empty(h: Harness) -
 def test_a_stable_group_loses_only_what_it_is_not_subscribed_to(h: Harness) -> None:
     [leader] = h.stable_group()
     h.commit({T0: 1, U0: 2}, leader, 1)
-    group = h.group()
     now = h.time.milliseconds()
-    assert group.remove_expired_offsets(now + RETENTION - 1, RETENTION) == []
-    assert group.remove_expired_offsets(now + RETENTION, RETENTION) == [TopicPartition(*U0)]
+    assert expired(h, now + RETENTION - 1) == []
+    assert expired(h, now + RETENTION) == [TopicPartition(*U0)]
     assert h.offsets() == {T0: 1}
 
 
@@ -366,12 +375,12 @@ def test_nothing_expires_while_a_group_rebalances_or_cannot_be_read(h: Harness) 
     far = h.time.milliseconds() + 10 * RETENTION
     h.join(version=3)
     assert h.state() == "PreparingRebalance"
-    assert h.group().remove_expired_offsets(far, RETENTION) == []
+    assert expired(h, far) == []
 
     other = Harness()
     [leader] = other.stable_group(protocols=[("range", b"junk")])
     other.commit({U0: 2}, leader, 1)
-    assert other.group().remove_expired_offsets(far, RETENTION) == []
+    assert expired(other, far) == []
 
 
 def test_groups_of_other_types_keep_their_offsets_while_they_live(h: Harness) -> None:
@@ -380,7 +389,7 @@ def test_groups_of_other_types_keep_their_offsets_while_they_live(h: Harness) ->
     member = join.response.member_id
     h.sync(member)
     h.commit({T0: 1}, member, 1)
-    assert h.group().remove_expired_offsets(h.time.milliseconds() + 10 * RETENTION, RETENTION) == []
+    assert expired(h, h.time.milliseconds() + 10 * RETENTION) == []
 
 
 def test_an_explicit_time_to_expire_counts_instead_of_the_retention(h: Harness) -> None:
@@ -396,14 +405,14 @@ def test_pending_offsets_do_not_expire(h: Harness) -> None:
     h.commit({T0: 1})
     h.log.hold = True
     h.start_commit({T0: 2})
-    assert h.group().remove_expired_offsets(h.time.milliseconds() + 10 * RETENTION, RETENTION) == []
+    assert expired(h, h.time.milliseconds() + 10 * RETENTION) == []
 
 
 def test_expiry_takes_many_groups_in_turns(h: Harness) -> None:
     for n in range(450):
         h.commit({T0: n}, group_id=f"g{n}")
     h.advance(RETENTION + CHECK)
-    assert h.coordinator._manager.groups == {}
+    assert h.coordinator.groups == {}
 
 
 def test_a_topic_that_is_deleted_takes_its_offsets_along(h: Harness) -> None:

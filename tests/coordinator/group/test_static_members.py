@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from group_harness import DELAY, GROUP, RANGE, REBALANCE, SESSION, Harness, subscription
 
-from kafkapy.coordinator.group.offset_records import read_group_value
+from kafkapy.coordinator.group.records import read_group_value
 from kafkapy.protocol.errors import Errors
 
 
@@ -35,14 +35,14 @@ def test_a_follower_comes_back_without_a_rebalance(h: Harness, members: list[str
     assert h.heartbeat(leader) is Errors.NONE
     _, value = h.log.records(h.log_of())[-1]
     assert value is not None
-    assert response.member_id in read_group_value(GROUP, value).members
+    assert response.member_id in {m.member_id for m in read_group_value(GROUP, value).members}
 
 
 def test_before_v9_a_leader_that_comes_back_is_told_its_old_id(h: Harness, members: list[str]) -> None:
     leader, _ = members
     response = h.join(instance=instance_of(h, leader), version=8).response
     assert (response.leader, response.members, response.skip_assignment) == (leader, [], False)
-    assert h.group().leader_id == response.member_id
+    assert h.group().members.leader_id == response.member_id
 
 
 def test_from_v9_on_it_is_told_to_skip_the_assignment(h: Harness, members: list[str]) -> None:
@@ -115,8 +115,8 @@ def test_when_the_new_id_cannot_be_stored_the_old_one_stays(h: Harness, members:
     reply = h.join(instance=instance, version=9, session=20_000, protocols=[("range", subscription("u"))])
     assert reply.error is Errors.COORDINATOR_NOT_AVAILABLE
     assert (reply.response.member_id, reply.response.leader) == ("", leader)
-    assert h.group().leader_id == leader
-    assert h.group().static_member_id(instance) == leader
+    assert h.group().members.leader_id == leader
+    assert h.group().members.static_member_id(instance) == leader
     assert h.group().members[leader].session_timeout_ms == SESSION
     assert h.group().members[leader].protocols == RANGE
     assert h.heartbeat(leader, instance=instance) is Errors.NONE
@@ -144,7 +144,7 @@ def test_an_unload_that_comes_before_the_new_id_is_stored_answers_the_join(h: Ha
 def test_static_members_stay_through_a_rebalance_they_miss(h: Harness, members: list[str]) -> None:
     leader, follower = members
     reply = h.join(leader, session=300_000)
-    h.group().members[follower].session_timeout_ms = 300_000
+    h.group().members[follower].set_session(follower, 300_000)
     h.heartbeat(follower)
     h.advance(REBALANCE)
     assert reply.response.generation_id == 2
@@ -154,11 +154,11 @@ def test_static_members_stay_through_a_rebalance_they_miss(h: Harness, members: 
 def test_if_no_static_member_joins_the_rebalance_waits_on() -> None:
     h = Harness()
     leader, follower = h.stable_group(2, instances=True)
-    for member in h.group().members.values():
-        member.session_timeout_ms = 300_000
+    for member in h.group().members:
+        member.set_session(member.member_id, 300_000)
         h.heartbeat(member.member_id)
     dynamic = h.join()  # starts a rebalance that nobody but the new member joins
-    new_id = next(name for name in h.group().members if name not in (leader, follower))
+    new_id = next(m.member_id for m in h.group().members if m.member_id not in (leader, follower))
     h.leave(new_id)
     assert dynamic.error is Errors.UNKNOWN_MEMBER_ID
     h.advance(REBALANCE)
@@ -173,7 +173,7 @@ def test_if_no_static_member_joins_the_rebalance_waits_on() -> None:
 def test_static_members_fail_like_others(h: Harness, members: list[str]) -> None:
     h.advance(SESSION)
     assert h.state() == "Empty"
-    assert h.group().static_member_id("i0") is None
+    assert h.group().members.static_member_id("i0") is None
 
 
 def test_an_administrator_removes_them_by_instance(h: Harness, members: list[str]) -> None:
@@ -189,7 +189,7 @@ def test_a_static_member_that_has_not_synced_yet_comes_back(h: Harness) -> None:
     h.sync(leader)
     assert h.state() == "Stable"
     back = h.join(instance=instance_of(h, follower), version=9).response.member_id
-    assert h.group().pending_sync == {back}
+    assert h.group().members.pending_sync == {back}
     h.sync(back)
-    assert h.group().pending_sync == set()
-    assert h.group().sync_timer is None
+    assert h.group().members.pending_sync == set()
+    assert h.timers("sync") == set()

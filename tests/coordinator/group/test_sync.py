@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from group_harness import DELAY, GROUP, REBALANCE, SESSION, Harness, Reply, subscription
 
-from kafkapy.coordinator.group.offset_records import group_key, read_group_value
+from kafkapy.coordinator.group.records import group_key, read_group_value
 from kafkapy.protocol.errors import Errors
 
 
@@ -44,8 +44,8 @@ def test_the_assignment_is_in_the_log_before_anybody_has_it(h: Harness) -> None:
     assert key == group_key(GROUP)
     assert value is not None
     stored = read_group_value(GROUP, value)
-    assert {m.member_id: m.assignment for m in stored.members.values()} == {leader: b"L", follower: b"F"}
-    assert (stored.generation_id, stored.protocol_name, stored.leader_id) == (1, "range", leader)
+    assert {m.member_id: m.assignment for m in stored.members} == {leader: b"L", follower: b"F"}
+    assert (stored.generation, stored.protocol, stored.leader) == (1, "range", leader)
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,7 @@ def test_the_last_member_that_fails_leaves_an_empty_generation_in_the_log(h: Har
     _, value = h.log.records(h.log_of())[-1]
     assert value is not None
     stored = read_group_value(GROUP, value)
-    assert (stored.generation_id, stored.protocol_name, stored.leader_id, stored.members) == (2, None, None, {})
+    assert (stored.generation, stored.protocol, stored.leader, stored.members) == (2, None, None, [])
     assert stored.protocol_type == "consumer"
 
 

@@ -9,13 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.coordinator.group.config import OffsetConfig
-from kafkapy.coordinator.group.group_loader import load_partition
-from kafkapy.coordinator.group.group_metadata import GroupMetadata
-from kafkapy.coordinator.group.group_offsets import OffsetAndMetadata
-from kafkapy.coordinator.group.group_state import GroupState
-from kafkapy.coordinator.group.member_metadata import MemberMetadata
-from kafkapy.coordinator.group.offset_records import (
+from kafkapy.coordinator.group.config import GroupConfig, OffsetConfig
+from kafkapy.coordinator.group.group import ClassicGroup
+from kafkapy.coordinator.group.group_state import ClassicGroupState
+from kafkapy.coordinator.group.members import ClassicGroupMember
+from kafkapy.coordinator.group.offsets import CommittedOffset, GroupOffset
+from kafkapy.coordinator.group.records import (
     GroupKey,
     OffsetKey,
     UnknownKey,
@@ -27,13 +26,30 @@ from kafkapy.coordinator.group.offset_records import (
     read_key,
     read_offset_value,
 )
+from kafkapy.coordinator.group.replayed_groups import ReplayedGroups
+from kafkapy.coordinator.runtime.replay import replay
 from kafkapy.protocol.errors import Errors
+from kafkapy.protocol.records.group_metadata import GroupMetadataValue
 from kafkapy.protocol.wire import SchemaError
 from kafkapy.record.record_batch import RecordBatch, batches
 from kafkapy.record.records_builder import MemoryRecordsBuilder
 
 LOG = (Path(__file__).parent / "data" / "consumer_offsets.log").read_bytes()
 """Written by Apache Kafka 3.9.1 for a consumer of librdkafka, then transactions of Java and librdkafka; all deleted."""
+
+
+def read_group(group_id: str, value: bytes) -> ClassicGroup:
+    return ClassicGroup.loaded(group_id, read_group_value(group_id, value), GroupConfig())
+
+
+def value_of(group: ClassicGroup) -> bytes:
+    return group_value(group.to_record({member.member_id: member.assignment for member in group.members}))
+
+
+def load(*buffers: memoryview) -> dict[str, ClassicGroup]:
+    replayed = ReplayedGroups(GroupConfig())
+    replay(buffers, replayed, logging.getLogger("kafkapy.coordinator.group.GroupMetadataManager"))
+    return {group.group_id: group for group in replayed.all_groups(0)}
 
 
 def all_batches() -> list[RecordBatch]:
@@ -56,9 +72,8 @@ def test_every_record_that_kafka_wrote_is_written_the_same() -> None:
                 case GroupKey(group_id):
                     assert group_key(group_id) == record.key
                     if record.value is not None:
-                        group = read_group_value(group_id, record.value)
-                        assignment = {name: member.assignment for name, member in group.members.items()}
-                        assert group_value(group, assignment) == record.value
+                        assert group_value(read_group_value(group_id, record.value)) == record.value
+                        assert value_of(read_group(group_id, record.value)) == record.value
                 case unknown:
                     raise AssertionError(unknown)
 
@@ -66,10 +81,10 @@ def test_every_record_that_kafka_wrote_is_written_the_same() -> None:
 def test_what_a_record_of_kafka_says() -> None:
     first = next(iter(all_batches()[0].records()))
     assert first.value is not None
-    group = read_group_value("g1", first.value)
+    group = read_group("g1", first.value)
     member_id = "rdkafka-85c3ec5d-102b-49f1-9782-b72b44db31f4"
-    assert (group.state, group.generation_id, group.protocol_type, group.protocol_name, group.leader_id) == (
-        GroupState.STABLE,
+    assert (group.state, group.generation_id, group.protocol_type, group.protocol_name, group.members.leader_id) == (
+        ClassicGroupState.STABLE,
         1,
         "consumer",
         "range",
@@ -77,7 +92,7 @@ def test_what_a_record_of_kafka_says() -> None:
     )
     assert group.state_timestamp == 0x1A1FC2226AC
     assert group.subscribed_topics == {"t1"}
-    [member] = group.members.values()
+    [member] = group.members
     assert (member.client_id, member.client_host, member.group_instance_id) == ("rdkafka", "/127.0.0.1", None)
     assert (member.rebalance_timeout_ms, member.session_timeout_ms) == (300_000, 45_000)
     second = next(iter(all_batches()[1].records()))
@@ -100,21 +115,22 @@ def test_batches_are_those_of_kafka(index: int, sequence: int) -> None:
 
 
 def test_loading_the_log_of_kafka() -> None:
-    assert load_partition([memoryview(LOG)]).groups == {}
-    assert load_partition([memoryview(LOG)]).offsets == {}
-    marked = load_partition([memoryview(LOG)[:1222]])
-    assert list(marked.groups) == ["g-java39"]
-    assert [offset.base_offset for offset in marked.offsets.values()] == [7]
-    assert marked.pending == {}
-    committed = load_partition([memoryview(LOG)[:709], memoryview(LOG)[709:1460]])
-    assert {key: offset.value.offset for key, offset in committed.offsets.items()} == {
-        OffsetKey("g-java39", TopicPartition("cli-java39", n)): offset for n, offset in ((0, 1), (1, 0), (2, 2))
+    log = memoryview(LOG)
+    assert load(log) == {}
+    [marked] = load(log[:1222]).values()
+    assert marked.group_id == "g-java39"
+    assert [offset.base_offset for offset in marked.offsets.committed.values()] == [7]
+    assert not marked.offsets.producers
+    [committed] = load(log[:709], log[709:1460]).values()
+    assert {key: offset.value.offset for key, offset in committed.offsets.committed.items()} == {
+        TopicPartition("cli-java39", n): offset for n, offset in ((0, 1), (1, 0), (2, 2))
     }
-    assert {offset.base_offset for offset in committed.offsets.values()} == {9}
-    pending = load_partition([memoryview(LOG)[:1144]])
-    [(producer_id, offsets)] = pending.pending.items()
+    assert {offset.base_offset for offset in committed.offsets.committed.values()} == {9}
+    [pending] = load(log[:1144]).values()
+    [producer_id] = pending.offsets.producers
     assert producer_id >= 0
-    assert list(offsets) == [OffsetKey("g-java39", TopicPartition("cli-java39", 0))]
+    assert pending.offsets.is_pending(TopicPartition("cli-java39", 0))
+    assert not pending.offsets.is_pending(TopicPartition("cli-java39", 1))
 
 
 # -------------------------------------------------------------------------------------------------- versions
@@ -137,9 +153,9 @@ def test_old_group_values() -> None:
     member = b"\0\1m", b"\0\1c\0\1h", b"\0\0\0\x02", b"\0\0\0\x01", b"\0\0\0\1s\0\0\0\1a"
     member_id, client, rebalance, session, rest = member
     one = b"\0\0\0\1"
-    v0 = read_group_value("g", b"\0\0" + head + one + member_id + client + session + rest)
-    v1 = read_group_value("g", b"\0\1" + head + one + member_id + client + rebalance + session + rest)
-    v2 = read_group_value("g", b"\0\2" + head + timestamp + one + member_id + client + rebalance + session + rest)
+    v0 = read_group("g", b"\0\0" + head + one + member_id + client + session + rest)
+    v1 = read_group("g", b"\0\1" + head + one + member_id + client + rebalance + session + rest)
+    v2 = read_group("g", b"\0\2" + head + timestamp + one + member_id + client + rebalance + session + rest)
     assert [group.members["m"].rebalance_timeout_ms for group in (v0, v1, v2)] == [1, 2, 2]
     assert [group.state_timestamp for group in (v0, v1, v2)] == [-1, -1, 9]
     assert {group.members["m"].assignment for group in (v0, v1, v2)} == {b"a"}
@@ -154,12 +170,12 @@ def test_an_older_protocol_has_records_that_older_coordinators_read(
     protocol: str, offset_version: int, group_version: int
 ) -> None:
     log = FakeLog()
-    h = Harness(log, offset_config=OffsetConfig(inter_broker_protocol_version=protocol))
+    h = Harness(log, config=GroupConfig(offsets=OffsetConfig(inter_broker_protocol_version=protocol)))
     [member_id] = h.stable_group()
     assert h.commit({("t", 0): 7}, member_id, 1) is Errors.NONE
     values = [value for _, value in log.records(h.log_of()) if value is not None]
     assert [value[:2] for value in values] == [bytes([0, group_version]), bytes([0, offset_version])]
-    assert read_group_value(GROUP, values[0]).generation_id == 1
+    assert read_group_value(GROUP, values[0]).generation == 1
     assert read_offset_value(values[1]).offset == 7
 
 
@@ -182,15 +198,15 @@ def test_broken_values(value: bytes) -> None:
 
 
 def test_records_that_cannot_be_read_are_left_out(caplog: pytest.LogCaptureFixture) -> None:
-    good = OffsetAndMetadata(1, -1, "", 1)
+    good = GroupOffset(1, -1, "", 1)
     builder = MemoryRecordsBuilder()
     builder.append(1, None, b"x")
     builder.append(1, b"\0\x07\0\1g", b"of a newer cluster")
     builder.append(1, offset_key("g", TopicPartition("t", 0)), b"\0\x63")
     builder.append(1, offset_key("g", TopicPartition("t", 1)), offset_value(good))
     with caplog.at_level(logging.WARNING):
-        loaded = load_partition([memoryview(builder.build())])
-    assert {key.partition.partition: offset.value for key, offset in loaded.offsets.items()} == {1: good}
+        loaded = load(memoryview(builder.build()))
+    assert loaded["g"].offsets.committed == {TopicPartition("t", 1): CommittedOffset(0, good)}
     assert len(caplog.records) == 3
 
 
@@ -199,14 +215,14 @@ int32 = st.integers(-(2**31), 2**31 - 1)
 int64 = st.integers(-(2**63), 2**63 - 1)
 
 
-@given(st.builds(OffsetAndMetadata, int64, int32, text, int64, st.just(-1)))
+@given(st.builds(GroupOffset, int64, int32, text, int64, st.just(-1)))
 @settings(max_examples=50, derandomize=True)
-def test_offsets_survive(offset: OffsetAndMetadata) -> None:
+def test_offsets_survive(offset: GroupOffset) -> None:
     assert read_offset_value(offset_value(offset)) == offset
 
 
 members = st.builds(
-    MemberMetadata,
+    ClassicGroupMember,
     text,
     st.none() | text,
     text,
@@ -219,30 +235,37 @@ members = st.builds(
 )
 
 
-def instance_key(member: MemberMetadata) -> tuple[bool, str]:
+def instance_key(member: ClassicGroupMember) -> tuple[bool, str]:
     return (True, member.member_id) if member.group_instance_id is None else (False, member.group_instance_id)
 
 
 @given(st.lists(members, max_size=4, unique_by=(lambda m: m.member_id, instance_key)))
 @settings(max_examples=50, derandomize=True)
-def test_groups_survive(members: list[MemberMetadata]) -> None:
-    group = GroupMetadata.loaded("g", 5, "type", "p" if members else None, None, 17, members)
-    again = read_group_value("g", group_value(group, {m.member_id: m.assignment for m in members}))
-    assert (again.state, again.generation_id, again.protocol_type, again.protocol_name, again.leader_id) == (
+def test_groups_survive(members: list[ClassicGroupMember]) -> None:
+    group = ClassicGroup("g", GroupConfig(), 17, ClassicGroupState.STABLE if members else ClassicGroupState.EMPTY)
+    group.generation_id, group.protocol_type, group.protocol_name = 5, "type", "p" if members else None
+    for member in members:
+        group.members.add(member)
+    again = read_group("g", value_of(group))
+    assert (again.state, again.generation_id, again.protocol_type, again.protocol_name, again.members.leader_id) == (
         group.state,
         5,
         "type",
         group.protocol_name,
-        group.leader_id,
+        group.members.leader_id,
     )
-    assert list(map(repr, again.members.values())) == list(map(repr, members))
-    assert [m.assignment for m in again.members.values()] == [m.assignment for m in members]
+    assert list(map(repr, again.members)) == list(map(repr, members))
+    assert [m.assignment for m in again.members] == [m.assignment for m in members]
+
+
+def test_an_unknown_leader_in_a_record_is_replaced() -> None:
+    member = GroupMetadataValue.MemberMetadata(member_id="1")
+    record = GroupMetadataValue(protocol_type="consumer", protocol="p", leader="gone", members=[member])
+    assert ClassicGroup.loaded("g", record, GroupConfig()).members.leader_id == "1"
 
 
 def test_a_group_with_a_member_twice_is_no_group() -> None:
     def group(*names: tuple[str, str | None]) -> bytes:
-        from kafkapy.protocol.records.group_metadata import GroupMetadataValue
-
         members = [GroupMetadataValue.MemberMetadata(member_id=name, group_instance_id=i) for name, i in names]
         return b"\0\3" + GroupMetadataValue(protocol_type="consumer", protocol="p", members=members).encode(3)
 
@@ -256,5 +279,5 @@ def test_compressed_batches_are_read() -> None:
     from kafkapy.record.compression import CompressionType
 
     builder = MemoryRecordsBuilder(compression_type=CompressionType.GZIP)
-    builder.append(1, offset_key("g", TopicPartition("t", 1)), offset_value(OffsetAndMetadata(1, -1, "", 1)))
-    assert len(load_partition([memoryview(builder.build())]).offsets) == 1
+    builder.append(1, offset_key("g", TopicPartition("t", 1)), offset_value(GroupOffset(1, -1, "", 1)))
+    assert len(load(memoryview(builder.build()))["g"].offsets.committed) == 1

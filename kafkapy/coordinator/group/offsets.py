@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from kafkapy.common.topic_partition import TopicPartition
-
-NO_LEADER_EPOCH = -1
-NO_TIMESTAMP = -1
+from kafkapy.record.record_batch import NO_PRODUCER_ID, NO_TIMESTAMP
 
 
-class OffsetAndMetadata(NamedTuple):
+class GroupOffset(NamedTuple):
     """What a consumer committed for a partition. Timestamps: ms since the epoch."""
 
     offset: int
@@ -30,14 +28,17 @@ class CommittedOffset(NamedTuple):
     """
 
     base_offset: int
-    value: OffsetAndMetadata
+    value: GroupOffset
 
 
-Offsets = dict[TopicPartition, OffsetAndMetadata]
+Offsets = dict[TopicPartition, GroupOffset]
 
 
 class GroupOffsets:
-    """Invariants:
+    """A commit is `prepare`d, and then `written` or `failed`; with a producer id it belongs to that producer's open
+    transaction and holds once that is committed.
+
+    Invariants:
     - `committed` holds only offsets whose record is committed in the log (and, if transactional, whose marker is).
     - A commit enters `_pending` (or `_transactional`) before its append and leaves when that is done, whatever came of
       it, unless a younger commit for the partition has taken its place.
@@ -49,13 +50,13 @@ class GroupOffsets:
     def __init__(self) -> None:
         self.committed: dict[TopicPartition, CommittedOffset] = {}
         self._pending: Offsets = {}
-        self._transactional: dict[int, dict[TopicPartition, tuple[int | None, OffsetAndMetadata]]] = {}
+        self._transactional: dict[int, dict[TopicPartition, tuple[int | None, GroupOffset]]] = {}
 
     def __bool__(self) -> bool:
         """Is there any offset, committed or pending?"""
         return bool(self.committed or self._pending or self._transactional)
 
-    def get(self, partition: TopicPartition) -> OffsetAndMetadata | None:
+    def get(self, partition: TopicPartition) -> GroupOffset | None:
         found = self.committed.get(partition)
         return None if found is None else found.value
 
@@ -63,51 +64,50 @@ class GroupOffsets:
         """Could the partition's offset change without another request (KIP-447)? Costs O(open transactions)."""
         return partition in self._pending or any(partition in offsets for offsets in self._transactional.values())
 
+    @property
+    def producers(self) -> Collection[int]:
+        """The producers that have offsets in an open transaction."""
+        return self._transactional.keys()
+
     # ------------------------------------------------------------------------------------------------ commits
 
-    def prepare(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
-        self._pending.update(offsets)
+    def prepare(self, offsets: Offsets, producer_id: int = NO_PRODUCER_ID) -> None:
+        """They are about to be appended."""
+        if producer_id == NO_PRODUCER_ID:
+            self._pending.update(offsets)
+        else:
+            pending = self._transactional.setdefault(producer_id, {})
+            pending.update((partition, (None, value)) for partition, value in offsets.items())
 
-    def complete(self, partition: TopicPartition, value: OffsetAndMetadata, base_offset: int) -> None:
-        """The record is committed. Nothing remains to be done if the partition's topic was deleted meanwhile."""
-        pending = self._pending.get(partition)
-        if pending is None:
+    def written(self, offsets: Offsets, base_offset: int, producer_id: int = NO_PRODUCER_ID) -> None:
+        """Their records are committed to the log. What became unknown meanwhile (its topic was deleted) stays so."""
+        if producer_id != NO_PRODUCER_ID:
+            pending = self._transactional.get(producer_id, {})
+            for partition, value in offsets.items():
+                if partition in pending and pending[partition][1] == value:
+                    pending[partition] = (base_offset, value)
             return
-        self._put_if_newer(partition, CommittedOffset(base_offset, value))
-        if pending == value:
-            del self._pending[partition]
+        for partition, value in offsets.items():
+            newest = self._pending.get(partition)
+            if newest is not None:
+                self._put_if_newer(partition, CommittedOffset(base_offset, value))
+                if newest == value:
+                    del self._pending[partition]
 
-    def fail(self, partition: TopicPartition, value: OffsetAndMetadata) -> None:
-        """The record did not get into the log."""
-        if self._pending.get(partition) == value:
-            del self._pending[partition]
+    def failed(self, offsets: Offsets, producer_id: int = NO_PRODUCER_ID) -> None:
+        """Their records did not get into the log."""
+        for partition, value in offsets.items():
+            if producer_id != NO_PRODUCER_ID:
+                self._forget_transactional(producer_id, partition)
+            elif self._pending.get(partition) == value:
+                del self._pending[partition]
 
     def _put_if_newer(self, partition: TopicPartition, offset: CommittedOffset) -> None:
         current = self.committed.get(partition)
         if current is None or current.base_offset < offset.base_offset:
             self.committed[partition] = offset
 
-    # ------------------------------------------------------------------------------------------------ transactions
-
-    @property
-    def producers(self) -> Collection[int]:
-        """The producers that have offsets in an open transaction."""
-        return self._transactional.keys()
-
-    def prepare_transactional(self, producer_id: int, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
-        pending = self._transactional.setdefault(producer_id, {})
-        pending.update((partition, (None, value)) for partition, value in offsets.items())
-
-    def append_transactional(
-        self, producer_id: int, partition: TopicPartition, value: OffsetAndMetadata, base_offset: int
-    ) -> None:
-        """The record is in the log; it holds once the transaction is committed."""
-        pending = self._transactional.get(producer_id, {})
-        if partition in pending and pending[partition][1] == value:
-            pending[partition] = (base_offset, value)
-
-    def fail_transactional(self, producer_id: int, partition: TopicPartition) -> None:
-        """The record did not get into the log."""
+    def _forget_transactional(self, producer_id: int, partition: TopicPartition) -> None:
         pending = self._transactional.get(producer_id)
         if pending is not None:
             pending.pop(partition, None)
@@ -122,16 +122,19 @@ class GroupOffsets:
                 if base_offset is not None:
                     self._put_if_newer(partition, CommittedOffset(base_offset, value))
 
-    def load(
-        self,
-        committed: Mapping[TopicPartition, CommittedOffset],
-        transactional: Mapping[int, Mapping[TopicPartition, CommittedOffset]],
-    ) -> None:
-        """Take over what was read from the log."""
-        self.committed.update(committed)
-        for producer_id, offsets in transactional.items():
-            pending = self._transactional.setdefault(producer_id, {})
-            pending.update((partition, (offset.base_offset, offset.value)) for partition, offset in offsets.items())
+    # ------------------------------------------------------------------------------------------------ the log
+
+    def replay(self, partition: TopicPartition, value: GroupOffset | None, base_offset: int, producer_id: int) -> None:
+        """The log has this record, the next one; None takes the partition's offset back."""
+        if producer_id == NO_PRODUCER_ID:
+            if value is None:
+                self.committed.pop(partition, None)
+            else:
+                self.committed[partition] = CommittedOffset(base_offset, value)
+        elif value is None:
+            self._forget_transactional(producer_id, partition)
+        else:
+            self._transactional.setdefault(producer_id, {})[partition] = (base_offset, value)
 
     # ------------------------------------------------------------------------------------------------ removal
 
@@ -141,28 +144,21 @@ class GroupOffsets:
         for partition in partitions:
             self._pending.pop(partition, None)
             for producer_id in list(self._transactional):
-                self.fail_transactional(producer_id, partition)
+                self._forget_transactional(producer_id, partition)
             if self.committed.pop(partition, None) is not None:
                 removed.append(partition)
         return removed
 
-    def remove_all(self) -> list[TopicPartition]:
-        return self.remove(list(self.committed))
-
     def remove_expired(
-        self,
-        now: int,
-        retention_ms: int,
-        base_timestamp: Callable[[OffsetAndMetadata], int],
-        subscribed_topics: Collection[str] = (),
+        self, now: int, retention_ms: int, since: int | None, subscribed_topics: Collection[str] = ()
     ) -> list[TopicPartition]:
-        """Forget the offsets whose time is over: `retention_ms` after their base timestamp, or at their own expire
-        timestamp. Pending ones and those of subscribed topics stay."""
+        """Forget the offsets whose time is over: `retention_ms` after `since` (None: after their commit), or at their own
+        expire timestamp. Pending ones and those of subscribed topics stay."""
         expired = [
             partition
             for partition, (_, value) in self.committed.items()
             if (
-                now - base_timestamp(value) >= retention_ms
+                now - (value.commit_timestamp if since is None else since) >= retention_ms
                 if value.expire_timestamp == NO_TIMESTAMP
                 else now >= value.expire_timestamp
             )

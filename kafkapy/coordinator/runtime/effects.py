@@ -1,0 +1,151 @@
+"""What a machine wants done, and the one place that does it.
+
+A machine is told of events by calls of its methods; each changes the machine and returns effects. It calls nobody, so
+whoever reads a machine and its effects has read all that can happen.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from logging import Logger
+from typing import Any, Protocol
+
+from kafkapy.common.scheduler import Scheduler
+from kafkapy.common.time import Time
+from kafkapy.coordinator.runtime.owned_topic import OwnedTopic, Record
+from kafkapy.coordinator.runtime.timers import Timers
+from kafkapy.protocol.errors import Errors
+from kafkapy.protocol.message import Message
+from kafkapy.record.record_batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE
+
+Recipient = Callable[[Any], None]
+"""Whoever waits for an answer. A machine keeps it and puts it into a `Reply`; it never calls it."""
+
+
+@dataclass(slots=True)
+class Reply:
+    to: Recipient
+    response: Message
+
+
+@dataclass(slots=True)
+class StartTimer:
+    """`timer_fired(timer, of)` after `delay_ms`; a timer of that name that runs is moved."""
+
+    timer: str
+    of: str
+    """Whose timer it is, "" if it is the machine's own."""
+    delay_ms: int
+
+
+@dataclass(slots=True)
+class CancelTimer:
+    timer: str
+    of: str = ""
+
+
+@dataclass(slots=True)
+class Write:
+    """Append the records as one batch to the partition of the machine's key; `written(then, ...)` when that is done."""
+
+    records: Sequence[Record]
+    then: Any
+    base_sequence: int = NO_SEQUENCE
+    producer_id: int = NO_PRODUCER_ID
+    producer_epoch: int = NO_PRODUCER_EPOCH
+
+
+Effect = Reply | StartTimer | CancelTimer | Write
+
+
+class Machine(Protocol):
+    """Whatever is kept under a key of the internal topic: a group, a transactional id."""
+
+    @property
+    def key(self) -> str: ...
+
+    def timer_fired(self, timer: str, of: str, now_ms: int) -> Iterable[Effect]:
+        """The timer's time is over."""
+        ...
+
+    def written(self, then: Any, error: Errors, base_offset: int, now_ms: int) -> Iterable[Effect]:
+        """A write is committed, or failed with the log's error; `then` is the write's. `now_ms`: wall clock."""
+        ...
+
+
+class Performer:
+    """Does the effects of machines, timers and writes at once, and sends the answers when all of that is complete.
+
+    Sending an answer may make the network handle that client's next request, and so come here again. Invariant: answers
+    are sent by the outermost call only, after its effects are done, in the order in which they came up.
+    """
+
+    def __init__(self, topic: OwnedTopic[Any], scheduler: Scheduler, time: Time, log: Logger) -> None:
+        self._topic = topic
+        self._time = time
+        self._log = log
+        self.timers: Timers[tuple[Machine, str, str]] = Timers(scheduler, time, self._timer_fired)
+        self._replies: deque[Reply] = deque()
+        self._busy = False
+
+    def perform(self, machine: Machine, effects: Iterable[Effect]) -> None:
+        outermost = not self._busy
+        self._busy = True
+        try:
+            for effect in effects:
+                if isinstance(effect, StartTimer):
+                    self.timers.start((machine, effect.timer, effect.of), effect.delay_ms)
+                else:
+                    self._do(machine, effect)
+        finally:
+            if outermost:
+                if self._replies:
+                    self._send_replies()
+                self._busy = False
+
+    def reply(self, to: Recipient, response: Message) -> None:
+        """An answer that no machine has to give, in its turn."""
+        self._replies.append(Reply(to, response))
+        self.perform_all(())
+
+    def perform_all(self, effects: Iterable[tuple[Machine, Iterable[Effect]]]) -> None:
+        """The effects of several machines; nobody is answered before the last of them is done."""
+        outermost = not self._busy
+        self._busy = True
+        try:
+            for machine, of_machine in effects:
+                self.perform(machine, of_machine)
+        finally:
+            if outermost:
+                self._send_replies()
+                self._busy = False
+
+    def _do(self, machine: Machine, effect: Reply | CancelTimer | Write) -> None:
+        if isinstance(effect, Reply):
+            self._replies.append(effect)
+        elif isinstance(effect, CancelTimer):
+            self.timers.cancel((machine, effect.timer, effect.of))
+        else:
+            self._write(machine, effect)
+
+    def _write(self, machine: Machine, write: Write) -> None:
+        def done(error: Errors, base_offset: int) -> None:
+            self.perform(machine, machine.written(write.then, error, base_offset, self._time.milliseconds()))
+
+        self._topic.append(
+            machine.key, write.records, done, write.base_sequence, write.producer_id, write.producer_epoch
+        )
+
+    def _timer_fired(self, key: tuple[Machine, str, str]) -> None:
+        machine, timer, of = key
+        self.perform(machine, machine.timer_fired(timer, of, self._time.milliseconds()))
+
+    def _send_replies(self) -> None:
+        while self._replies:
+            reply = self._replies.popleft()
+            try:
+                reply.to(reply.response)
+            except Exception:
+                self._log.exception("Failed to send %s", reply.response)

@@ -1,0 +1,205 @@
+"""A coordinator's share of its internal topic: which partitions it has, their way in and out of memory.
+
+Kafka's `GroupMetadataManager` and `TransactionStateManager` have this each for itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from logging import Logger
+from typing import Generic, Protocol, TypeVar
+
+from kafkapy.common.scheduler import Scheduler
+from kafkapy.common.time import Time
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.coordinator.runtime.ownership import LoadState, Ownership, Term
+from kafkapy.coordinator.runtime.partition_log import PartitionLog
+from kafkapy.coordinator.runtime.replay import Replayed, replay
+from kafkapy.coordinator.runtime.turns import in_turns
+from kafkapy.protocol.errors import Errors
+from kafkapy.record.compression import CompressionType
+from kafkapy.record.record_batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE
+from kafkapy.record.records_builder import MemoryRecordsBuilder
+
+LOAD_RETRY_MS = 10_000
+
+Record = tuple[bytes, bytes | None]
+"""Key and value; no value is a tombstone."""
+
+Contents = TypeVar("Contents", bound=Replayed)
+
+
+class Keeper(Protocol[Contents]):
+    """What keeps the topic's contents while they are coordinated here. All but `new_replayed` is called on the reactor."""
+
+    def new_replayed(self) -> Contents:
+        """Takes the records of one partition, on the thread that reads it."""
+        ...
+
+    def install(self, partition: int, replayed: Contents) -> Iterator[object]:
+        """Take over what was read, a bounded part before each `yield`. Given up, after which `unload` is called, if the
+        partition moves on in between."""
+        ...
+
+    def installed(self, partition: TopicPartition, elapsed_ms: int) -> None:
+        """The partition is active."""
+        ...
+
+    def load_failed(self, partition: TopicPartition, error: Exception) -> None:
+        """The load is tried again later."""
+        ...
+
+    def unload(self, partition: int) -> None:
+        """Forget what belongs to the partition: another broker coordinates it."""
+        ...
+
+
+@dataclass(frozen=True)
+class InternalTopic:
+    """What is to be known of the topic beforehand."""
+
+    name: str
+    default_partition_count: int
+    """Holds until the topic is there."""
+    compression_type: CompressionType
+    append_timeout_ms: int
+
+
+class OwnedTopic(Generic[Contents]):
+    """Invariant: what `Keeper` keeps belongs to partitions that have a term; once a partition is ACTIVE, it is all that
+    the log says of it."""
+
+    def __init__(
+        self, topic: InternalTopic, partition_log: PartitionLog, keeper: Keeper[Contents], scheduler: Scheduler, time: Time,
+        log: Logger,
+    ) -> None:  # fmt: skip
+        self._topic = topic
+        self._partition_log = partition_log
+        self._keeper = keeper
+        self._scheduler = scheduler
+        self._time = time
+        self._log = log
+        self._ownership = Ownership()
+        self._partition_count: int | None = None
+
+    def startup(self, partition_count: int | None) -> None:
+        """With the count of partitions that ZooKeeper has, as in Kafka: what the broker has been told by the controller so
+        far may be a part of them. None: the topic is not there."""
+        self._partition_count = partition_count
+
+    # ------------------------------------------------------------------------------------------------ whose key
+
+    def partition_for(self, key: str) -> int:
+        """The partition that keeps the key. Does not change once the topic is known."""
+        count = self._partition_count
+        if count is None:
+            count = self._partition_count = self._partition_log.partition_count(self._topic.name)
+        return abs_hash(key) % (count or self._topic.default_partition_count)
+
+    def status(self, key: str) -> Errors:
+        """NONE if this broker can speak for the key, else COORDINATOR_LOAD_IN_PROGRESS or NOT_COORDINATOR."""
+        term = self._ownership.terms.get(self.partition_for(key))
+        if term is None:
+            return Errors.NOT_COORDINATOR
+        return Errors.NONE if term.state is LoadState.ACTIVE else Errors.COORDINATOR_LOAD_IN_PROGRESS
+
+    @property
+    def is_loading(self) -> bool:
+        return self._ownership.is_loading
+
+    # ------------------------------------------------------------------------------------------------ writing
+
+    def append(
+        self, key: str, records: Iterable[Record], done: Callable[[Errors, int], None],
+        base_sequence: int = NO_SEQUENCE, producer_id: int = NO_PRODUCER_ID, producer_epoch: int = NO_PRODUCER_EPOCH,
+    ) -> None:  # fmt: skip
+        """One batch to the partition of the key, in the producer's transaction if there is one. `done` as in
+        `PartitionLog.append`."""
+        builder = MemoryRecordsBuilder(
+            compression_type=self._topic.compression_type,
+            base_sequence=base_sequence,
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            is_transactional=producer_id != NO_PRODUCER_ID,
+        )
+        now = self._time.milliseconds()
+        for record_key, value in records:
+            builder.append(now, record_key, value)
+        partition = TopicPartition(self._topic.name, self.partition_for(key))
+        self._partition_log.append(partition, builder.build(), done, self._topic.append_timeout_ms)
+
+    # ------------------------------------------------------------------------------------------------ elections
+
+    def on_election(self, partition: int, epoch: int) -> None:
+        """This broker leads the partition now: read it, then answer for it."""
+        name = self._topic.name
+        if not self._ownership.hear_of(partition, epoch):
+            newest = self._ownership.newest_epoch(partition)
+            self._log.info("Not loading %s-%d in epoch %d since current epoch is %d", name, partition, epoch, newest)
+            return
+        term = self._ownership.elected(partition, epoch)
+        if term is None:
+            self._log.info("Already loading or loaded %s-%d", name, partition)
+        else:
+            self._load(term)
+
+    def on_resignation(self, partition: int, epoch: int | None) -> None:
+        """This broker leads the partition no longer. `epoch` None: the replica is gone, whatever the epoch is."""
+        if epoch is not None and not self._ownership.hear_of(partition, epoch):
+            newest = self._ownership.newest_epoch(partition)
+            self._log.info(
+                "Not unloading %s-%d in epoch %d since current epoch is %d", self._topic.name, partition, epoch, newest
+            )
+        elif self._ownership.resigned(partition):
+            self._keeper.unload(partition)
+
+    def _load(self, term: Term) -> None:
+        partition = TopicPartition(self._topic.name, term.partition)
+        start = self._time.monotonic_ms()
+
+        def read() -> None:
+            """In the background pool."""
+            result: Contents | Exception
+            try:
+                result = self._keeper.new_replayed()
+                replay(self._partition_log.read_batches(partition), result, self._log)
+            except Exception as error:
+                result = error
+            self._scheduler.schedule_once("install a partition", lambda: done(result), 0)
+
+        def done(result: Contents | Exception) -> None:
+            if not isinstance(result, Exception):
+                in_turns(self._scheduler, "install a partition", install(result))
+            elif self._ownership.change(term, LoadState.FAILED):
+                self._keeper.load_failed(partition, result)
+                self._scheduler.schedule_once("load a partition", retry, LOAD_RETRY_MS)
+
+        def install(replayed: Contents) -> Iterator[object]:
+            if not self._ownership.is_current(term):
+                return
+            for turn in self._keeper.install(term.partition, replayed):
+                yield turn
+                if not self._ownership.is_current(term):
+                    return
+            self._ownership.change(term, LoadState.ACTIVE)
+            self._keeper.installed(partition, self._time.monotonic_ms() - start)
+
+        def retry() -> None:
+            if self._ownership.change(term, LoadState.LOADING):
+                self._load(term)
+
+        self._scheduler.schedule_in_thread("load a partition", read)
+
+
+@lru_cache(maxsize=65536)
+def abs_hash(text: str) -> int:
+    """`Utils.abs(text.hashCode())` of Java: the hash is over UTF-16 code units, and the lowest int becomes 0."""
+    code = 0
+    units = text.encode("utf-16-be", "surrogatepass")
+    for position in range(0, len(units), 2):
+        code = (31 * code + (units[position] << 8) + units[position + 1]) & 0xFFFFFFFF
+    if code >= 0x80000000:
+        code = 0x100000000 - code
+    return 0 if code == 0x80000000 else code

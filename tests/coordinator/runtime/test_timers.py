@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import pytest
+
+from kafkapy.common.scheduler import MockScheduler
+from kafkapy.common.time import MockTime
+from kafkapy.coordinator.runtime.timers import Timers
+from kafkapy.coordinator.runtime.turns import in_turns
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.scheduler = MockScheduler(MockTime())
+        self.fired: list[str] = []
+        self.timers: Timers[str] = Timers(self.scheduler, self.scheduler.time, self.fired.append)
+
+    @property
+    def tasks(self) -> int:
+        return sum(not task.cancelled for _, _, task in self.scheduler._queue)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def test_a_timer_fires_once(clock: Clock) -> None:
+    clock.timers.start("a", 10)
+    clock.scheduler.advance(9)
+    assert (clock.fired, list(clock.timers)) == ([], ["a"])
+    clock.scheduler.advance(100)
+    assert (clock.fired, list(clock.timers)) == (["a"], [])
+
+
+def test_moving_a_timer_later_takes_no_task(clock: Clock) -> None:
+    for _ in range(100):
+        clock.timers.start("a", 10)
+        clock.scheduler.advance(1)
+        assert clock.tasks == 1
+    clock.scheduler.advance(8)
+    assert clock.fired == []
+    clock.scheduler.advance(1)
+    assert clock.fired == ["a"]
+
+
+def test_moving_a_timer_earlier(clock: Clock) -> None:
+    clock.timers.start("a", 1_000)
+    clock.timers.start("b", 1_000)
+    clock.timers.start("a", 10)
+    assert clock.tasks == 2
+    clock.scheduler.advance(10)
+    assert clock.fired == ["a"]
+    clock.scheduler.advance(990)
+    assert clock.fired == ["a", "b"]
+
+
+def test_a_cancelled_timer_does_not_fire(clock: Clock) -> None:
+    clock.timers.start("a", 10)
+    clock.timers.cancel("a")
+    clock.timers.cancel("a")
+    clock.scheduler.advance(100)
+    assert (clock.fired, clock.tasks) == ([], 0)
+
+
+def test_long_work_gives_way_at_each_yield() -> None:
+    scheduler, done = MockScheduler(MockTime()), []
+
+    def work() -> object:
+        for part in range(3):
+            done.append(part)
+            yield
+
+    in_turns(scheduler, "work", work())  # type: ignore[arg-type]
+    assert (done, len(scheduler._queue)) == ([0], 1)
+    scheduler.advance(0)
+    assert (done, len(scheduler._queue)) == ([0, 1, 2], 0)
