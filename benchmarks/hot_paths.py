@@ -104,9 +104,8 @@ def broker(directory: str, stats: RequestStatsByApi | None = None, partitions: i
     No ZooKeeper, no controller: on the hot paths nobody asks them.
     """
     config = KafkaConfig({"zookeeper.connect": "nowhere:2181", "broker.id": "0", "log.dirs": directory})
-    scheduled = MockClock()
-    clock = BusyClock(scheduled)
-    outside = Outside(Clock(), clock, scheduled.in_thread, cast(KafkaZkClient, None), lambda: -1)
+    clock = BusyClock()
+    outside = Outside(Clock(), clock, clock.in_thread, cast(KafkaZkClient, None), lambda: -1)
     logs = LogManager(config.log_dirs, LogConfig({}), {}, clock, clock)
     logs.startup()
     core = build_core(config, outside, logs)
@@ -122,13 +121,15 @@ def broker(directory: str, stats: RequestStatsByApi | None = None, partitions: i
 
 
 class BusyClock(SystemTime):
-    """Tells the time; nothing that is to be done later is ever done."""
+    """Tells the time; what is to be done later is never done, as where requests are answered long before their time is up."""
 
-    def __init__(self, never: MockClock) -> None:
-        self.later = never.later
-        self.schedule_once, self.schedule = never.schedule_once, never.schedule
-        self.schedule_in_thread, self.in_thread = never.schedule_in_thread, never.in_thread
-        self.from_thread = never.from_thread
+    def __init__(self) -> None:
+        unmoved = MockClock()
+        never = unmoved.later(0, lambda: None)
+        self.later = lambda delay_ms, function: never
+        self.schedule_once, self.schedule = unmoved.schedule_once, unmoved.schedule
+        self.schedule_in_thread, self.in_thread = unmoved.schedule_in_thread, unmoved.in_thread
+        self.from_thread = unmoved.from_thread
 
 
 async def _no_ids() -> tuple[int, int]:

@@ -32,7 +32,7 @@ AlterResult = AlterUserScramCredentialsResponse.AlterUserScramCredentialsResult
 DescribeResult = DescribeUserScramCredentialsResponse.DescribeUserScramCredentialsResult
 CredentialInfo = DescribeUserScramCredentialsResponse.CredentialInfo
 
-MECHANISMS: Final = {1: ("SCRAM-SHA-256", "sha256"), 2: ("SCRAM-SHA-512", "sha512")}
+SCRAM_MECHANISMS: Final = {1: ("SCRAM-SHA-256", "sha256"), 2: ("SCRAM-SHA-512", "sha512")}
 """Code in requests -> (name, hash)."""
 
 _MIN_ITERATIONS = 4096
@@ -42,7 +42,7 @@ _NO_USER = "Username must not be empty"
 
 def credential_text(mechanism: int, salt: bytes, salted_password: bytes, iterations: int) -> str:
     """A credential as ZooKeeper has it: `salt=...,stored_key=...,server_key=...,iterations=...` (base64)."""
-    algorithm = MECHANISMS[mechanism][1]
+    algorithm = SCRAM_MECHANISMS[mechanism][1]
     client_key = hmac.digest(salted_password, b"Client Key", algorithm)
     stored_key = hashlib.new(algorithm, client_key).digest()
     server_key = hmac.digest(salted_password, b"Server Key", algorithm)
@@ -83,7 +83,7 @@ def _describe_one(zk_client: KafkaZkClient, user: str, asked_twice: bool) -> Des
 def _described(user: str, configs: dict[str, str]) -> DescribeResult | None:
     """None if the user has no credential."""
     infos = []
-    for code, (name, _) in MECHANISMS.items():
+    for code, (name, _) in SCRAM_MECHANISMS.items():
         if name in configs:
             fields = dict(field.partition("=")[::2] for field in configs[name].split(","))
             try:
@@ -126,7 +126,7 @@ def _malformed(upsertions: Iterable[Upsertion], deletions: Iterable[Deletion]) -
     for change in changes:
         if not change.name:
             errors[change.name] = ApiError(Errors.UNACCEPTABLE_CREDENTIAL, _NO_USER)
-        elif change.mechanism not in MECHANISMS:
+        elif change.mechanism not in SCRAM_MECHANISMS:
             errors[change.name] = ApiError(Errors.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism")
         elif isinstance(change, Upsertion) and change.iterations > _MAX_ITERATIONS:
             errors[change.name] = ApiError(Errors.UNACCEPTABLE_CREDENTIAL, "Too many iterations")
@@ -141,12 +141,12 @@ def _alter_user(
     try:
         configs = zk_client.get_entity_configs(zk_entity_configs.USERS, sanitize(user))
         for deletion in deletions:
-            if configs.pop(MECHANISMS[deletion.mechanism][0], None) is None:
+            if configs.pop(SCRAM_MECHANISMS[deletion.mechanism][0], None) is None:
                 message = "Attempt to delete a user credential that does not exist"
                 return ApiError(Errors.RESOURCE_NOT_FOUND, message)
         for u in upsertions:
             text = credential_text(u.mechanism, u.salt, u.salted_password, u.iterations)
-            configs[MECHANISMS[u.mechanism][0]] = text
+            configs[SCRAM_MECHANISMS[u.mechanism][0]] = text
         zk_entity_configs.change_user_config(zk_client, sanitize(user), configs)
     except Exception as error:
         log.info("Error encountered while altering user SCRAM credentials", exc_info=error)

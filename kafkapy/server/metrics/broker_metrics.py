@@ -16,7 +16,7 @@ from kafkapy.network.metrics_site import PATH, MetricsSite
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.inter_broker.inter_broker_client import Address, InterBrokerClient
 from kafkapy.server.metrics.config import LISTENER, MetricsConfig
-from kafkapy.server.metrics.end_offsets import TIMEOUT_MS, EndOffsets
+from kafkapy.server.metrics.end_offsets import SCRAPE_TIMEOUT_MS, EndOffsets
 from kafkapy.server.metrics.exposition import CONTENT_TYPE, pieces
 from kafkapy.server.metrics.of_groups import partitions_with_offsets
 from kafkapy.server.metrics.sources import TICK_MS, Sources
@@ -36,7 +36,7 @@ def end_offsets(config: KafkaConfig, reactor: Any, time: Time, replica_manager: 
             node = cache.alive_broker(broker_id, config.inter_broker_listener_name)
             return None if node is None else Address(node.host, node.port)
 
-        client_config = inter_broker_client_config(config, f"broker-{config.broker_id}-metrics", TIMEOUT_MS)
+        client_config = inter_broker_client_config(config, f"broker-{config.broker_id}-metrics", SCRAPE_TIMEOUT_MS)
         return InterBrokerClient(driver, client_config, address)
 
     version = metadata_version.list_offsets_version(config.inter_broker_protocol_version)

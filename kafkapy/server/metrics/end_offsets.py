@@ -18,7 +18,7 @@ log = logging.getLogger("kafkapy.server.Metrics")
 
 _CONSUMER = -1
 
-TIMEOUT_MS = 500
+SCRAPE_TIMEOUT_MS = 500
 """A scrape waits at most so long for the leaders of other partitions."""
 
 

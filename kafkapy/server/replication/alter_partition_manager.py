@@ -24,7 +24,7 @@ from kafkapy.zk.request_pipeline import MATCH_ANY_VERSION
 log = logging.getLogger("kafkapy.server.AlterPartitionManager")
 
 RETRY_BACKOFF_MS = 50
-VERSION = 3
+ALTER_PARTITION_VERSION = 3
 FIRST_WITH_EPOCHS = 3
 LAST_WITH_NAMES = 1
 
@@ -84,7 +84,7 @@ class AlterPartitionManager:
             while self._unsent:
                 items = dict(self._unsent)
                 with_ids = all(item.topic_id != ZERO_UUID for item in items.values())
-                version = VERSION if with_ids else LAST_WITH_NAMES
+                version = ALTER_PARTITION_VERSION if with_ids else LAST_WITH_NAMES
                 build = partial(self._request, items)
                 response = await self._channel.call(ApiKey.ALTER_PARTITION, build, version)
                 if response is None:
