@@ -19,7 +19,9 @@ if TYPE_CHECKING:
         ResourcePatternFilter,
         ResourceType,
     )
-    from kafkapy.admin.core.types import (
+    from kafkapy.admin.kafka_admin_client import KafkaAdminClient
+    from kafkapy.admin.topics import NewPartitions, NewTopic
+    from kafkapy.admin.types import (
         AbortTransactionSpec,
         AlterConfigOp,
         ConfigFilterType,
@@ -41,8 +43,6 @@ if TYPE_CHECKING:
         UserScramCredentialDeletion,
         UserScramCredentialUpsertion,
     )
-    from kafkapy.admin.kafka_admin_client import KafkaAdminClient
-    from kafkapy.admin.topics import NewPartitions, NewTopic
     from kafkapy.structs import OffsetSpec, OffsetTimestamp
 
 _NAMES = {
@@ -59,7 +59,7 @@ _NAMES = {
         "ResourcePatternFilter",
         "ResourceType",
     ],
-    "kafkapy.admin.core.types": [
+    "kafkapy.admin.types": [
         "AbortTransactionSpec",
         "AlterConfigOp",
         "ConfigFilterType",

@@ -1,74 +1,79 @@
-"""The admin client: everything that is asked of a cluster besides producing and consuming."""
+"""The admin client of tools: the core's operations for a thread that waits."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import functools
+from collections.abc import Iterable, Mapping
+from typing import Any, Self
 
-from kafkapy.admin.cluster import ClusterOperations
-from kafkapy.admin.configs import ConfigOperations
-from kafkapy.admin.groups import GroupOperations
-from kafkapy.admin.partitions import PartitionOperations
-from kafkapy.admin.quotas import QuotaOperations
-from kafkapy.admin.replicas import ReplicaOperations
-from kafkapy.admin.topics import TopicOperations
-from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.admin.core import AdminCore
+from kafkapy.admin.typed_methods import TypedMethods
+from kafkapy.clients.config import ClientConfig
+from kafkapy.clients.metadata import parse_bootstrap_servers
+from kafkapy.clients.network_client import NetworkClient
+from kafkapy.clients.thread_driver import ThreadDriver
 
-_INTEGERS = (
-    "request.timeout.ms",
-    "default.api.timeout.ms",
-    "retry.backoff.ms",
-    "retry.backoff.max.ms",
-    "socket.connection.setup.timeout.ms",
-)
+_NEEDS_NO_TRANSLATION = {"bootstrap.servers", "client.id"}
 
 
-class AdminClient(
-    TopicOperations,
-    PartitionOperations,
-    ReplicaOperations,
-    ConfigOperations,
-    GroupOperations,
-    ClusterOperations,
-    QuotaOperations,
-):
-    """A blocking admin client (after Kafka's `Admin`). Not thread-safe; a context manager.
+class AdminClient(TypedMethods):
+    """A blocking admin client (after Kafka's `Admin`); a context manager.
 
     An operation on many things returns a dict of thing -> value or `KafkaError`; `values_of` and `value_of` of
-    `cluster_client` raise them. Whatever hits the operation as a whole is raised as `KafkaError`.
+    `results` raise them. Whatever hits the operation as a whole is raised as `KafkaError`.
+
+    It connects when it is first asked for something. `default_api_timeout_ms`: how long an operation may take; the other
+    options are those of `ClientConfig`.
     """
 
+    def __init__(
+        self,
+        bootstrap_servers: str | Iterable[str],
+        *,
+        client_id: str = "adminclient-1",
+        default_api_timeout_ms: int = 60_000,
+        **options: Any,
+    ) -> None:
+        addresses = [str(address) for address in parse_bootstrap_servers(bootstrap_servers)]
+        self.config = ClientConfig(addresses, client_id, allow_auto_create_topics=False, **options)
+        self.default_api_timeout_ms = default_api_timeout_ms
+        self._driver = ThreadDriver("kafkapy-admin")
+        self._driver.start()
+        self._client: NetworkClient = self._driver.call(_QuietNetworkClient, self._driver, self.config)
+        self._core = AdminCore(self._client, default_api_timeout_ms)
+
     @classmethod
-    def from_properties(cls, properties: Mapping[str, str]) -> AdminClient:
-        """From Kafka's admin client configs. Raises `KafkaError(INVALID_CONFIG)`.
+    def from_properties(cls, properties: Mapping[str, str]) -> Self:
+        """From Kafka's admin client configs, those of TLS and SASL included.
 
-        Keys that this client does not act on (buffer sizes, metrics ...) are left aside.
+        Raises `KafkaError(INVALID_CONFIG)` for a wrong value, and for what cannot be done here. What has no effect is
+        left aside.
         """
-        protocol = properties.get("security.protocol", "PLAINTEXT")
-        if protocol != "PLAINTEXT":
-            raise KafkaError(
-                Errors.INVALID_CONFIG,
-                f"security.protocol={protocol} is not supported: this client speaks PLAINTEXT only",
-            )
-        arguments: dict[str, Any] = {
-            key.replace(".", "_"): _integer(key, properties[key]) for key in _INTEGERS if key in properties
-        }
-        return cls(
-            properties.get("bootstrap.servers", ""),
-            client_id=properties.get("client.id", "adminclient-1"),
-            **arguments,
-        )
+        if properties.keys() <= _NEEDS_NO_TRANSLATION:
+            named = {"client_id": properties["client.id"]} if "client.id" in properties else {}
+            return cls(properties.get("bootstrap.servers", ""), **named)
+        from kafkapy.clients.java_properties import ADMIN, arguments_of
+
+        arguments, _ = arguments_of(ADMIN, properties)
+        return cls(arguments.pop("bootstrap_servers", ""), **arguments)
+
+    def _run(self, name: str, *args: Any, **kwargs: Any) -> Any:
+        return self._driver.call(functools.partial(getattr(self._core, name), *args, **kwargs))
+
+    def close(self) -> None:
+        if self._driver.running:
+            self._driver.call_soon_threadsafe(self._client.close)
+        self._driver.stop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
 
 
-def _integer(key: str, text: str) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        raise KafkaError(
-            Errors.INVALID_CONFIG, f"Invalid value {text} for configuration {key}: Not a number of type INT"
-        ) from None
-    if value < 0:
-        raise KafkaError(
-            Errors.INVALID_CONFIG, f"Invalid value {text} for configuration {key}: Value must be at least 0"
-        )
-    return value
+class _QuietNetworkClient(NetworkClient):
+    """Which bootstrap servers cannot be reached, the router says; the rest is in the errors of the operations."""
+
+    def tell_of_loss(self, node_id: int, sentence: str, is_first: bool) -> None:
+        return

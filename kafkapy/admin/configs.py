@@ -2,54 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from enum import IntEnum
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from kafkapy.admin.cluster_client import ClusterClient, Results, error_of
-from kafkapy.clients.blocking_client import BlockingClient
-from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.admin.results import Answer, Results, outcomes, read, told
+from kafkapy.admin.router import Call, Router
+from kafkapy.admin.types import AlterConfigOp, ConfigResource, ConfigResourceType, ConfigSourceType
 from kafkapy.protocol.messages.alter_configs import AlterConfigsRequest
-from kafkapy.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
+from kafkapy.protocol.messages.describe_configs import DescribeConfigsRequest
 from kafkapy.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
-
-
-class ConfigResourceType(IntEnum):
-    UNKNOWN = 0
-    TOPIC = 2
-    BROKER = 4
-    BROKER_LOGGER = 8
-    CLIENT_METRICS = 16
-
-
-class ConfigResource(NamedTuple):
-    """What a config belongs to; the broker with the empty name is the default of all brokers."""
-
-    type: ConfigResourceType
-    name: str
-
-
-class ConfigSource(IntEnum):
-    """Where a value comes from (Kafka's `ConfigEntry.ConfigSource`)."""
-
-    UNKNOWN = 0
-    DYNAMIC_TOPIC_CONFIG = 1
-    DYNAMIC_BROKER_CONFIG = 2
-    DYNAMIC_DEFAULT_BROKER_CONFIG = 3
-    STATIC_BROKER_CONFIG = 4
-    DEFAULT_CONFIG = 5
-    DYNAMIC_BROKER_LOGGER_CONFIG = 6
-    DYNAMIC_CLIENT_METRICS_CONFIG = 7
-
-    @classmethod
-    def _missing_(cls, value: object) -> ConfigSource:
-        return cls.UNKNOWN
 
 
 class ConfigSynonym(NamedTuple):
     name: str
     value: str | None
-    source: ConfigSource
+    source: ConfigSourceType
 
 
 class ConfigEntry(NamedTuple):
@@ -57,7 +24,7 @@ class ConfigEntry(NamedTuple):
 
     name: str
     value: str | None
-    source: ConfigSource = ConfigSource.UNKNOWN
+    source: ConfigSourceType = ConfigSourceType.UNKNOWN
     is_sensitive: bool = False
     is_read_only: bool = False
     synonyms: tuple[ConfigSynonym, ...] = ()
@@ -65,130 +32,152 @@ class ConfigEntry(NamedTuple):
 
     @property
     def is_default(self) -> bool:
-        return self.source is ConfigSource.DEFAULT_CONFIG
+        return self.source is ConfigSourceType.DEFAULT_CONFIG
 
 
-class AlterConfigOpType(IntEnum):
-    SET = 0
-    DELETE = 1
-    APPEND = 2
-    SUBTRACT = 3
-
-
-class AlterConfigOp(NamedTuple):
+class ConfigChange(NamedTuple):
     """One change of an incremental update (KIP-339)."""
 
     name: str
     value: str | None
-    type: AlterConfigOpType = AlterConfigOpType.SET
+    op: AlterConfigOp = AlterConfigOp.SET
 
 
-class ConfigOperations(ClusterClient):
-    def describe_configs(
+ConfigResults = Results[ConfigResource, Answer[Any]]
+Make = Callable[[list[ConfigResource]], Any]
+
+
+class ConfigOperations(Router):
+    async def describe_configs(
         self,
         resources: Iterable[ConfigResource],
         include_synonyms: bool = False,
         include_documentation: bool = False,
         timeout_ms: int | None = None,
     ) -> Results[ConfigResource, list[ConfigEntry]]:
-        def ask(client: BlockingClient, wanted: list[ConfigResource]) -> Results[ConfigResource, list[ConfigEntry]]:
-            struct = DescribeConfigsRequest.DescribeConfigsResource
-            request = DescribeConfigsRequest(
-                resources=[struct(resource_type=r.type, resource_name=r.name, configuration_keys=None) for r in wanted],
+        call = self.call("describeConfigs", timeout_ms)
+        answers = await self.configs_of(call, resources, include_synonyms, include_documentation)
+        return read(answers, lambda part: [_entry(config, part.resource_type) for config in part.configs])
+
+    async def configs_of(
+        self,
+        call: Call,
+        resources: Iterable[ConfigResource],
+        include_synonyms: bool,
+        include_documentation: bool = False,
+    ) -> ConfigResults:
+        """The `configs` of a resource name the keys that are asked for; None: all."""
+
+        def make(wanted: list[ConfigResource]) -> DescribeConfigsRequest:
+            return DescribeConfigsRequest(
+                resources=[
+                    DescribeConfigsRequest.DescribeConfigsResource(
+                        resource_type=resource.resource_type,
+                        resource_name=resource.name,
+                        configuration_keys=None if resource.configs is None else list(resource.configs),
+                    )
+                    for resource in wanted
+                ],
                 include_synonyms=include_synonyms,
                 include_documentation=include_documentation,
             )
-            response = self.call(client, request)
-            return {
-                _resource(result): error_of(result.error_code, result.error_message)
-                or [_entry(config, result.resource_type) for config in result.configs]
-                for result in response.results
-            }
 
-        return self._on_responsible("describeConfigs", resources, ask, timeout_ms)
+        lowest = 1 if include_synonyms else 0
+        return await self._on_owners(call, resources, make, lambda r: r.results, min_version=lowest)
 
-    def alter_configs(
+    async def alter_configs(
         self,
         configs: Mapping[ConfigResource, Mapping[str, str | None]],
         validate_only: bool = False,
         timeout_ms: int | None = None,
     ) -> Results[ConfigResource, None]:
         """Replace all dynamic configs of each resource by those given."""
+        return outcomes(await self.replace_configs(self.call("alterConfigs", timeout_ms), configs, validate_only))
 
-        def ask(client: BlockingClient, wanted: list[ConfigResource]) -> Results[ConfigResource, None]:
-            request = AlterConfigsRequest(validate_only=validate_only)
-            for resource in wanted:
-                alterable = AlterConfigsRequest.AlterableConfig
-                request.resources.append(
-                    AlterConfigsRequest.AlterConfigsResource(
-                        resource_type=resource.type,
+    async def replace_configs(
+        self, call: Call, configs: Mapping[ConfigResource, Mapping[str, str | None]], validate_only: bool
+    ) -> ConfigResults:
+        message = AlterConfigsRequest
+
+        def make(wanted: list[ConfigResource]) -> AlterConfigsRequest:
+            return message(
+                resources=[
+                    message.AlterConfigsResource(
+                        resource_type=resource.resource_type,
                         resource_name=resource.name,
-                        configs=[alterable(name=name, value=value) for name, value in configs[resource].items()],
+                        configs=[message.AlterableConfig(name=key, value=v) for key, v in configs[resource].items()],
                     )
-                )
-            return _altered(self.call(client, request))
+                    for resource in wanted
+                ],
+                validate_only=validate_only,
+            )
 
-        return self._on_responsible("alterConfigs", configs, ask, timeout_ms)
+        return await self._on_owners(call, configs, make, lambda r: r.responses)
 
-    def incremental_alter_configs(
+    async def incremental_alter_configs(
         self,
-        changes: Mapping[ConfigResource, Sequence[AlterConfigOp]],
+        changes: Mapping[ConfigResource, Sequence[ConfigChange]],
         validate_only: bool = False,
         timeout_ms: int | None = None,
     ) -> Results[ConfigResource, None]:
-        def ask(client: BlockingClient, wanted: list[ConfigResource]) -> Results[ConfigResource, None]:
-            request = IncrementalAlterConfigsRequest(validate_only=validate_only)
-            for resource in wanted:
-                alterable = IncrementalAlterConfigsRequest.AlterableConfig
-                request.resources.append(
-                    IncrementalAlterConfigsRequest.AlterConfigsResource(
-                        resource_type=resource.type,
+        call = self.call("incrementalAlterConfigs", timeout_ms)
+        return outcomes(await self.change_configs(call, changes, validate_only))
+
+    async def change_configs(
+        self, call: Call, changes: Mapping[ConfigResource, Sequence[ConfigChange]], validate_only: bool
+    ) -> ConfigResults:
+        message = IncrementalAlterConfigsRequest
+
+        def make(wanted: list[ConfigResource]) -> IncrementalAlterConfigsRequest:
+            return message(
+                resources=[
+                    message.AlterConfigsResource(
+                        resource_type=resource.resource_type,
                         resource_name=resource.name,
                         configs=[
-                            alterable(name=op.name, config_operation=op.type, value=op.value)
-                            for op in changes[resource]
+                            message.AlterableConfig(name=change.name, config_operation=change.op, value=change.value)
+                            for change in changes[resource]
                         ],
                     )
-                )
-            return _altered(self.call(client, request))
+                    for resource in wanted
+                ],
+                validate_only=validate_only,
+            )
 
-        return self._on_responsible("incrementalAlterConfigs", changes, ask, timeout_ms)
+        return await self._on_owners(call, changes, make, lambda r: r.responses)
 
-    def _on_responsible(
-        self, name: str, keys: Iterable[ConfigResource], ask: Any, timeout_ms: int | None
-    ) -> dict[ConfigResource, Any]:
+    async def _on_owners(
+        self, call: Call, resources: Iterable[ConfigResource], make: Make, parts: Any, **versions: int
+    ) -> ConfigResults:
         """A broker answers for itself and its loggers, any broker for everything else."""
+        wanted = list(dict.fromkeys(resources))
+        by_owner: dict[int | None, list[ConfigResource]] = {}
+        for resource in wanted:
+            by_owner.setdefault(_owner(resource), []).append(resource)
+        results: ConfigResults = {}
+        for node_id, some in by_owner.items():
+            if node_id is None:
+                answer = await self.on_any(call, make(some), **versions)
+            else:
+                answer = await self.on_node(call, node_id, make(some), **versions)
+            for part in parts(answer.response):
+                resource = ConfigResource(ConfigResourceType(part.resource_type), part.resource_name)
+                results[resource] = Answer(part, answer.version, answer.node_id)
+        return told(results, wanted, "broker", "resource")
 
-        def attempt(left: list[ConfigResource]) -> Results[ConfigResource, Any]:
-            by_broker: dict[int | None, list[ConfigResource]] = {}
-            for resource in left:
-                by_broker.setdefault(_responsible_broker(resource), []).append(resource)
-            results: Results[ConfigResource, Any] = {}
-            missing = KafkaError(Errors.UNKNOWN_SERVER_ERROR, "The broker's response lacks a result for this resource")
-            for broker, wanted in by_broker.items():
-                answer = ask(self.any_node() if broker is None else self.node(broker), wanted)
-                results.update({resource: answer.get(resource, missing) for resource in wanted})
-            return results
 
-        return self.retry_each(name, keys, attempt, timeout_ms, lambda error: False)
-
-
-def _responsible_broker(resource: ConfigResource) -> int | None:
-    if resource.type not in (ConfigResourceType.BROKER, ConfigResourceType.BROKER_LOGGER) or not resource.name:
+def _owner(resource: ConfigResource) -> int | None:
+    """Raises ValueError."""
+    if resource.resource_type not in (ConfigResourceType.BROKER, ConfigResourceType.BROKER_LOGGER) or not resource.name:
         return None
-    return int(resource.name)
+    try:
+        return int(resource.name)
+    except ValueError:
+        raise ValueError(f"The name of a broker resource is a number, not {resource.name!r}") from None
 
 
-def _resource(result: Any) -> ConfigResource:
-    return ConfigResource(ConfigResourceType(result.resource_type), result.resource_name)
-
-
-def _altered(response: Any) -> Results[ConfigResource, None]:
-    return {_resource(result): error_of(result.error_code, result.error_message) for result in response.responses}
-
-
-def _entry(config: DescribeConfigsResponse.DescribeConfigsResourceResult, resource_type: int) -> ConfigEntry:
-    source = ConfigSource(config.config_source)
+def _entry(config: Any, resource_type: int) -> ConfigEntry:
+    source = ConfigSourceType(config.config_source)
     if config.config_source == -1:
         source = _source_before_kip_226(config, resource_type)
     return ConfigEntry(
@@ -197,15 +186,15 @@ def _entry(config: DescribeConfigsResponse.DescribeConfigsResourceResult, resour
         source,
         config.is_sensitive,
         config.read_only,
-        tuple(ConfigSynonym(s.name, s.value, ConfigSource(s.source)) for s in config.synonyms),
+        tuple(ConfigSynonym(s.name, s.value, ConfigSourceType(s.source)) for s in config.synonyms),
         config.documentation,
     )
 
 
-def _source_before_kip_226(config: Any, resource_type: int) -> ConfigSource:
+def _source_before_kip_226(config: Any, resource_type: int) -> ConfigSourceType:
     """Version 0 of the response only says whether a value is the default."""
     if config.is_default:
-        return ConfigSource.DEFAULT_CONFIG
+        return ConfigSourceType.DEFAULT_CONFIG
     if resource_type == ConfigResourceType.TOPIC:
-        return ConfigSource.DYNAMIC_TOPIC_CONFIG
-    return ConfigSource.STATIC_BROKER_CONFIG
+        return ConfigSourceType.DYNAMIC_TOPIC_CONFIG
+    return ConfigSourceType.STATIC_BROKER_CONFIG

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
-from kafkapy.admin.core import AdminCore
+from kafkapy.admin.kafka_python import KafkaPythonCore
+from kafkapy.admin.methods import BlockingMethods
 from kafkapy.clients import software
 from kafkapy.clients.config import ClientConfig
-from kafkapy.clients.facade import client_defaults, delegates_to, merge_options
+from kafkapy.clients.facade import client_defaults, merge_options
 from kafkapy.clients.network_client import NetworkClient
 from kafkapy.clients.thread_driver import ThreadDriver
 
@@ -22,14 +23,13 @@ ADMIN_DEFAULTS: dict[str, Any] = {
 }
 
 
-@delegates_to(AdminCore)
-class KafkaAdminClient:
+class KafkaAdminClient(BlockingMethods):
     """Administers a cluster. Thread-safe; a context manager.
 
     Options are keywords, with kafka-python's names and defaults (`DEFAULT_CONFIG`). The constructor connects: it raises
     KafkaTimeoutError if no broker answers within `bootstrap_timeout_ms`, KafkaConfigurationError for options that
     make no sense. `metrics_*` are taken and have no effect: this client measures nothing. The methods are those of
-    `AdminCore`; they block and raise `kafkapy.errors`.
+    `KafkaPythonCore`; they block and raise `kafkapy.errors`.
     """
 
     DEFAULT_CONFIG = ADMIN_DEFAULTS
@@ -42,7 +42,7 @@ class KafkaAdminClient:
         self._driver.start()
         try:
             self._client: NetworkClient = self._driver.call(NetworkClient, self._driver, config)
-            self._core = AdminCore(self._client)
+            self._core = KafkaPythonCore(self._client)
             self._driver.call(self._client.bootstrap)
         except BaseException:
             self.close()
@@ -67,7 +67,3 @@ class KafkaAdminClient:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
-
-    if TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any: ...

@@ -2,26 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from enum import IntEnum
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from kafkapy.admin.cluster_client import ClusterClient, Results, error_of
-from kafkapy.admin.partitions import by_topic
+from kafkapy.admin.results import Answer, Results, by_topic, error_of, failure_of, outcomes, raise_failure, read, told
+from kafkapy.admin.router import Call, Router
+from kafkapy.admin.types import ElectionType
+from kafkapy.clients.requests import VersionedRequest
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.errors import IncompatibleBrokerVersion
+from kafkapy.protocol.errors import KafkaError
 from kafkapy.protocol.messages.alter_partition_reassignments import AlterPartitionReassignmentsRequest
 from kafkapy.protocol.messages.alter_replica_log_dirs import AlterReplicaLogDirsRequest
 from kafkapy.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
 from kafkapy.protocol.messages.elect_leaders import ElectLeadersRequest
+from kafkapy.protocol.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
 from kafkapy.structs import TopicPartitionReplica
 
+Replicas = Mapping[TopicPartition, Sequence[int] | None]
+Topics = Mapping[str, Iterable[int]]
 
-class ElectionType(IntEnum):
-    """PREFERRED: the first replica, if another leads now. UNCLEAN: any live replica, if none leads."""
 
-    PREFERRED = 0
-    UNCLEAN = 1
+class PartitionReassignment(NamedTuple):
+    """A change of replicas that is under way (KIP-455)."""
+
+    replicas: tuple[int, ...]
+    adding_replicas: tuple[int, ...]
+    removing_replicas: tuple[int, ...]
+
+
+class ReplicaInfo(NamedTuple):
+    """One replica in a log directory: bytes, and how many records it is behind (`offset_lag`)."""
+
+    size: int
+    offset_lag: int
+    is_future: bool
+
+
+class LogDirDescription(NamedTuple):
+    """One log directory of a broker; bytes are -1 where the broker is too old to say."""
+
+    error: KafkaError | None
+    replicas: dict[TopicPartition, ReplicaInfo]
+    total_bytes: int
+    usable_bytes: int
 
 
 class ReplicaLogDirInfo(NamedTuple):
@@ -31,153 +55,184 @@ class ReplicaLogDirInfo(NamedTuple):
     future: str | None = None
 
 
-class ReplicaOperations(ClusterClient):
-    def alter_partition_reassignments(
-        self, reassignments: Mapping[TopicPartition, Sequence[int] | None], timeout_ms: int | None = None
+class ReplicaOperations(Router):
+    # --- reassignments
+
+    async def alter_partition_reassignments(
+        self, reassignments: Replicas, timeout_ms: int | None = None
     ) -> Results[TopicPartition, None]:
         """Start to move partitions to these brokers; None: give up a move that is under way (KIP-455)."""
+        answer = await self.reassign(self.call("alterPartitionReassignments", timeout_ms), reassignments)
+        raise_failure(answer.response)
+        return told(failures_of_reassignment(answer.response), reassignments, "controller", "partition")
 
-        def attempt(left: list[TopicPartition]) -> Results[TopicPartition, None]:
-            request = AlterPartitionReassignmentsRequest(timeout_ms=self.server_timeout_ms)
-            for topic, indexes in by_topic(left).items():
-                partitions = []
-                for index in indexes:
-                    replicas = reassignments[TopicPartition(topic, index)]
-                    partitions.append(
-                        AlterPartitionReassignmentsRequest.ReassignablePartition(
-                            partition_index=index, replicas=None if replicas is None else list(replicas)
-                        )
-                    )
-                request.topics.append(
-                    AlterPartitionReassignmentsRequest.ReassignableTopic(name=topic, partitions=partitions)
-                )
-            response = self.call(self.controller(), request)
-            self._raise(error_of(response.error_code, response.error_message))
-            return {
-                TopicPartition(topic.name, p.partition_index): error_of(p.error_code, p.error_message)
-                for topic in response.responses
-                for p in topic.partitions
-            }
+    async def reassign(self, call: Call, reassignments: Replicas) -> Answer[Any]:
+        message = AlterPartitionReassignmentsRequest
 
-        return self._on_partitions("alterPartitionReassignments", reassignments, attempt, timeout_ms)
+        def reassignable(topic: str, index: int) -> AlterPartitionReassignmentsRequest.ReassignablePartition:
+            replicas = reassignments[TopicPartition(topic, index)]
+            return message.ReassignablePartition(
+                partition_index=index, replicas=None if replicas is None else list(replicas)
+            )
 
-    def elect_leaders(
+        topics = [
+            message.ReassignableTopic(name=topic, partitions=[reassignable(topic, index) for index in indexes])
+            for topic, indexes in by_topic(reassignments).items()
+        ]
+        request = VersionedRequest(message, lambda v: message(timeout_ms=call.server_timeout_ms, topics=topics))
+        return await self.on_controller(call, request, _code)
+
+    async def list_partition_reassignments(
+        self, partitions: Iterable[TopicPartition] | None = None, timeout_ms: int | None = None
+    ) -> dict[TopicPartition, PartitionReassignment]:
+        """The reassignments that are under way, of these partitions or of all."""
+        topics = None if partitions is None else by_topic(partitions)
+        return await self.reassignments(self.call("listPartitionReassignments", timeout_ms), topics)
+
+    async def reassignments(self, call: Call, topics: Topics | None) -> dict[TopicPartition, PartitionReassignment]:
+        message = ListPartitionReassignmentsRequest
+        struct = message.ListPartitionReassignmentsTopics
+        wanted = None if topics is None else [struct(name=t, partition_indexes=list(p)) for t, p in topics.items()]
+        request = VersionedRequest(message, lambda v: message(timeout_ms=call.server_timeout_ms, topics=wanted))
+        response = (await self.on_controller(call, request, _code)).response
+        raise_failure(response)
+        return {
+            TopicPartition(topic.name, p.partition_index): PartitionReassignment(
+                tuple(p.replicas), tuple(p.adding_replicas), tuple(p.removing_replicas)
+            )
+            for topic in response.topics
+            for p in topic.partitions
+        }
+
+    # --- elections
+
+    async def elect_leaders(
         self,
         election_type: ElectionType,
         partitions: Iterable[TopicPartition] | None = None,
         timeout_ms: int | None = None,
     ) -> Results[TopicPartition, None]:
         """Elect leaders of these partitions, or of all that can do with an election. ELECTION_NOT_NEEDED: all is well."""
-        if partitions is None:
-            return self.retry("electLeaders", lambda: self._elect(election_type, None), timeout_ms)
-        return self._on_partitions(
-            "electLeaders", partitions, lambda left: self._elect(election_type, left), timeout_ms
-        )
-
-    def _elect(self, election_type: ElectionType, left: list[TopicPartition] | None) -> Results[TopicPartition, None]:
-        request = ElectLeadersRequest(
-            election_type=election_type, timeout_ms=self.server_timeout_ms, topic_partitions=None
-        )
-        if left is not None:
-            struct = ElectLeadersRequest.TopicPartitions
-            request.topic_partitions = [
-                struct(topic=topic, partitions=indexes) for topic, indexes in by_topic(left).items()
-            ]
-        response = self.call(self.controller(), request)
-        self._raise(error_of(response.error_code))
-        return {
-            TopicPartition(topic.topic, p.partition_id): error_of(p.error_code, p.error_message)
-            for topic in response.replica_election_results
+        wanted = None if partitions is None else list(partitions)
+        call = self.call("electLeaders", timeout_ms)
+        answer = await self.elect(call, election_type, None if wanted is None else by_topic(wanted))
+        raise_failure(answer.response)
+        results: Results[TopicPartition, None] = {
+            TopicPartition(topic.topic, p.partition_id): failure_of(p)
+            for topic in answer.response.replica_election_results
             for p in topic.partition_result
         }
+        return results if wanted is None else told(results, wanted, "controller", "partition")
 
-    def describe_replica_log_dirs(
+    async def elect(self, call: Call, election_type: ElectionType, topics: Topics | None) -> Answer[Any]:
+        message = ElectLeadersRequest
+        struct = message.TopicPartitions
+        wanted = None if topics is None else [struct(topic=t, partitions=list(p)) for t, p in topics.items()]
+
+        def build(version: int) -> ElectLeadersRequest:
+            if version < 1 and election_type is not ElectionType.PREFERRED:
+                raise IncompatibleBrokerVersion("An unclean election needs a broker from 2.4 on")
+            return message(election_type=election_type, topic_partitions=wanted, timeout_ms=call.server_timeout_ms)
+
+        return await self.on_controller(call, VersionedRequest(message, build), _codes_of_election)
+
+    # --- log directories (KIP-113)
+
+    async def describe_log_dirs(
+        self, broker_ids: Iterable[int], timeout_ms: int | None = None
+    ) -> Results[int, dict[str, LogDirDescription]]:
+        """Broker id -> path -> what lies there."""
+        call = self.call("describeLogDirs", timeout_ms)
+        answers = await self.on_nodes(call, dict.fromkeys(broker_ids, log_dirs_request(None)))
+        return read(answers, lambda response: {result.log_dir: _log_dir(result) for result in response.results})
+
+    async def describe_replica_log_dirs(
         self, replicas: Iterable[TopicPartitionReplica], timeout_ms: int | None = None
     ) -> dict[TopicPartitionReplica, ReplicaLogDirInfo]:
         """Where these replicas lie; what lies in a directory that has failed is not seen."""
+        call = self.call("describeReplicaLogDirs", timeout_ms)
         by_broker: dict[int, list[TopicPartition]] = {}
         for topic, partition, broker in replicas:
             by_broker.setdefault(broker, []).append(TopicPartition(topic, partition))
+        found: dict[TopicPartitionReplica, ReplicaLogDirInfo] = {}
+        for broker, partitions in by_broker.items():
+            found.update({TopicPartitionReplica(*p, broker): ReplicaLogDirInfo() for p in partitions})
+            response = (await self.on_node(call, broker, log_dirs_request(by_topic(partitions)))).response
+            raise_failure(response)
+            for log_dir in response.results:
+                for tp, replica in _log_dir(log_dir).replicas.items():
+                    key = TopicPartitionReplica(*tp, broker)
+                    if key in found:
+                        field = "future" if replica.is_future else "current"
+                        found[key] = found[key]._replace(**{field: log_dir.log_dir})
+        return found
 
-        def attempt() -> dict[TopicPartitionReplica, ReplicaLogDirInfo]:
-            found: dict[TopicPartitionReplica, ReplicaLogDirInfo] = {}
-            for broker, partitions in by_broker.items():
-                found.update({TopicPartitionReplica(*p, broker): ReplicaLogDirInfo() for p in partitions})
-                for replica, path, is_future in self._replicas_of(broker, partitions):
-                    if replica in found:
-                        info = found[replica]
-                        found[replica] = info._replace(future=path) if is_future else info._replace(current=path)
-            return found
-
-        return self.retry("describeReplicaLogDirs", attempt, timeout_ms)
-
-    def _replicas_of(
-        self, broker: int, partitions: list[TopicPartition]
-    ) -> Iterable[tuple[TopicPartitionReplica, str, bool]]:
-        struct = DescribeLogDirsRequest.DescribableLogDirTopic
-        topics = [struct(topic=topic, partitions=indexes) for topic, indexes in by_topic(partitions).items()]
-        response = self.call(self.node(broker), DescribeLogDirsRequest(topics=topics))
-        self._raise(error_of(response.error_code))
-        for log_dir in response.results:
-            for topic in log_dir.topics:
-                for p in topic.partitions:
-                    yield TopicPartitionReplica(topic.name, p.partition_index, broker), log_dir.log_dir, p.is_future_key
-
-    def alter_replica_log_dirs(
+    async def alter_replica_log_dirs(
         self, assignment: Mapping[TopicPartitionReplica, str], timeout_ms: int | None = None
     ) -> Results[TopicPartitionReplica, None]:
-        """Move replicas to other directories of their brokers (KIP-113). REPLICA_NOT_AVAILABLE: not there yet; the broker
-        will create it in this directory."""
+        """Move replicas to other directories of their brokers. REPLICA_NOT_AVAILABLE: not there yet; the broker will
+        create it in this directory."""
+        answers = await self.move_replicas(self.call("alterReplicaLogDirs", timeout_ms), assignment)
+        return outcomes(told(answers, assignment, "broker", "replica"))
 
-        def attempt(left: list[TopicPartitionReplica]) -> Results[TopicPartitionReplica, None]:
-            results: Results[TopicPartitionReplica, None] = {}
-            missing = KafkaError(Errors.UNKNOWN_SERVER_ERROR, "The broker's response lacks a result for this replica")
-            for broker in dict.fromkeys(replica.broker_id for replica in left):
-                wanted = [replica for replica in left if replica.broker_id == broker]
-                response = self.call(self.node(broker), _log_dirs_request({r: assignment[r] for r in wanted}))
-                results.update(dict.fromkeys(wanted, missing))
-                for topic in response.results:
-                    for p in topic.partitions:
-                        replica = TopicPartitionReplica(topic.topic_name, p.partition_index, broker)
-                        results[replica] = error_of(p.error_code)
-            return results
-
-        return self.retry_each("alterReplicaLogDirs", assignment, attempt, timeout_ms, lambda error: False)
-
-    def _on_partitions(
-        self,
-        name: str,
-        partitions: Iterable[TopicPartition],
-        ask: Callable[[list[TopicPartition]], Results[TopicPartition, None]],
-        timeout_ms: int | None,
-    ) -> Results[TopicPartition, None]:
-        """What the controller says of a partition is final; what hits the whole request is repeated or raised."""
-        wanted = list(partitions)
-        missing = KafkaError(Errors.UNKNOWN_SERVER_ERROR, "The controller's response lacks a result for this partition")
-
-        def attempt() -> Results[TopicPartition, None]:
-            answer = ask(wanted)
-            return {partition: answer.get(partition, missing) for partition in wanted}
-
-        return self.retry(name, attempt, timeout_ms)
-
-    def _raise(self, error: KafkaError | None) -> None:
-        if error is not None:
-            if error.error is Errors.NOT_CONTROLLER:
-                self.forget_controller()
-            raise error
+    async def move_replicas(
+        self, call: Call, assignment: Mapping[TopicPartitionReplica, str]
+    ) -> Results[TopicPartitionReplica, Answer[Any]]:
+        answers: Results[TopicPartitionReplica, Answer[Any]] = {}
+        for broker in dict.fromkeys(replica.broker_id for replica in assignment):
+            by_path: dict[str, list[TopicPartition]] = {}
+            for (topic, partition, broker_id), path in assignment.items():
+                if broker_id == broker:
+                    by_path.setdefault(path, []).append(TopicPartition(topic, partition))
+            answer = await self.on_node(call, broker, _move_request(by_path))
+            for result in answer.response.results:
+                for part in result.partitions:
+                    replica = TopicPartitionReplica(result.topic_name, part.partition_index, broker)
+                    answers[replica] = Answer(part, answer.version, broker)
+        return answers
 
 
-def _log_dirs_request(assignment: Mapping[TopicPartitionReplica, str]) -> AlterReplicaLogDirsRequest:
-    by_path: dict[str, list[TopicPartition]] = {}
-    for (topic, partition, _), path in assignment.items():
-        by_path.setdefault(path, []).append(TopicPartition(topic, partition))
-    struct = AlterReplicaLogDirsRequest.AlterReplicaLogDirTopic
-    return AlterReplicaLogDirsRequest(
+def log_dirs_request(topics: Topics | None) -> DescribeLogDirsRequest:
+    """None: of all topics."""
+    struct = DescribeLogDirsRequest.DescribableLogDirTopic
+    return DescribeLogDirsRequest(
+        topics=None if topics is None else [struct(topic=t, partitions=list(p)) for t, p in topics.items()]
+    )
+
+
+def failures_of_reassignment(response: Any) -> Results[TopicPartition, None]:
+    return {
+        TopicPartition(topic.name, p.partition_index): failure_of(p)
+        for topic in response.responses
+        for p in topic.partitions
+    }
+
+
+def _code(response: Any) -> list[int]:
+    return [response.error_code]
+
+
+def _codes_of_election(response: Any) -> list[int]:
+    results = response.replica_election_results
+    return [response.error_code, *(p.error_code for topic in results for p in topic.partition_result)]
+
+
+def _log_dir(result: Any) -> LogDirDescription:
+    replicas = {
+        TopicPartition(topic.name, p.partition_index): ReplicaInfo(p.partition_size, p.offset_lag, p.is_future_key)
+        for topic in result.topics
+        for p in topic.partitions
+    }
+    return LogDirDescription(error_of(result.error_code), replicas, result.total_bytes, result.usable_bytes)
+
+
+def _move_request(by_path: Mapping[str, Iterable[TopicPartition]]) -> AlterReplicaLogDirsRequest:
+    message = AlterReplicaLogDirsRequest
+    topic = message.AlterReplicaLogDirTopic
+    return message(
         dirs=[
-            AlterReplicaLogDirsRequest.AlterReplicaLogDir(
-                path=path,
-                topics=[struct(name=topic, partitions=indexes) for topic, indexes in by_topic(partitions).items()],
+            message.AlterReplicaLogDir(
+                path=path, topics=[topic(name=name, partitions=p) for name, p in by_topic(partitions).items()]
             )
             for path, partitions in by_path.items()
         ]

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from kafkapy.admin.cluster_client import ClusterClient, Results, error_of
+from kafkapy.admin.results import Answer, Results, failure_of, told
+from kafkapy.admin.router import Call, Router, metadata_request
 from kafkapy.clients.metadata import ClusterMetadata, TopicMetadata
-from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.clients.requests import VersionedRequest
+from kafkapy.errors import IncompatibleBrokerVersion
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.create_partitions import CreatePartitionsRequest
 from kafkapy.protocol.messages.create_topics import CreateTopicsRequest
 from kafkapy.protocol.messages.delete_topics import DeleteTopicsRequest
-from kafkapy.protocol.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
 from kafkapy.protocol.messages.metadata import MetadataRequest
 
 
@@ -25,7 +26,7 @@ class NewTopic(NamedTuple):
     num_partitions: int = -1
     replication_factor: int = -1
     replica_assignments: Mapping[int, Sequence[int]] = MappingProxyType({})
-    topic_configs: Mapping[str, str | None] = MappingProxyType({})
+    topic_configs: Mapping[str, Any] = MappingProxyType({})
 
 
 class CreatedTopic(NamedTuple):
@@ -43,135 +44,132 @@ class NewPartitions(NamedTuple):
     new_assignments: Sequence[Sequence[int]] | None = None
 
 
-class PartitionReassignment(NamedTuple):
-    """A change of replicas that is under way (KIP-455)."""
-
-    replicas: tuple[int, ...]
-    adding_replicas: tuple[int, ...]
-    removing_replicas: tuple[int, ...]
-
-
-class TopicOperations(ClusterClient):
-    def list_topics(self, list_internal: bool = True) -> dict[str, TopicMetadata]:
+class TopicOperations(Router):
+    async def list_topics(self, list_internal: bool = True) -> dict[str, TopicMetadata]:
         """All topics that the client may see, in order of their names."""
-        cluster = self.retry("listTopics", lambda: self.refresh(None))
+        cluster = await self.retry(self.call("listTopics"), lambda: self.refresh(None))
         return {
             name: cluster.topics[name]
             for name in sorted(cluster.topics)
             if list_internal or not cluster.topics[name].internal
         }
 
-    def describe_topics(self, topics: Iterable[str]) -> Results[str, TopicMetadata]:
+    async def describe_topics(self, topics: Iterable[str]) -> Results[str, TopicMetadata]:
         """Topics by name. A topic that does not exist is not asked for again: UNKNOWN_TOPIC_OR_PARTITION."""
         names = list(dict.fromkeys(topics))
         if not names:
             return {}
-        cluster = self.retry("describeTopics", lambda: self.refresh(names))
+        cluster = await self.retry(self.call("describeTopics"), lambda: self.refresh(names))
         return {name: _described(cluster.topics.get(name)) for name in names}
 
-    def describe_topic_ids(self, topic_ids: Iterable[bytes]) -> Results[bytes, TopicMetadata]:
+    async def describe_topic_ids(self, topic_ids: Iterable[bytes]) -> Results[bytes, TopicMetadata]:
         """Topics by id (brokers from 3.1 on): UNKNOWN_TOPIC_ID for one that does not exist."""
         ids = list(dict.fromkeys(topic_ids))
-        wanted = [MetadataRequest.MetadataRequestTopic(topic_id=topic_id, name=None) for topic_id in ids]
-
-        def attempt() -> ClusterMetadata:
-            request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
-            return ClusterMetadata.of(self.call(self.any_node(), request))
-
-        found = {topic.topic_id: topic for topic in self.retry("describeTopics", attempt).topics.values()}
+        wanted = [uuid.UUID(bytes=topic_id) for topic_id in ids]
+        cluster = ClusterMetadata.of((await self.metadata(self.call("describeTopics"), wanted)).response)
+        found = {topic.topic_id: topic for topic in cluster.topics.values()}
         unknown = KafkaError(Errors.UNKNOWN_TOPIC_ID)
         return {id: _described(found[id]) if id in found else unknown for id in ids}
 
-    def create_topics(
+    async def metadata(
+        self, call: Call, topics: Iterable[str | uuid.UUID] | None, operations: bool = False
+    ) -> Answer[Any]:
+        """The Metadata of topics by name or id (KIP-516), None: of all."""
+        wanted = None if topics is None else [_metadata_topic(topic) for topic in topics]
+        by_id = any(topic.name is None for topic in wanted or ())
+        return await self.on_any(call, metadata_request(wanted, operations), min_version=12 if by_id else 0)
+
+    async def create_topics(
         self, new_topics: Iterable[NewTopic], timeout_ms: int | None = None, validate_only: bool = False
     ) -> Results[str, CreatedTopic]:
-        topics = {topic.name: topic for topic in new_topics}
+        """An assignment stands for the counts: they are left out then."""
+        topics = {
+            topic.name: topic._replace(num_partitions=-1, replication_factor=-1) if topic.replica_assignments else topic
+            for topic in new_topics
+        }
+        if not topics:
+            return {}
+        answer = await self.create(self.call("createTopics", timeout_ms), list(topics.values()), validate_only)
+        created: Results[str, CreatedTopic] = {
+            t.name: failure_of(t) or CreatedTopic(t.topic_id, t.num_partitions, t.replication_factor)
+            for t in answer.response.topics
+        }
+        return told(created, topics, "controller", "topic")
 
-        def attempt(names: list[str]) -> Results[str, CreatedTopic]:
-            request = CreateTopicsRequest(
-                topics=[_creatable(topics[name]) for name in names],
-                timeout_ms=self.server_timeout_ms,
-                validate_only=validate_only,
-            )
-            response = self.call(self.controller(), request)
-            return {
-                topic.name: error_of(topic.error_code, topic.error_message)
-                or CreatedTopic(topic.topic_id, topic.num_partitions, topic.replication_factor)
-                for topic in response.topics
-            }
+    async def create(self, call: Call, topics: Sequence[NewTopic], validate_only: bool) -> Answer[Any]:
+        creatable = [_creatable(topic) for topic in topics]
 
-        return self._on_controller("createTopics", topics, attempt, timeout_ms)
+        def build(version: int) -> CreateTopicsRequest:
+            if validate_only and version < 1:
+                raise IncompatibleBrokerVersion("validate_only needs a broker from 0.10.2 on")
+            if version < 4 and any(
+                -1 in (t.num_partitions, t.replication_factor) and not t.assignments for t in creatable
+            ):
+                raise IncompatibleBrokerVersion(
+                    "The broker is older than 2.4: num_partitions and replication_factor must be given"
+                )
+            return CreateTopicsRequest(topics=creatable, timeout_ms=call.server_timeout_ms, validate_only=validate_only)
 
-    def delete_topics(self, topics: Iterable[str], timeout_ms: int | None = None) -> Results[str, None]:
-        def attempt(names: list[str]) -> Results[str, None]:
-            request = DeleteTopicsRequest(timeout_ms=self.server_timeout_ms)
-            controller = self.controller()
-            if controller.versions().latest_usable(ApiKey.DELETE_TOPICS) >= 6:
-                request.topics = [DeleteTopicsRequest.DeleteTopicState(name=name) for name in names]
-            else:
-                request.topic_names = names
-            response = self.call(controller, request)
-            return {
-                str(result.name): error_of(result.error_code, result.error_message) for result in response.responses
-            }
+        request = VersionedRequest(CreateTopicsRequest, build)
+        return await self.on_controller(call, request, lambda r: [t.error_code for t in r.topics])
 
-        return self._on_controller("deleteTopics", topics, attempt, timeout_ms)
+    async def delete_topics(self, topics: Iterable[str], timeout_ms: int | None = None) -> Results[str, None]:
+        names = list(dict.fromkeys(topics))
+        if not names:
+            return {}
+        answer = await self.delete(self.call("deleteTopics", timeout_ms), names)
+        return told({t.name: failure_of(t) for t in answer.response.responses}, names, "controller", "topic")
 
-    def create_partitions(
+    async def delete(self, call: Call, topics: Sequence[str | uuid.UUID]) -> Answer[Any]:
+        """By name or id."""
+
+        def build(version: int) -> DeleteTopicsRequest:
+            if version < 6:
+                names = [str(topic) for topic in topics]
+                return DeleteTopicsRequest(topic_names=names, timeout_ms=call.server_timeout_ms)
+            state = DeleteTopicsRequest.DeleteTopicState
+            states = [state(topic_id=t.bytes) if isinstance(t, uuid.UUID) else state(name=t) for t in topics]
+            return DeleteTopicsRequest(topics=states, timeout_ms=call.server_timeout_ms)
+
+        return await self.on_controller(
+            call,
+            VersionedRequest(DeleteTopicsRequest, build),
+            lambda r: [t.error_code for t in r.responses],
+            min_version=6 if any(isinstance(topic, uuid.UUID) for topic in topics) else 0,
+        )
+
+    async def create_partitions(
         self, new_partitions: Mapping[str, NewPartitions], timeout_ms: int | None = None, validate_only: bool = False
     ) -> Results[str, None]:
-        def attempt(names: list[str]) -> Results[str, None]:
-            request = CreatePartitionsRequest(
-                topics=[_more_partitions(name, new_partitions[name]) for name in names],
-                timeout_ms=self.server_timeout_ms,
+        if not new_partitions:
+            return {}
+        answer = await self.add_partitions(self.call("createPartitions", timeout_ms), new_partitions, validate_only)
+        results = {t.name: failure_of(t) for t in answer.response.results}
+        return told(results, new_partitions, "controller", "topic")
+
+    async def add_partitions(
+        self, call: Call, new_partitions: Mapping[str, NewPartitions], validate_only: bool
+    ) -> Answer[Any]:
+        message = CreatePartitionsRequest
+
+        def build(version: int) -> CreatePartitionsRequest:
+            return message(
+                topics=[
+                    message.CreatePartitionsTopic(
+                        name=name,
+                        count=new.total_count,
+                        assignments=None
+                        if new.new_assignments is None
+                        else [message.CreatePartitionsAssignment(broker_ids=list(ids)) for ids in new.new_assignments],
+                    )
+                    for name, new in new_partitions.items()
+                ],
+                timeout_ms=call.server_timeout_ms,
                 validate_only=validate_only,
             )
-            response = self.call(self.controller(), request)
-            return {result.name: error_of(result.error_code, result.error_message) for result in response.results}
 
-        return self._on_controller("createPartitions", new_partitions, attempt, timeout_ms)
-
-    def list_partition_reassignments(
-        self, partitions: Iterable[TopicPartition] | None = None, timeout_ms: int | None = None
-    ) -> dict[TopicPartition, PartitionReassignment]:
-        """The reassignments that are under way, of these partitions or of all."""
-        wanted = None
-        if partitions is not None:
-            by_topic: dict[str, list[int]] = {}
-            for topic, partition in partitions:
-                by_topic.setdefault(topic, []).append(partition)
-            struct = ListPartitionReassignmentsRequest.ListPartitionReassignmentsTopics
-            wanted = [struct(name=topic, partition_indexes=indexes) for topic, indexes in by_topic.items()]
-
-        def attempt() -> dict[TopicPartition, PartitionReassignment]:
-            request = ListPartitionReassignmentsRequest(timeout_ms=self.server_timeout_ms, topics=wanted)
-            response = self.call(self.controller(), request)
-            error = error_of(response.error_code, response.error_message)
-            if error is not None:
-                if error.error is Errors.NOT_CONTROLLER:
-                    self.forget_controller()
-                raise error
-            return {
-                TopicPartition(topic.name, p.partition_index): PartitionReassignment(
-                    tuple(p.replicas), tuple(p.adding_replicas), tuple(p.removing_replicas)
-                )
-                for topic in response.topics
-                for p in topic.partitions
-            }
-
-        return self.retry("listPartitionReassignments", attempt, timeout_ms)
-
-    def _on_controller(self, name: str, keys: Iterable[str], attempt: Any, timeout_ms: int | None) -> Results[str, Any]:
-        """Repeat only if the controller has moved: another retriable error may mean that the work goes on."""
-
-        def attempt_and_look(left: list[str]) -> Any:
-            results = attempt(left)
-            if any(isinstance(r, KafkaError) and r.error is Errors.NOT_CONTROLLER for r in results.values()):
-                self.forget_controller()
-            missing = KafkaError(Errors.UNKNOWN_SERVER_ERROR, "The controller's response lacks a result for this topic")
-            return {key: results.get(key, missing) for key in left}
-
-        return self.retry_each(name, keys, attempt_and_look, timeout_ms, lambda error: error is Errors.NOT_CONTROLLER)
+        request = VersionedRequest(message, build)
+        return await self.on_controller(call, request, lambda r: [t.error_code for t in r.results])
 
 
 def _described(topic: TopicMetadata | None) -> TopicMetadata | KafkaError:
@@ -182,26 +180,24 @@ def _described(topic: TopicMetadata | None) -> TopicMetadata | KafkaError:
     return topic
 
 
+def _metadata_topic(topic: str | uuid.UUID) -> MetadataRequest.MetadataRequestTopic:
+    if isinstance(topic, uuid.UUID):
+        return MetadataRequest.MetadataRequestTopic(name=None, topic_id=topic.bytes)
+    return MetadataRequest.MetadataRequestTopic(name=topic)
+
+
 def _creatable(topic: NewTopic) -> CreateTopicsRequest.CreatableTopic:
-    by_hand = bool(topic.replica_assignments)
-    return CreateTopicsRequest.CreatableTopic(
+    request = CreateTopicsRequest
+    return request.CreatableTopic(
         name=topic.name,
-        num_partitions=-1 if by_hand else topic.num_partitions,
-        replication_factor=-1 if by_hand else topic.replication_factor,
+        num_partitions=topic.num_partitions,
+        replication_factor=topic.replication_factor,
         assignments=[
-            CreateTopicsRequest.CreatableReplicaAssignment(partition_index=partition, broker_ids=list(brokers))
-            for partition, brokers in topic.replica_assignments.items()
+            request.CreatableReplicaAssignment(partition_index=partition, broker_ids=list(brokers))
+            for partition, brokers in (topic.replica_assignments or {}).items()
         ],
         configs=[
-            CreateTopicsRequest.CreatableTopicConfig(name=name, value=value)
-            for name, value in topic.topic_configs.items()
+            request.CreatableTopicConfig(name=key, value=None if value is None else str(value))
+            for key, value in (topic.topic_configs or {}).items()
         ],
     )
-
-
-def _more_partitions(name: str, new: NewPartitions) -> CreatePartitionsRequest.CreatePartitionsTopic:
-    assignments = None
-    if new.new_assignments is not None:
-        struct = CreatePartitionsRequest.CreatePartitionsAssignment
-        assignments = [struct(broker_ids=list(brokers)) for brokers in new.new_assignments]
-    return CreatePartitionsRequest.CreatePartitionsTopic(name=name, count=new.total_count, assignments=assignments)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from kafkapy.admin.core import AdminCore
 from kafkapy.admin.kafka_admin_client import ADMIN_DEFAULTS
+from kafkapy.admin.kafka_python import KafkaPythonCore
+from kafkapy.admin.methods import AwaitableMethods
 from kafkapy.aio.base import AsyncClient, run
 from kafkapy.clients.config import ClientConfig
-from kafkapy.clients.facade import delegates_to, merge_options
+from kafkapy.clients.facade import merge_options
 from kafkapy.clients.network_client import NetworkClient
 
 
-@delegates_to(AdminCore)
-class KafkaAdminClient(AsyncClient):
+class KafkaAdminClient(AwaitableMethods, AsyncClient):
     """Administers a cluster: `async with KafkaAdminClient(bootstrap_servers=...) as admin: await admin.list_topics()`.
 
     Options and methods are those of `kafkapy.KafkaAdminClient`; the methods give awaitables. `start` connects and raises
@@ -27,7 +27,7 @@ class KafkaAdminClient(AsyncClient):
         self.config = merge_options(self.DEFAULT_CONFIG, configs)
         super().__init__()
         self._client = NetworkClient(self._driver, ClientConfig.from_options(self.config))
-        self._core = AdminCore(self._client)
+        self._core = KafkaPythonCore(self._client)
 
     async def start(self) -> None:
         try:
@@ -45,7 +45,3 @@ class KafkaAdminClient(AsyncClient):
 
     def _run(self, name: str, *args: Any, **kwargs: Any) -> asyncio.Future[Any]:
         return run(getattr(self._core, name)(*args, **kwargs))
-
-    if TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any: ...

@@ -1,4 +1,13 @@
-"""What the faces of a client have in common: options, and methods that a core has the work of."""
+"""What the faces of a client have in common: options, and methods that a core has the work of.
+
+A core's operations are coroutine methods, written once. A face gets them by `delegates_to`, which is done when the program
+runs, so that type checkers and editors see nothing of it. For them there is a stub: the face takes its methods from a base
+class in a module of its own (`admin/methods.py`), and `python -m kafkapy.tools.face_stubs` writes the `.pyi` beside that,
+with the names, arguments, results and docstrings of the core, once for each kind of face: values for the blocking one,
+`asyncio.Future`s for `kafkapy.aio`, `Deferred`s for `kafkapy.tx`. A test says when a stub is out of date. What only one face
+has (the constructor, `close`, iteration) stays in the face, whose own source is checked as any other. To give another
+client typed faces: annotate its core's operations with what users get, add such a module, and a row to `FACES`.
+"""
 
 from __future__ import annotations
 
@@ -42,16 +51,27 @@ def merge_options(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> dict
     return {**defaults, **{name: value for name, value in given.items() if name not in NOT_SUPPORTED}}
 
 
-def delegates_to(core: type) -> Callable[[C], C]:
-    """Class decorator: gives a face each public coroutine method of `core`, name, signature and documentation alike.
+def operations(core: type, beneath: type = object) -> dict[str, Callable[..., Any]]:
+    """The coroutine methods of a core that are for users: public ones that its base `beneath` doesn't have, and whose first
+    argument is no `call` (such are parts of operations)."""
+    found = {}
+    for name, method in inspect.getmembers(core, inspect.iscoroutinefunction):
+        if not name.startswith("_") and not hasattr(beneath, name):
+            if list(inspect.signature(method).parameters)[1:2] != ["call"]:
+                found[name] = method
+    return found
+
+
+def delegates_to(core: type, beneath: type = object) -> Callable[[C], C]:
+    """Class decorator: gives a face each of `operations(core, beneath)`, name, signature and documentation alike.
 
     The face's `_run(name, *args, **kwargs)` starts the core's method and gives what its users get. What the face
     defines by itself stays.
     """
 
     def decorate(face: C) -> C:
-        for name, method in inspect.getmembers(core, inspect.iscoroutinefunction):
-            if not name.startswith("_") and name not in vars(face):
+        for name, method in operations(core, beneath).items():
+            if name not in vars(face):
                 setattr(face, name, _delegate(name, method))
         return face
 

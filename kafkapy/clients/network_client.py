@@ -183,12 +183,15 @@ class NetworkClient:
         backoff.until_ms = self.driver.time.monotonic_ms() + delay
         if connection.authentication_error is not None:
             self._authentication_errors[node_id] = connection.authentication_error
-        level = logging.WARNING if not was_ready and backoff.failures == 1 else logging.INFO
         verb = "ended" if was_ready else "could not be established"
         self._last_failure = f"The connection to {connection.address} {verb}: {reason}"
-        _log.log(level, "Broker %s: %s", _true_id(node_id), self._last_failure)
+        self.tell_of_loss(node_id, self._last_failure, not was_ready and backoff.failures == 1)
         if self.metadata.version and not self.closed:
             self.metadata.request_update()
+
+    def tell_of_loss(self, node_id: int, sentence: str, is_first: bool) -> None:
+        """`is_first`: the broker was never reached, and this was the first attempt."""
+        _log.log(logging.WARNING if is_first else logging.INFO, "Broker %s: %s", _true_id(node_id), sentence)
 
     # --- any broker
 
@@ -234,7 +237,14 @@ class NetworkClient:
                 self.disconnect(node_id)
 
     def _forget_moved_nodes(self, cluster: ClusterMetadata) -> None:
-        """A broker that came back elsewhere."""
+        """A broker that came back elsewhere. A bootstrap server that turns out to be a broker keeps its connection."""
+        for node in cluster.nodes.values():
+            for node_id in self._bootstrap:
+                connection = self._connections.get(node_id)
+                if connection is not None and (connection.host, connection.port) == (node.host, node.port):
+                    if node.id not in self._connections:
+                        self._connections[node.id] = self._connections.pop(node_id)
+                        connection.node_id = node.id
         for node_id, connection in list(self._connections.items()):
             node = self.metadata.node(node_id) if node_id >= 0 else None
             if node is not None and (node.host, node.port) != (connection.host, connection.port):
@@ -280,7 +290,7 @@ class NetworkClient:
         attempts = 0
         while True:
             try:
-                return await _within(self.driver, attempt, deadline - self.driver.time.monotonic_ms())
+                return await within(self.driver, attempt, deadline - self.driver.time.monotonic_ms())
             except KafkaError as error:
                 failure = as_client_error(error)
             if not failure.retriable:
@@ -357,7 +367,7 @@ class NetworkClient:
         self._updater.close()
 
 
-async def _within(driver: Driver, attempt: Callable[[], Awaitable[T]], timeout_ms: float) -> T:
+async def within(driver: Driver, attempt: Callable[[], Awaitable[T]], timeout_ms: float) -> T:
     """One attempt, cancelled when its time is over."""
 
     async def run() -> T:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from twisted.internet.defer import Deferred, succeed
 
-from kafkapy.admin.core import AdminCore
 from kafkapy.admin.kafka_admin_client import ADMIN_DEFAULTS
+from kafkapy.admin.kafka_python import KafkaPythonCore
+from kafkapy.admin.methods import DeferredMethods
 from kafkapy.clients.config import ClientConfig
-from kafkapy.clients.facade import delegates_to, merge_options
+from kafkapy.clients.facade import merge_options
 from kafkapy.clients.network_client import NetworkClient
 from kafkapy.clients.twisted_driver import TwistedDriver
 from kafkapy.tx.base import run
 
 
-@delegates_to(AdminCore)
-class KafkaAdminClient:
+class KafkaAdminClient(DeferredMethods):
     """Administers a cluster; `reactor` None: the global one.
 
     Options and methods are those of `kafkapy.KafkaAdminClient`; the methods give Deferreds. `start` connects and fails
@@ -28,7 +28,7 @@ class KafkaAdminClient:
     def __init__(self, reactor: Any = None, **configs: Any) -> None:
         self.config = merge_options(self.DEFAULT_CONFIG, configs)
         self._client = NetworkClient(TwistedDriver(reactor), ClientConfig.from_options(self.config))
-        self._core = AdminCore(self._client)
+        self._core = KafkaPythonCore(self._client)
 
     def start(self) -> Deferred[KafkaAdminClient]:
         """Connect; gives this client."""
@@ -54,7 +54,3 @@ class KafkaAdminClient:
 
     def _run(self, name: str, *args: Any, **kwargs: Any) -> Deferred[Any]:
         return run(getattr(self._core, name)(*args, **kwargs))
-
-    if TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any: ...

@@ -35,7 +35,7 @@ from kafkapy.admin import (
     ScramMechanism,
     UserScramCredentialUpsertion,
 )
-from kafkapy.admin.core import AdminCore
+from kafkapy.admin.kafka_python import KafkaPythonCore
 from kafkapy.clients.completion import spawn
 from kafkapy.clients.config import ClientConfig
 from kafkapy.clients.network_client import NetworkClient
@@ -78,7 +78,7 @@ class Setup:
             self.driver, ClientConfig(bootstrap_servers="broker-0:9092", request_timeout_ms=2000)
         )
         self.run(self.client.bootstrap())
-        self.admin = AdminCore(self.client)
+        self.admin = KafkaPythonCore(self.client)
 
     def run(self, coroutine: Coroutine[Any, Any, T], within_ms: int = 3000) -> T:
         return self.driver.result_of(spawn(coroutine), within_ms)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from kafkapy.admin.core.router import TRANSACTION, Router, by_topic, raise_code
-from kafkapy.admin.core.types import (
+from kafkapy.admin.kafka_python.base import Face, raise_code
+from kafkapy.admin.results import by_topic, values_of
+from kafkapy.admin.router import TRANSACTION
+from kafkapy.admin.types import (
     AbortTransactionSpec,
     PartitionProducerState,
     ProducerState,
@@ -32,7 +34,7 @@ _OVER = {
 }
 
 
-class TransactionOperations(Router):
+class TransactionMethods(Face):
     async def list_transactions(
         self,
         broker_ids: Iterable[int] | None = None,
@@ -65,17 +67,17 @@ class TransactionOperations(Router):
         ids = list(transactional_ids)
         if not ids:
             return {}
-        answers = await self._coordinator(
+        answers = await self.core.on_coordinators(
+            self._call("coordinator"),
             ids,
             lambda keys: DescribeTransactionsRequest(transactional_ids=keys),
-            lambda r: [t.error_code for t in r.transaction_states],
+            lambda _, response: {state.transactional_id: state for state in response.transaction_states},
             kind=TRANSACTION,
         )
         described = {}
-        for coordinator_id, answer in answers:
-            for state in answer.response.transaction_states:
-                raise_code(state.error_code, f"Transactional id {state.transactional_id} cannot be described")
-                described[state.transactional_id] = _description(coordinator_id, state)
+        for transactional_id, answer in values_of(answers).items():
+            raise_code(answer.response.error_code, f"Transactional id {transactional_id} cannot be described")
+            described[transactional_id] = _description(answer.node_id, answer.response)
         return described
 
     async def describe_producers(
@@ -85,7 +87,7 @@ class TransactionOperations(Router):
         wanted = list(partitions)
         if not wanted:
             return {}
-        leaders = {broker_id: wanted} if broker_id is not None else await self._leaders(wanted)
+        leaders = {broker_id: wanted} if broker_id is not None else await self._by_leader(wanted)
         described = {}
         for node_id, some in leaders.items():
             topics = [
@@ -100,9 +102,17 @@ class TransactionOperations(Router):
                     )
         return described
 
+    async def _by_leader(self, partitions: list[TopicPartition]) -> dict[int, list[TopicPartition]]:
+        call = self._call("Metadata")
+        leaders = await self.core.each(call, partitions, lambda left: self.core.leaders(left, all_must_exist=True))
+        found: dict[int, list[TopicPartition]] = {}
+        for partition, leader in values_of(leaders).items():
+            found.setdefault(leader, []).append(partition)
+        return found
+
     async def abort_transaction(self, spec: AbortTransactionSpec) -> None:
         """Write an abort marker into one partition. Raises its error."""
-        ((leader, _),) = (await self._leaders([spec.topic_partition])).items()
+        (leader,) = await self._by_leader([spec.topic_partition])
         message = WriteTxnMarkersRequest
         topic, partition = spec.topic_partition
         marker = message.WritableTxnMarker(

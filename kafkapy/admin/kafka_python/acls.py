@@ -14,7 +14,7 @@ from kafkapy.admin.acl_types import (
     ResourcePattern,
     ResourceType,
 )
-from kafkapy.admin.core.router import ErrorClass, Router, error_class, raise_code
+from kafkapy.admin.kafka_python.base import ErrorClass, Face, error_class, raise_code
 from kafkapy.errors import IllegalArgumentError, NoError
 from kafkapy.protocol.messages.create_acls import CreateAclsRequest
 from kafkapy.protocol.messages.delete_acls import DeleteAclsRequest
@@ -24,7 +24,7 @@ _USERS_VERSION = 3
 """Of all three APIs: the first that knows resources of type USER."""
 
 
-class AclOperations(Router):
+class AclMethods(Face):
     async def describe_acls(self, acl_filter: ACLFilter) -> tuple[list[ACL], ErrorClass]:
         """The ACLs that match, and `NoError`. Raises SecurityDisabledError if the brokers have no authorizer."""
         pattern = acl_filter.resource_pattern

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from kafkapy.admin.core.configs import ConfigOperations
-from kafkapy.admin.core.groups import GroupOperations
-from kafkapy.admin.core.router import ErrorClass, error_class, error_text, raise_code
-from kafkapy.admin.core.structs import as_dict, with_operations
-from kafkapy.admin.core.types import UpdateFeatureType
+from kafkapy.admin.kafka_python.base import error_text, raise_code
+from kafkapy.admin.kafka_python.configs import ConfigMethods
+from kafkapy.admin.kafka_python.groups import GroupMethods
+from kafkapy.admin.structs import as_dict, with_operations
+from kafkapy.admin.types import UpdateFeatureType
 from kafkapy.clients import software
 from kafkapy.clients.api_versions import NodeApiVersions
 from kafkapy.clients.broker_releases import release_of
 from kafkapy.clients.requests import VersionedRequest
-from kafkapy.errors import IncompatibleBrokerVersion, error_for
+from kafkapy.errors import error_for
 from kafkapy.protocol.api_keys import ApiKey
-from kafkapy.protocol.messages.alter_replica_log_dirs import AlterReplicaLogDirsRequest
 from kafkapy.protocol.messages.api_versions import ApiVersionsRequest
-from kafkapy.protocol.messages.describe_cluster import DescribeClusterRequest
-from kafkapy.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
 from kafkapy.protocol.messages.update_features import UpdateFeaturesRequest
-from kafkapy.structs import TopicPartitionReplica
 
 _NOT_TOLD = ("error_code", "error_message", "endpoint_type", "throttle_time_ms")
 
@@ -38,14 +34,12 @@ class BrokerVersionData:
         return f"<BrokerVersionData {'.'.join(map(str, self.broker_version))}>"
 
 
-class ClusterOperations(GroupOperations, ConfigOperations):
+class ClusterMethods(GroupMethods, ConfigMethods):
     async def describe_cluster(self) -> dict[str, Any]:
         """cluster_id, controller_id, brokers (broker_id, host, port, rack) and authorized_operations."""
-        node_id = await self.client.least_loaded_node()
-        if not (await self.client.connect(node_id)).supports(ApiKey.DESCRIBE_CLUSTER):
+        answer = await self.core.description(self._call("DescribeCluster"), operations=True)
+        if answer is None:
             return await self._describe_old_cluster()
-        answer = await self._any(DescribeClusterRequest(include_cluster_authorized_operations=True))
-        raise_code(answer.response.error_code, answer.response.error_message)
         described = as_dict(answer.response, answer.version)
         for field in _NOT_TOLD:
             described.pop(field, None)
@@ -68,58 +62,8 @@ class ClusterOperations(GroupOperations, ConfigOperations):
 
     async def get_broker_version_data(self, broker_id: int) -> BrokerVersionData:
         """What one broker serves."""
-        await self._know([broker_id])
+        await self.core.know([broker_id])
         return BrokerVersionData(await self.client.connect(broker_id))
-
-    # --- log directories
-
-    async def describe_log_dirs(
-        self, topic_partitions: Any = None, brokers: Iterable[int] | None = None
-    ) -> list[dict[str, Any]]:
-        """Sizes of replicas: of {topic: [partitions]}, [topics] or None for all; on these brokers, else on all."""
-        topics = await self._topic_partitions(topic_partitions)
-        message = DescribeLogDirsRequest
-        request = message(
-            topics=[
-                message.DescribableLogDirTopic(topic=topic, partitions=numbers) for topic, numbers in topics.items()
-            ]
-        )
-        described = []
-        for node_id in await self._broker_ids() if brokers is None else brokers:
-            answer = await self._node(node_id, request)
-            raise_code(answer.response.error_code)
-            dirs = [as_dict(result, answer.version) for result in answer.response.results]
-            described.append({"broker": node_id, "log_dirs": dirs})
-        return described
-
-    async def alter_replica_log_dirs(
-        self, replica_assignments: Mapping[TopicPartitionReplica, str]
-    ) -> dict[TopicPartitionReplica, ErrorClass]:
-        """Move replicas to other directories of their brokers. Replica -> error class, `NoError` for success."""
-        wanted: dict[int, dict[str, dict[str, list[int]]]] = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
-        for replica, path in replica_assignments.items():
-            topic, partition, broker_id = replica
-            wanted[broker_id][path][topic].append(partition)
-        message = AlterReplicaLogDirsRequest
-        results = {}
-        for broker_id, dirs in wanted.items():
-            request = message(
-                dirs=[
-                    message.AlterReplicaLogDir(
-                        path=path,
-                        topics=[
-                            message.AlterReplicaLogDirTopic(name=topic, partitions=numbers)
-                            for topic, numbers in topics.items()
-                        ],
-                    )
-                    for path, topics in dirs.items()
-                ]
-            )
-            for topic in (await self._node(broker_id, request)).response.results:
-                for part in topic.partitions:
-                    replica = TopicPartitionReplica(topic.topic_name, part.partition_index, broker_id)
-                    results[replica] = error_class(part.error_code)
-        return results
 
     # --- features
 
@@ -127,7 +71,8 @@ class ClusterOperations(GroupOperations, ConfigOperations):
         """Feature -> supported (lowest, highest), finalized (lowest, highest), finalized_epoch (KIP-584)."""
         request = ApiVersionsRequest(client_software_name=software.NAME, client_software_version=software.VERSION)
         if send_request_to_controller:
-            answer = await self._controller(request, lambda r: [r.error_code], min_version=3)
+            call = self._controller_call("ApiVersions", None)
+            answer = await self.core.on_controller(call, request, lambda r: [r.error_code], min_version=3)
         else:
             answer = await self._any(request, min_version=3)
         response = answer.response
@@ -162,22 +107,22 @@ class ClusterOperations(GroupOperations, ConfigOperations):
                 updates.append(key)
             return message(timeout_ms=timeout_ms, feature_updates=updates, validate_only=validate_only)
 
-        answer = await self._controller(
+        answer = await self.core.on_controller(
+            self._controller_call("UpdateFeatures", timeout_ms),
             VersionedRequest(message, build),
             lambda r: [r.error_code],
-            timeout_ms,
             min_version=1 if validate_only else 0,
         )
         response = answer.response
         raise_code(response.error_code, response.error_message)
-        results = {r.feature: error_text(r.error_code, r.error_message) for r in response.results}
+        results = {r.feature: error_text(r) for r in response.results}
         return {feature: results.get(feature, "OK") for feature in feature_updates} | results
 
     # --- KRaft
 
     async def describe_metadata_quorum(self) -> dict[str, Any]:
         """Leader, voters and observers of the metadata log. Needs a cluster in KRaft mode."""
-        from kafkapy.admin.core.kraft import DescribeQuorumRequest as Request
+        from kafkapy.admin.kraft import DescribeQuorumRequest as Request
 
         request = Request(
             topics=[
@@ -199,5 +144,3 @@ class ClusterOperations(GroupOperations, ConfigOperations):
 
 
 _KNOWN = {int(api_key) for api_key in ApiKey}
-
-__all__ = ["BrokerVersionData", "ClusterOperations", "IncompatibleBrokerVersion"]

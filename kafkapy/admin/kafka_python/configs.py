@@ -6,9 +6,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kafkapy.admin.core.router import Answer, Router, error_text, raise_code
-from kafkapy.admin.core.structs import as_dict
-from kafkapy.admin.core.types import (
+from kafkapy.admin.configs import ConfigChange
+from kafkapy.admin.kafka_python.base import Face, error_text, raise_code
+from kafkapy.admin.results import values_of
+from kafkapy.admin.structs import as_dict
+from kafkapy.admin.types import (
     AlterConfigOp,
     ConfigFilterType,
     ConfigResource,
@@ -18,9 +20,6 @@ from kafkapy.admin.core.types import (
 )
 from kafkapy.clients.requests import VersionedRequest
 from kafkapy.protocol.api_keys import ApiKey
-from kafkapy.protocol.messages.alter_configs import AlterConfigsRequest
-from kafkapy.protocol.messages.describe_configs import DescribeConfigsRequest
-from kafkapy.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 
 Described = dict[str, dict[str, Any]]
 
@@ -33,7 +32,7 @@ _OF_RESOURCE = {
 }
 
 
-class ConfigOperations(Router):
+class ConfigMethods(Face):
     async def describe_configs(
         self,
         config_resources: Iterable[ConfigResource],
@@ -46,43 +45,21 @@ class ConfigOperations(Router):
         """
         wanted = ConfigFilterType.build_from(config_filter)
         described: dict[str, Described] = defaultdict(dict)
-        for answer in await self._describe(list(config_resources), include_synonyms):
-            for result in answer.response.results:
-                raise_code(result.error_code, result.error_message)
-                resource_type = ConfigResourceType(result.resource_type)
-                shown = {}
-                for config in result.configs:
-                    plain = as_dict(config, answer.version)
-                    source = _source(plain, resource_type)
-                    read_only = wanted is ConfigFilterType.DYNAMIC and config.read_only
-                    if not read_only and not wanted.should_skip(source):
-                        name, shown_config = plain_config(plain, resource_type)
-                        shown[name] = shown_config
-                described[resource_type.name.lower()][result.resource_name] = shown
+        call = self._call("DescribeConfigs")
+        for answer in values_of(await self.core.configs_of(call, config_resources, include_synonyms)).values():
+            result = answer.response
+            raise_code(result.error_code, result.error_message)
+            resource_type = ConfigResourceType(result.resource_type)
+            shown = {}
+            for config in result.configs:
+                plain = as_dict(config, answer.version)
+                source = _source(plain, resource_type)
+                read_only = wanted is ConfigFilterType.DYNAMIC and config.read_only
+                if not read_only and not wanted.should_skip(source):
+                    name, shown_config = plain_config(plain, resource_type)
+                    shown[name] = shown_config
+            described[resource_type.name.lower()][result.resource_name] = shown
         return dict(described)
-
-    async def _describe(self, resources: list[ConfigResource], include_synonyms: bool) -> list[Answer[Any]]:
-        answers = []
-        for node_id, some in _by_broker(resources).items():
-            request = DescribeConfigsRequest(
-                resources=[
-                    DescribeConfigsRequest.DescribeConfigsResource(
-                        resource_type=resource.resource_type,
-                        resource_name=resource.name,
-                        configuration_keys=None if resource.configs is None else list(resource.configs),
-                    )
-                    for resource in some
-                ],
-                include_synonyms=include_synonyms,
-            )
-            answers.append(await self._to_owner(node_id, request, min_version=1 if include_synonyms else 0))
-        return answers
-
-    async def _to_owner(self, node_id: int | None, request: Any, **versions: int) -> Answer[Any]:
-        """A broker's own configs are its own business; all others are anybody's."""
-        if node_id is None:
-            return await self._any(request, **versions)
-        return await self._node(node_id, request, **versions)
 
     async def alter_configs(
         self,
@@ -161,13 +138,15 @@ class ConfigOperations(Router):
     async def _alter(
         self, resources: list[ConfigResource], validate_only: bool, incremental: bool
     ) -> dict[str, dict[str, str]]:
+        if incremental:
+            changes = {resource: _changes(resource) for resource in resources}
+            answers = await self.core.change_configs(self._call("IncrementalAlterConfigs"), changes, validate_only)
+        else:
+            values = {resource: _values(resource) for resource in resources}
+            answers = await self.core.replace_configs(self._call("AlterConfigs"), values, validate_only)
         altered: dict[str, dict[str, str]] = defaultdict(dict)
-        make = _incremental_request if incremental else _whole_request
-        for node_id, some in _by_broker(resources).items():
-            answer = await self._to_owner(node_id, make(some, validate_only))
-            for response in answer.response.responses:
-                kind = ConfigResourceType(response.resource_type).name.lower()
-                altered[kind][response.resource_name] = error_text(response.error_code, response.error_message)
+        for resource, answer in values_of(answers).items():
+            altered[resource.resource_type.name.lower()][resource.name] = error_text(answer.response)
         return dict(altered)
 
     async def list_config_resources(
@@ -175,7 +154,7 @@ class ConfigOperations(Router):
     ) -> dict[str, list[str]]:
         """Resource type -> names of the resources that have configs (KIP-1142). Needs a broker from 4.1 on (3.7 for
         CLIENT_METRICS)."""
-        from kafkapy.admin.core.kraft import ListConfigResourcesRequest
+        from kafkapy.admin.kraft import ListConfigResourcesRequest
 
         kinds = [ConfigResourceType.build_from(kind).value for kind in resource_types or ()]
 
@@ -214,19 +193,6 @@ def _source(config: dict[str, Any], resource_type: ConfigResourceType) -> Config
     return _OF_RESOURCE.get(resource_type, ConfigSourceType.UNKNOWN)
 
 
-def _by_broker(resources: Iterable[ConfigResource]) -> dict[int | None, list[ConfigResource]]:
-    grouped: dict[int | None, list[ConfigResource]] = defaultdict(list)
-    for resource in resources:
-        node_id = None
-        if resource.resource_type in (ConfigResourceType.BROKER, ConfigResourceType.BROKER_LOGGER) and resource.name:
-            try:
-                node_id = int(resource.name)
-            except ValueError:
-                raise ValueError(f"The name of a broker resource is a number, not {resource.name!r}") from None
-        grouped[node_id].append(resource)
-    return grouped
-
-
 def _copy(resource: ConfigResource) -> ConfigResource:
     return ConfigResource(resource.resource_type, resource.name, resource.configs)
 
@@ -239,49 +205,20 @@ def _dict_of(resource: ConfigResource) -> Mapping[str, Any]:
     return resource.configs
 
 
-def _operations(resource: ConfigResource) -> list[tuple[str, AlterConfigOp, str | None]]:
+def _changes(resource: ConfigResource) -> list[ConfigChange]:
     found = []
     for key, given in _dict_of(resource).items():
         op, value = given if isinstance(given, tuple) else (AlterConfigOp.SET, given)
         operation = AlterConfigOp.build_from(op)
         if operation is AlterConfigOp.DELETE:
             value = None
-        found.append((key, operation, None if value is None else str(value)))
+        found.append(ConfigChange(key, None if value is None else str(value), operation))
     return found
 
 
-def _incremental_request(resources: list[ConfigResource], validate_only: bool) -> IncrementalAlterConfigsRequest:
-    request = IncrementalAlterConfigsRequest
-    return request(
-        resources=[
-            request.AlterConfigsResource(
-                resource_type=resource.resource_type,
-                resource_name=resource.name,
-                configs=[
-                    request.AlterableConfig(name=key, config_operation=op, value=value)
-                    for key, op, value in _operations(resource)
-                ],
-            )
-            for resource in resources
-        ],
-        validate_only=validate_only,
-    )
-
-
-def _whole_request(resources: list[ConfigResource], validate_only: bool) -> AlterConfigsRequest:
-    request = AlterConfigsRequest
-    for resource in resources:
-        for key, op, _ in _operations(resource):
-            if op is not AlterConfigOp.SET:
-                raise ValueError(f"{op.name} of {key} needs a broker from 2.3 on and incremental alteration")
-    return request(
-        resources=[
-            request.AlterConfigsResource(
-                resource_type=resource.resource_type,
-                resource_name=resource.name,
-                configs=[request.AlterableConfig(name=key, value=value) for key, _, value in _operations(resource)],
-            )
-            for resource in resources
-        ],
-        validate_only=validate_only,
-    )
+def _values(resource: ConfigResource) -> dict[str, str | None]:
+    changes = _changes(resource)
+    for key, _, op in changes:
+        if op is not AlterConfigOp.SET:
+            raise ValueError(f"{op.name} of {key} needs a broker from 2.3 on and incremental alteration")
+    return {change.name: change.value for change in changes}

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from enum import IntEnum, StrEnum
 from typing import Any, NamedTuple
 
-from kafkapy.admin.core.structs import EnumHelper
+from kafkapy.admin.structs import EnumHelper
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.errors import IllegalArgumentError
 
@@ -32,7 +32,8 @@ class ConfigResourceType(EnumHelper, IntEnum):
 
 
 class ConfigResource:
-    """A resource and its configs: keys to ask for or reset, or a dict of values to set."""
+    """A resource and its configs: keys to ask for or reset, or a dict of values to set. The broker with the empty name is
+    the default of all brokers. Resources are equal if type and name are."""
 
     def __init__(
         self,
@@ -45,6 +46,14 @@ class ConfigResource:
         self.resource_type = resource_type
         self.name = name
         self.configs = configs
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ConfigResource):
+            return NotImplemented
+        return (self.resource_type, self.name) == (other.resource_type, other.name)
+
+    def __hash__(self) -> int:
+        return hash((self.resource_type, self.name))
 
     def __str__(self) -> str:
         return f"ConfigResource {self.name}={self.resource_type}"
@@ -76,6 +85,10 @@ class ConfigSourceType(EnumHelper, IntEnum):
     DYNAMIC_BROKER_LOGGER_CONFIG = 6
     DYNAMIC_CLIENT_METRICS_CONFIG = 7
     DYNAMIC_GROUP_CONFIG = 8
+
+    @classmethod
+    def _missing_(cls, value: object) -> ConfigSourceType | None:
+        return cls.UNKNOWN if isinstance(value, int) else None
 
     def is_modified(self) -> bool:
         """Set for this very resource?"""
@@ -143,6 +156,8 @@ class UpdateFeatureType(EnumHelper, IntEnum):
 
 
 class ElectionType(IntEnum):
+    """PREFERRED: the first replica, if another leads now. UNCLEAN: any live replica, if none leads."""
+
     PREFERRED = 0
     UNCLEAN = 1
 
@@ -207,6 +222,11 @@ class ScramMechanism(IntEnum):
     UNKNOWN = 0
     SCRAM_SHA_256 = 1
     SCRAM_SHA_512 = 2
+
+    @property
+    def mechanism_name(self) -> str:
+        """As SASL spells it."""
+        return self.name.replace("_", "-")
 
     @property
     def hash_name(self) -> str:

@@ -1,0 +1,171 @@
+"""Consumer groups: list, describe, delete; their offsets and members."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from kafkapy.admin.groups import lowest_for
+from kafkapy.admin.kafka_python.base import ErrorClass, error_class, raise_code, topic_partitions
+from kafkapy.admin.kafka_python.partitions import PartitionMethods
+from kafkapy.admin.results import values_of
+from kafkapy.admin.structs import as_dict, with_operations
+from kafkapy.admin.types import GroupState, GroupType, MemberToRemove
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.errors import error_for
+from kafkapy.protocol.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
+from kafkapy.protocol.errors import KafkaError
+from kafkapy.protocol.message import Message, version_prefix
+from kafkapy.protocol.messages.list_groups import ListGroupsRequest
+from kafkapy.protocol.wire import SchemaError
+from kafkapy.structs import OffsetAndMetadata, OffsetSpec, OffsetTimestamp
+
+Offsets = dict[TopicPartition, OffsetAndMetadata]
+
+
+class GroupMethods(PartitionMethods):
+    # --- groups
+
+    async def list_groups(
+        self,
+        broker_ids: Iterable[int] | None = None,
+        states_filter: Iterable[GroupState | str] | None = None,
+        types_filter: Iterable[GroupType | str] | None = None,
+    ) -> list[dict[str, Any]]:
+        """Groups as dicts, as in ListGroups; of these brokers, else of all."""
+        states = [GroupState.value_for(state) for state in states_filter or ()]
+        types = [GroupType.value_for(kind) for kind in types_filter or ()]
+        request = ListGroupsRequest(states_filter=states, types_filter=types)
+        groups = []
+        for node_id in await self._broker_ids() if broker_ids is None else broker_ids:
+            answer = await self._node(node_id, request, min_version=lowest_for(request))
+            raise_code(answer.response.error_code)
+            groups += [as_dict(group, answer.version) for group in answer.response.groups]
+        return groups
+
+    async def describe_groups(
+        self,
+        group_ids: Iterable[str],
+        group_coordinator_id: int | None = None,
+        include_authorized_operations: bool = False,
+    ) -> dict[str, dict[str, Any]]:
+        """Group -> description, as in DescribeGroups, members' metadata and assignment decoded. `error` is None or a
+        sentence. `include_authorized_operations` has no effect: they are always asked for, as kafka-python does."""
+        call = self._call("coordinator")
+        answers = await self.core.descriptions(call, group_ids, group_coordinator_id, operations=True)
+        described = {}
+        for group_id, answer in values_of(answers).items():
+            plain = with_operations(as_dict(answer.response, answer.version))
+            for member, shown in zip(answer.response.members, plain["members"], strict=True):
+                shown["member_metadata"] = _decoded(ConsumerProtocolSubscription, member.member_metadata)
+                shown["member_assignment"] = _decoded(ConsumerProtocolAssignment, member.member_assignment)
+            code = plain.pop("error_code")
+            plain["error"] = str(error_for(code)) if code else None
+            described[group_id] = plain
+        return described
+
+    async def delete_groups(self, group_ids: Iterable[str], group_coordinator_id: int | None = None) -> dict[str, str]:
+        """Group -> "OK" or the name of an error's class."""
+        answers = await self.core.deletions(self._call("coordinator"), group_ids, group_coordinator_id)
+        codes = {group: answer.response.error_code for group, answer in values_of(answers).items()}
+        return {group: error_class(code).__name__ if code else "OK" for group, code in codes.items()}
+
+    async def remove_group_members(
+        self, group_id: str, members: Iterable[MemberToRemove], group_coordinator_id: int | None = None
+    ) -> dict[str, ErrorClass]:
+        """Throw members out. Member id (else instance id) -> error class, `NoError` for success."""
+        call = self._call("coordinator")
+        results = await self.core.remove(call, group_id, list(members), group_coordinator_id)
+        return {m.member_id or m.group_instance_id or "": error_class(error) for m, error in results.items()}
+
+    # --- offsets
+
+    async def list_group_offsets(
+        self, group_specs: str | Sequence[str] | Mapping[str, Iterable[TopicPartition] | None]
+    ) -> dict[str, Offsets]:
+        """Group -> partition -> committed offset. Groups by name, or {group: partitions} (None: all there are).
+
+        Partitions without a committed offset that are asked for by name have offset -1. Raises the first error.
+        """
+        if isinstance(group_specs, str):
+            group_specs = [group_specs]
+        wanted = group_specs if isinstance(group_specs, Mapping) else dict.fromkeys(group_specs)
+        answers = await self.core.fetch_offsets(self._call("coordinator"), wanted)
+        return {group: _offsets_of(answer.response) for group, answer in values_of(answers).items()}
+
+    async def alter_group_offsets(
+        self,
+        group_id: str,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata],
+        group_coordinator_id: int | None = None,
+    ) -> dict[TopicPartition, ErrorClass]:
+        """Commit offsets for a group without members. Partition -> error class, `NoError` for success."""
+        wanted = topic_partitions(offsets)
+        if not wanted:
+            return {}
+        results = await self.core.commit(self._call("coordinator"), group_id, wanted, group_coordinator_id)
+        return {partition: error_class(error) for partition, error in results.items()}
+
+    async def reset_group_offsets(
+        self,
+        group_id: str,
+        offset_specs: Mapping[TopicPartition, OffsetSpec | OffsetTimestamp | int],
+        group_coordinator_id: int | None = None,
+    ) -> dict[TopicPartition, dict[str, Any]]:
+        """Commit what `OffsetSpec`, `OffsetTimestamp` or a plain offset stand for, moved into the partition's range.
+
+        Partition -> {error: class, offset: what was committed}.
+        """
+        specs = topic_partitions(offset_specs)
+        if not specs:
+            return {}
+        for partition, spec in specs.items():
+            if not isinstance(spec, int):
+                raise TypeError(f"{partition}: {spec!r} is no OffsetSpec, OffsetTimestamp or offset")
+        looked_up = {tp: spec for tp, spec in specs.items() if isinstance(spec, OffsetSpec | OffsetTimestamp)}
+        current = (await self.list_group_offsets({group_id: list(specs)}))[group_id]
+        earliest = await self.list_partition_offsets(dict.fromkeys(specs, OffsetSpec.EARLIEST))
+        latest = await self.list_partition_offsets(dict.fromkeys(specs, OffsetSpec.LATEST))
+        found = await self.list_partition_offsets(looked_up)
+        targets = {}
+        for partition, spec in specs.items():
+            raw = found[partition].offset if partition in found else int(spec)
+            last = latest[partition].offset
+            offset = last if raw < 0 or raw > last else max(raw, earliest[partition].offset)
+            known = current.get(partition, OffsetAndMetadata(offset))
+            targets[partition] = known._replace(offset=offset)
+        errors = await self.alter_group_offsets(group_id, targets, group_coordinator_id)
+        return {tp: {"error": error, "offset": targets[tp].offset} for tp, error in errors.items()}
+
+    async def delete_group_offsets(
+        self, group_id: str, partitions: Iterable[TopicPartition], group_coordinator_id: int | None = None
+    ) -> dict[TopicPartition, ErrorClass]:
+        """Forget committed offsets. Partition -> error class, `NoError` for success. Raises what concerns the group."""
+        wanted = list(partitions)
+        if not wanted:
+            return {}
+        call = self._call("coordinator")
+        results = await self.core.forget(call, group_id, wanted, group_coordinator_id)
+        return {partition: error_class(error) for partition, error in results.items()}
+
+
+def _decoded(message: type[Message], data: bytes) -> Any:
+    """What members of a consumer group tell each other, as a dict; text where it is something else."""
+    if not data:
+        return ""
+    try:
+        version = min(version_prefix(data), message.VERSIONS.highest)
+        return as_dict(message.decode(data, version, 2), version)
+    except (SchemaError, KafkaError):
+        return bytes(data).decode(errors="backslashreplace")
+
+
+def _offsets_of(group: Any) -> Offsets:
+    raise_code(group.error_code)
+    offsets = {}
+    for topic in group.topics:
+        for part in topic.partitions:
+            partition = TopicPartition(topic.name, part.partition_index)
+            raise_code(part.error_code, f"OffsetFetch failed for {partition}")
+            offsets[partition] = OffsetAndMetadata(part.committed_offset, part.metadata, part.committed_leader_epoch)
+    return offsets

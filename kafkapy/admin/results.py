@@ -1,0 +1,84 @@
+"""What became of each key of an operation on many: its value, or the error that is final for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Generic, TypeVar
+
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.errors import error_for
+from kafkapy.protocol.errors import Errors, KafkaError
+
+K = TypeVar("K")
+T = TypeVar("T")
+V = TypeVar("V")
+
+Results = dict[K, V | KafkaError]
+
+
+class Answer(Generic[T]):
+    """A response, or one key's part of it, with the version in which it came and the broker that gave it."""
+
+    __slots__ = ("node_id", "response", "version")
+
+    def __init__(self, response: T, version: int, node_id: int) -> None:
+        self.response = response
+        self.version = version
+        self.node_id = node_id
+
+
+def value_of(result: V | KafkaError) -> V:
+    """The value of one key; raises its error."""
+    if isinstance(result, KafkaError):
+        raise result
+    return result
+
+
+def values_of(results: Mapping[K, V | KafkaError]) -> dict[K, V]:
+    """All values; raises the first error there is (Kafka's `all().get()`)."""
+    return {key: value_of(result) for key, result in results.items()}
+
+
+def error_of(code: int, message: str | None = None) -> KafkaError | None:
+    """The error that a response's fields stand for, None for success."""
+    return None if code == 0 else error_for(code, message)
+
+
+def failure_of(part: Any) -> KafkaError | None:
+    """The error in the fields of a response's part; None for success."""
+    return error_of(part.error_code, getattr(part, "error_message", None))
+
+
+def raise_failure(part: Any) -> None:
+    failure = failure_of(part)
+    if failure is not None:
+        raise failure
+
+
+def read(answers: Mapping[K, Answer[Any] | KafkaError], value: Callable[[Any], V]) -> Results[K, V]:
+    """The value of each part that has no error."""
+    return {
+        key: answer if isinstance(answer, KafkaError) else failure_of(answer.response) or value(answer.response)
+        for key, answer in answers.items()
+    }
+
+
+def outcomes(answers: Mapping[K, Answer[Any] | KafkaError]) -> Results[K, None]:
+    """The error of each part, None for success."""
+    return {
+        key: answer if isinstance(answer, KafkaError) else failure_of(answer.response)
+        for key, answer in answers.items()
+    }
+
+
+def told(results: Mapping[K, V | KafkaError], keys: Iterable[K], who: str, what: str) -> Results[K, V]:
+    """Of each key what the response says of it, an error for those it doesn't name."""
+    missing = error_for(Errors.UNKNOWN_SERVER_ERROR, f"The {who}'s response lacks a result for this {what}")
+    return {key: results.get(key, missing) for key in keys}
+
+
+def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
+    grouped: dict[str, list[int]] = {}
+    for topic, partition in partitions:
+        grouped.setdefault(topic, []).append(partition)
+    return grouped
