@@ -28,7 +28,7 @@ from benchmarks.brokers import ApacheServer, KafkapyServer, Server
 from benchmarks.table import number
 from benchmarks.three_brokers import BROKERS, Cluster, Sender
 from kafkapy.admin.client import AdminClient
-from kafkapy.admin.cluster_client import values_of
+from kafkapy.admin.results import values_of
 from kafkapy.admin.topics import NewTopic
 
 APACHE, KAFKAPY, NO_WATCHDOG = "apache", "kafkapy", "kafkapy without watchdog"

@@ -26,7 +26,7 @@ from benchmarks.kernel import sendfile_seconds_per_gb
 from benchmarks.table import number
 from kafkapy import compiled
 from kafkapy.admin.client import AdminClient
-from kafkapy.admin.cluster_client import values_of
+from kafkapy.admin.results import values_of
 from kafkapy.admin.topics import NewTopic
 from kafkapy.protocol.errors import Errors, KafkaError
 

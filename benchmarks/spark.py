@@ -28,7 +28,7 @@ from typing import Any
 from benchmarks import apache
 from benchmarks.brokers import ApacheServer, KafkapyServer, Server
 from kafkapy.admin.client import AdminClient
-from kafkapy.admin.cluster_client import values_of
+from kafkapy.admin.results import values_of
 from kafkapy.admin.topics import NewTopic
 
 PARTITIONS = 4

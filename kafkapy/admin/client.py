@@ -8,11 +8,12 @@ from typing import Any, Self
 
 from kafkapy.admin.core import AdminCore
 from kafkapy.admin.typed_methods import TypedMethods
+from kafkapy.clients.caller_driver import CallerDriver
 from kafkapy.clients.config import ClientConfig
 from kafkapy.clients.metadata import parse_bootstrap_servers
 from kafkapy.clients.network_client import NetworkClient
-from kafkapy.clients.thread_driver import ThreadDriver
 
+DEFAULT_CLIENT_ID = "adminclient-1"
 _NEEDS_NO_TRANSLATION = {"bootstrap.servers", "client.id"}
 
 
@@ -30,16 +31,15 @@ class AdminClient(TypedMethods):
         self,
         bootstrap_servers: str | Iterable[str],
         *,
-        client_id: str = "adminclient-1",
+        client_id: str = DEFAULT_CLIENT_ID,
         default_api_timeout_ms: int = 60_000,
         **options: Any,
     ) -> None:
         addresses = [str(address) for address in parse_bootstrap_servers(bootstrap_servers)]
         self.config = ClientConfig(addresses, client_id, allow_auto_create_topics=False, **options)
         self.default_api_timeout_ms = default_api_timeout_ms
-        self._driver = ThreadDriver("kafkapy-admin")
-        self._driver.start()
-        self._client: NetworkClient = self._driver.call(_QuietNetworkClient, self._driver, self.config)
+        self._driver = CallerDriver()
+        self._client = _QuietNetworkClient(self._driver, self.config)
         self._core = AdminCore(self._client, default_api_timeout_ms)
 
     @classmethod
@@ -50,20 +50,21 @@ class AdminClient(TypedMethods):
         left aside.
         """
         if properties.keys() <= _NEEDS_NO_TRANSLATION:
-            named = {"client_id": properties["client.id"]} if "client.id" in properties else {}
-            return cls(properties.get("bootstrap.servers", ""), **named)
+            return cls(
+                properties.get("bootstrap.servers", ""), client_id=properties.get("client.id", DEFAULT_CLIENT_ID)
+            )
         from kafkapy.clients.java_properties import ADMIN, arguments_of
 
         arguments, _ = arguments_of(ADMIN, properties)
+        arguments.setdefault("client_id", DEFAULT_CLIENT_ID)
         return cls(arguments.pop("bootstrap_servers", ""), **arguments)
 
     def _run(self, name: str, *args: Any, **kwargs: Any) -> Any:
-        return self._driver.call(functools.partial(getattr(self._core, name), *args, **kwargs))
+        return self._driver.run(functools.partial(getattr(self._core, name), *args, **kwargs))
 
     def close(self) -> None:
-        if self._driver.running:
-            self._driver.call_soon_threadsafe(self._client.close)
-        self._driver.stop()
+        self._driver.act(self._client.close)
+        self._driver.close()
 
     def __enter__(self) -> Self:
         return self

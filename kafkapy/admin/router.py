@@ -178,6 +178,7 @@ class Router:
 
     def remember(self, response: MetadataResponse) -> ClusterMetadata:
         self.client.metadata.update(response)
+        self.client.adopt_bootstrap_connections()
         return ClusterMetadata.of(response)
 
     async def know(self, node_ids: Iterable[int]) -> None:

@@ -56,9 +56,9 @@ def operations(core: type, beneath: type = object) -> dict[str, Callable[..., An
     argument is no `call` (such are parts of operations)."""
     found = {}
     for name, method in inspect.getmembers(core, inspect.iscoroutinefunction):
-        if not name.startswith("_") and not hasattr(beneath, name):
-            if list(inspect.signature(method).parameters)[1:2] != ["call"]:
-                found[name] = method
+        is_part = list(inspect.signature(method).parameters)[1:2] == ["call"]
+        if not name.startswith("_") and not hasattr(beneath, name) and not is_part:
+            found[name] = method
     return found
 
 

@@ -236,15 +236,18 @@ class NetworkClient:
             if not self._connections[node_id].pending:
                 self.disconnect(node_id)
 
-    def _forget_moved_nodes(self, cluster: ClusterMetadata) -> None:
-        """A broker that came back elsewhere. A bootstrap server that turns out to be a broker keeps its connection."""
-        for node in cluster.nodes.values():
+    def adopt_bootstrap_connections(self) -> None:
+        """A bootstrap server that has turned out to be a broker keeps its connection."""
+        for node in self.metadata.cluster.nodes.values():
             for node_id in self._bootstrap:
                 connection = self._connections.get(node_id)
-                if connection is not None and (connection.host, connection.port) == (node.host, node.port):
-                    if node.id not in self._connections:
-                        self._connections[node.id] = self._connections.pop(node_id)
-                        connection.node_id = node.id
+                known = (connection.host, connection.port) if connection is not None else None
+                if connection is not None and known == (node.host, node.port) and node.id not in self._connections:
+                    self._connections[node.id] = self._connections.pop(node_id)
+                    connection.node_id = node.id
+
+    def _forget_moved_nodes(self, cluster: ClusterMetadata) -> None:
+        """A broker that came back elsewhere."""
         for node_id, connection in list(self._connections.items()):
             node = self.metadata.node(node_id) if node_id >= 0 else None
             if node is not None and (node.host, node.port) != (connection.host, connection.port):

@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 from kafkapy.admin.client import AdminClient
-from kafkapy.admin.cluster_client import values_of
-from kafkapy.admin.groups import OffsetAndMetadata
-from kafkapy.admin.partitions import READ_COMMITTED, READ_UNCOMMITTED, UNKNOWN_OFFSET
+from kafkapy.admin.partitions import UNKNOWN_OFFSET
+from kafkapy.admin.results import values_of
 from kafkapy.common.time import SystemTime, Time
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.errors import KafkaError
@@ -26,6 +25,7 @@ from kafkapy.spark.offset_limits import (
     names,
 )
 from kafkapy.spark.options import Assign, SourceOptions, Subscribe
+from kafkapy.structs import IsolationLevel, OffsetAndMetadata
 
 T = TypeVar("T")
 
@@ -43,7 +43,7 @@ class OffsetReader:
         self._time: Time = time or SystemTime()
         self._admin: AdminClient | None = None
         committed = options.kafka["isolation.level"] == "read_committed"
-        self._isolation_level = READ_COMMITTED if committed else READ_UNCOMMITTED
+        self._isolation_level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
 
     def close(self) -> None:
         if self._admin is not None:
@@ -158,7 +158,6 @@ class OffsetReader:
                 retry_backoff_ms=params["retry.backoff.ms"],
                 retry_backoff_max_ms=params["retry.backoff.max.ms"],
                 socket_connection_setup_timeout_ms=params["socket.connection.setup.timeout.ms"],
-                time=self._time,
             )
         return self._admin
 

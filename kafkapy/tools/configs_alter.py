@@ -6,9 +6,15 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from kafkapy.admin.cluster_client import values_of
-from kafkapy.admin.configs import AlterConfigOp, AlterConfigOpType, ConfigResource
-from kafkapy.admin.quotas import ScramCredentialDeletion, ScramCredentialUpsertion, ScramMechanism
+from kafkapy.admin.configs import ConfigChange
+from kafkapy.admin.results import values_of
+from kafkapy.admin.types import (
+    AlterConfigOp,
+    ConfigResource,
+    ScramMechanism,
+    UserScramCredentialDeletion,
+    UserScramCredentialUpsertion,
+)
 from kafkapy.tools.command_line import Options, ToolError
 from kafkapy.tools.configs import BROKER_LOGGERS, BROKERS, CLIENTS, IPS, USERS
 from kafkapy.tools.configs_describe import QUOTA_TYPES, RESOURCE_TYPES, all_quotas, resource_configs
@@ -20,7 +26,7 @@ CLIENT_QUOTAS = frozenset(
     {"producer_byte_rate", "consumer_byte_rate", "request_percentage", "controller_mutation_rate"}
 )
 IP_QUOTAS = frozenset({"connection_creation_rate"})
-SCRAM_MECHANISMS = {mechanism.mechanism_name: mechanism for mechanism in ScramMechanism}
+SCRAM_MECHANISMS = {mechanism.mechanism_name: mechanism for mechanism in ScramMechanism if mechanism.value}
 DEFAULT_SCRAM_ITERATIONS = MIN_SCRAM_ITERATIONS = 4096
 
 _OUTSIDE_BRACKETS = r"(?=[^\]]*(?:\[|\Z))"
@@ -89,8 +95,8 @@ def alter_resource(
     else:
         _refuse_missing(deletions, known)
     resource = ConfigResource(RESOURCE_TYPES[type_], name)
-    changes = [AlterConfigOp(key, value) for key, value in additions.items()]
-    changes += [AlterConfigOp(key, "", AlterConfigOpType.DELETE) for key in deletions]
+    changes = [ConfigChange(key, value) for key, value in additions.items()]
+    changes += [ConfigChange(key, "", AlterConfigOp.DELETE) for key in deletions]
     values_of(admin.incremental_alter_configs({resource: changes}))
 
 
@@ -136,13 +142,15 @@ def alter_user_or_client(
     user = names[0]
     values_of(
         admin.alter_user_scram_credentials(
-            [parse_credential(user, name, value) for name, value in additions.items()],
-            [ScramCredentialDeletion(user, SCRAM_MECHANISMS[name]) for name in deletions],
+            [
+                *(UserScramCredentialDeletion(user, SCRAM_MECHANISMS[name]) for name in deletions),
+                *(parse_credential(user, name, value) for name, value in additions.items()),
+            ]
         )
     )
 
 
-def parse_credential(user: str, mechanism: str, text: str) -> ScramCredentialUpsertion:
+def parse_credential(user: str, mechanism: str, text: str) -> UserScramCredentialUpsertion:
     """`iterations=8192,password=secret`; the iterations may be left out or -1 for the default."""
     match = _CREDENTIAL.fullmatch(text)
     if match is None:
@@ -152,7 +160,7 @@ def parse_credential(user: str, mechanism: str, text: str) -> ScramCredentialUps
         raise ToolError(
             f"Iterations {iterations} is less than the minimum {MIN_SCRAM_ITERATIONS} required for {mechanism}"
         )
-    return ScramCredentialUpsertion(user, SCRAM_MECHANISMS[mechanism], iterations, match[2].encode())
+    return UserScramCredentialUpsertion(user, SCRAM_MECHANISMS[mechanism], match[2], iterations)
 
 
 def alter_quotas(

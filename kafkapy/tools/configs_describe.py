@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from kafkapy.admin.cluster_client import value_of
-from kafkapy.admin.configs import ConfigEntry, ConfigResource, ConfigResourceType, ConfigSource
+from kafkapy.admin.configs import ConfigEntry
 from kafkapy.admin.quotas import QuotaEntity, QuotaFilter, QuotaMatch
+from kafkapy.admin.results import value_of
+from kafkapy.admin.types import ConfigResource, ConfigResourceType, ConfigSourceType
 from kafkapy.common.java_text import java_double
 from kafkapy.protocol.errors import KafkaError
 from kafkapy.tools.command_line import CommandLineError, ToolError
@@ -61,12 +62,12 @@ def resource_configs(
     return sorted(wanted, key=lambda entry: entry.name)
 
 
-def _dynamic_source(type_: str, name: str) -> ConfigSource | None:
+def _dynamic_source(type_: str, name: str) -> ConfigSourceType | None:
     if type_ == TOPICS:
-        return ConfigSource.DYNAMIC_TOPIC_CONFIG
+        return ConfigSourceType.DYNAMIC_TOPIC_CONFIG
     if type_ == BROKERS:
-        return ConfigSource.DYNAMIC_BROKER_CONFIG if name else ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
-    return ConfigSource.DYNAMIC_CLIENT_METRICS_CONFIG if type_ == CLIENT_METRICS else None
+        return ConfigSourceType.DYNAMIC_BROKER_CONFIG if name else ConfigSourceType.DYNAMIC_DEFAULT_BROKER_CONFIG
+    return ConfigSourceType.DYNAMIC_CLIENT_METRICS_CONFIG if type_ == CLIENT_METRICS else None
 
 
 def _all_names(admin: AdminClient, type_: str) -> list[str]:

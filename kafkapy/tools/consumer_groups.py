@@ -227,7 +227,7 @@ def delete_groups(admin: AdminClient, options: Options) -> int:
 
 
 def delete_offsets(admin: AdminClient, options: Options) -> int:
-    from kafkapy.admin.cluster_client import Results
+    from kafkapy.admin.results import Results
     from kafkapy.common.topic_partition import TopicPartition
     from kafkapy.protocol.errors import KafkaError
     from kafkapy.tools.common import exception_text

@@ -6,10 +6,11 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kafkapy.admin.cluster_client import value_of
-from kafkapy.admin.groups import GroupDescription, MemberDescription, OffsetAndMetadata
-from kafkapy.admin.partitions import LATEST_TIMESTAMP, OffsetAndTimestamp
+from kafkapy.admin.groups import GroupDescription, MemberDescription
+from kafkapy.admin.results import value_of
+from kafkapy.common.timestamps import LATEST_TIMESTAMP
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.structs import OffsetAndMetadata, OffsetAndTimestamp
 from kafkapy.tools.command_line import Options, ToolError
 from kafkapy.tools.consumer_groups import chosen_groups, print_error
 

@@ -13,10 +13,11 @@ from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafkapy.admin.cluster_client import value_of, values_of
-from kafkapy.admin.groups import OffsetAndMetadata
-from kafkapy.admin.partitions import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, UNKNOWN_OFFSET
+from kafkapy.admin.partitions import UNKNOWN_OFFSET
+from kafkapy.admin.results import value_of, values_of
+from kafkapy.common.timestamps import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.structs import OffsetAndMetadata
 from kafkapy.tools.command_line import CommandLineError, Options, ToolError, integer
 from kafkapy.tools.consumer_groups import (
     FAILED,

@@ -80,7 +80,7 @@ def _at_least(low: int, name: str, text: str) -> int:
 def create_topic(properties: dict[str, str], topic: str) -> None:
     """One partition, one replica."""
     from kafkapy.admin.client import AdminClient
-    from kafkapy.admin.cluster_client import values_of
+    from kafkapy.admin.results import values_of
     from kafkapy.admin.topics import NewTopic
 
     print(f'Topic "{topic}" does not exist. Will create topic with 1 partition(s) and replication factor = 1')

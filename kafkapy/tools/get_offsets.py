@@ -67,8 +67,8 @@ def execute(options: Options) -> None:
 
 
 def print_offsets(options: Options, bootstrap_servers: str) -> None:
-    from kafkapy.admin.cluster_client import values_of
     from kafkapy.admin.partitions import UNKNOWN_OFFSET
+    from kafkapy.admin.results import values_of
     from kafkapy.common.topic_partition import TopicPartition
     from kafkapy.protocol.errors import KafkaError
 

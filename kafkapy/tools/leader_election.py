@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kafkapy.tools.command_line import CommandLineError, Option, OptionParser, Options, ToolError, integer, run
 
 if TYPE_CHECKING:
-    from kafkapy.admin.cluster_client import Results
+    from kafkapy.admin.results import Results
     from kafkapy.common.topic_partition import TopicPartition
 
 SELECTIONS = ("topic", "all-topic-partitions", "path-to-json-file")
@@ -45,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def execute(options: Options) -> None:
     election_type = check_options(options)
     from kafkapy.admin.client import AdminClient
-    from kafkapy.admin.replicas import ElectionType
+    from kafkapy.admin.types import ElectionType
     from kafkapy.common.topic_partition import TopicPartition
     from kafkapy.protocol.errors import Errors, KafkaError
     from kafkapy.tools.common import admin_properties

@@ -20,7 +20,7 @@ from kafkapy.tools.command_line import (
 )
 
 if TYPE_CHECKING:
-    from kafkapy.admin.cluster import LogDirDescription
+    from kafkapy.admin.replicas import LogDirDescription
 
 PARSER = OptionParser(
     "This tool helps to query log directory usage on the specified brokers.",
@@ -37,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def execute(options: Options) -> None:
-    from kafkapy.admin.cluster_client import values_of
+    from kafkapy.admin.results import values_of
     from kafkapy.tools.common import admin_client
 
     options.require("bootstrap-server", "describe")

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from kafkapy.admin.cluster_client import value_of
 from kafkapy.admin.replicas import ReplicaLogDirInfo
+from kafkapy.admin.results import value_of
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.structs import TopicPartitionReplica
 
 if TYPE_CHECKING:
     from kafkapy.admin.client import AdminClient
-    from kafkapy.admin.topics import PartitionReassignment
+    from kafkapy.admin.replicas import PartitionReassignment
     from kafkapy.clients.metadata import TopicMetadata
 
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from kafkapy.admin.cluster_client import values_of
-from kafkapy.admin.configs import AlterConfigOp, AlterConfigOpType, ConfigResource, ConfigResourceType
+from kafkapy.admin.configs import ConfigChange
+from kafkapy.admin.results import values_of
+from kafkapy.admin.types import AlterConfigOp, ConfigResource, ConfigResourceType
 from kafkapy.common.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from kafkapy.admin.client import AdminClient
-    from kafkapy.admin.topics import PartitionReassignment
+    from kafkapy.admin.replicas import PartitionReassignment
 
 LEADER_RATE = "leader.replication.throttled.rate"
 FOLLOWER_RATE = "follower.replication.throttled.rate"
@@ -69,8 +70,8 @@ def throttle_moves(admin: AdminClient, moves: Moves, rate: int) -> None:
         admin.incremental_alter_configs(
             {
                 ConfigResource(ConfigResourceType.TOPIC, topic): [
-                    AlterConfigOp(LEADER_REPLICAS, leaders),
-                    AlterConfigOp(FOLLOWER_REPLICAS, followers),
+                    ConfigChange(LEADER_REPLICAS, leaders),
+                    ConfigChange(FOLLOWER_REPLICAS, followers),
                 ]
                 for topic, (leaders, followers) in throttled_replicas(moves).items()
             }
@@ -100,14 +101,14 @@ def clear_all_throttles(admin: AdminClient, partitions: Iterable[tuple[TopicPart
 
 def _set_rates(admin: AdminClient, brokers: Iterable[int], rate: int, *configs: str) -> None:
     changes = {
-        ConfigResource(ConfigResourceType.BROKER, str(broker)): [AlterConfigOp(config, str(rate)) for config in configs]
+        ConfigResource(ConfigResourceType.BROKER, str(broker)): [ConfigChange(config, str(rate)) for config in configs]
         for broker in sorted(brokers)
     }
     values_of(admin.incremental_alter_configs(changes))
 
 
 def _delete(admin: AdminClient, type_: ConfigResourceType, names: Iterable[str], *configs: str) -> None:
-    deletions = [AlterConfigOp(config, None, AlterConfigOpType.DELETE) for config in configs]
+    deletions = [ConfigChange(config, None, AlterConfigOp.DELETE) for config in configs]
     values_of(admin.incremental_alter_configs({ConfigResource(type_, name): deletions for name in names}))
 
 

@@ -79,8 +79,9 @@ def execute(options: Options) -> None:
 
 def initial_offsets(admin: AdminClient, topics: Sequence[TopicMetadata], time: int) -> dict[TopicPartition, int]:
     """Where to begin; at the end of a partition that has no record that young."""
-    from kafkapy.admin.cluster_client import values_of
-    from kafkapy.admin.partitions import LATEST_TIMESTAMP, UNKNOWN_OFFSET
+    from kafkapy.admin.partitions import UNKNOWN_OFFSET
+    from kafkapy.admin.results import values_of
+    from kafkapy.common.timestamps import LATEST_TIMESTAMP
     from kafkapy.common.topic_partition import TopicPartition
 
     partitions = [TopicPartition(topic.name, p.partition) for topic in topics for p in topic.partitions]
@@ -213,7 +214,7 @@ class ReplicaReader:
         return self._answer(response)
 
     def _request(self, broker: int, version: int, offsets: Mapping[TopicPartition, int]) -> FetchRequest:
-        from kafkapy.admin.partitions import by_topic
+        from kafkapy.admin.results import by_topic
         from kafkapy.common.topic_partition import TopicPartition
         from kafkapy.protocol.messages.fetch import FetchRequest
 

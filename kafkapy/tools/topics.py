@@ -153,7 +153,7 @@ def _allow_only_with(options: Options, name: str, *actions: str) -> None:
 
 
 def create_topic(admin: AdminClient, options: Options) -> None:
-    from kafkapy.admin.cluster_client import values_of
+    from kafkapy.admin.results import values_of
     from kafkapy.admin.topics import NewTopic
     from kafkapy.protocol.errors import Errors, KafkaError
 
@@ -187,7 +187,7 @@ def create_topic(admin: AdminClient, options: Options) -> None:
 
 
 def alter_topic(admin: AdminClient, options: Options) -> None:
-    from kafkapy.admin.cluster_client import values_of
+    from kafkapy.admin.results import values_of
 
     assignment = parse_replica_assignment(options.value("replica-assignment"))
     total = options.value("partitions")
@@ -212,7 +212,7 @@ def _new_partitions(total: int, assignment: dict[int, list[int]], topic: TopicMe
 
 
 def delete_topics(admin: AdminClient, options: Options) -> None:
-    from kafkapy.admin.cluster_client import values_of
+    from kafkapy.admin.results import values_of
 
     topics = matching_topics(admin, options)
     ensure_exists(options, topics)

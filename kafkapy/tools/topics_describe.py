@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kafkapy.admin.cluster_client import value_of, values_of
-from kafkapy.admin.configs import ConfigEntry, ConfigResource, ConfigResourceType
-from kafkapy.admin.topics import PartitionReassignment
+from kafkapy.admin.configs import ConfigEntry
+from kafkapy.admin.replicas import PartitionReassignment
+from kafkapy.admin.results import value_of, values_of
+from kafkapy.admin.types import ConfigResource, ConfigResourceType
 from kafkapy.clients.metadata import PartitionMetadata, TopicMetadata
 from kafkapy.common import uuid
 from kafkapy.common.topic_partition import TopicPartition

@@ -12,7 +12,7 @@ import pytest
 from broker_process import BrokerProcess
 
 from kafkapy.admin.client import AdminClient
-from kafkapy.admin.cluster_client import values_of
+from kafkapy.admin.results import values_of
 from kafkapy.admin.topics import NewTopic
 from kafkapy.clients.blocking_client import BlockingClient
 from kafkapy.protocol.messages.produce import ProduceRequest

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kafkapy.admin.cluster_client import values_of
+from kafkapy.admin.results import values_of
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.record.compression import CompressionType
 
@@ -91,7 +91,7 @@ def test_strategies(spark: Any, kafka: Any) -> None:
 
 def test_internal_topics_are_left_out(spark: Any, kafka: Any) -> None:
     with kafka.admin() as admin:
-        from kafkapy.admin.groups import OffsetAndMetadata
+        from kafkapy.structs import OffsetAndMetadata
 
         topic = kafka.topic()
         values_of(admin.alter_group_offsets("makes-the-topic", {TopicPartition(topic, 0): OffsetAndMetadata(0)}))

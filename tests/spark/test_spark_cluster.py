@@ -13,7 +13,7 @@ from broker_process import BrokerProcess
 
 from kafkapy import KafkaProducer
 from kafkapy.admin.client import AdminClient
-from kafkapy.admin.cluster_client import values_of
+from kafkapy.admin.results import values_of
 from kafkapy.admin.topics import NewTopic
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]

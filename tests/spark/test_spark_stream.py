@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from test_spark_batch import error_of
 
-from kafkapy.admin.cluster_client import values_of
+from kafkapy.admin.results import values_of
 from kafkapy.admin.topics import NewPartitions
 from kafkapy.common.time import MockTime
 from kafkapy.common.topic_partition import TopicPartition

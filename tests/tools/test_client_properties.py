@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kafkapy.clients.java_security import jaas_options
 from kafkapy.common.config_def import ConfigType, parse_type
 from kafkapy.consumer.assignors import CooperativeStickyAssignor, RangePartitionAssignor
 from kafkapy.consumer.config import ConsumerConfig
@@ -21,7 +22,6 @@ from kafkapy.tools.client_properties import (
     merge_option,
     producer_arguments,
 )
-from kafkapy.tools.client_security import jaas_options
 from kafkapy.tools.command_line import ToolError
 
 CONFIGS = Path(__file__).parent / "data" / "java-client-configs.txt"

@@ -12,7 +12,7 @@ from fake_cluster import FakeCluster, Move
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkapy.admin.topics import PartitionReassignment
+from kafkapy.admin.replicas import PartitionReassignment
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import Errors

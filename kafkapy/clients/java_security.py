@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from kafkapy.tools.command_line import ToolError
+from kafkapy.errors import KafkaConfigurationError
 
 _LOGIN_MODULES = {
     "org.apache.kafka.common.security.plain.PlainLoginModule",
@@ -17,21 +17,23 @@ _JAAS_OPTION = re.compile(r'([\w.]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s";]+))', 
 
 
 def tls_arguments(configs: Mapping[str, Any]) -> dict[str, Any]:
-    """Stores must be PEM files: Python cannot read Java's. Raises `ToolError`."""
+    """Stores must be PEM files: Python cannot read Java's. Raises `KafkaConfigurationError`."""
     arguments: dict[str, Any] = {}
     if "ssl.endpoint.identification.algorithm" in configs:
         arguments["ssl_check_hostname"] = bool(configs["ssl.endpoint.identification.algorithm"])
     for name in ("ssl.truststore.certificates", "ssl.keystore.certificate.chain", "ssl.keystore.key"):
         if configs.get(name):
             store = name.split(".")[1]
-            raise ToolError(f"{name} is not supported: put the PEM into a file and set ssl.{store}.location")
+            raise KafkaConfigurationError(
+                f"{name} is not supported: put the PEM into a file and set ssl.{store}.location"
+            )
     for store, argument in (("truststore", "ssl_cafile"), ("keystore", "ssl_certfile")):
         location = configs.get(f"ssl.{store}.location")
         if location is None:
             continue
         type_ = configs.get(f"ssl.{store}.type", "JKS")
         if type_.upper() != "PEM":
-            raise ToolError(
+            raise KafkaConfigurationError(
                 f"ssl.{store}.type={type_} is not supported: convert {location} to PEM and set ssl.{store}.type=PEM"
             )
         arguments[argument] = location
@@ -41,10 +43,12 @@ def tls_arguments(configs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def sasl_arguments(configs: Mapping[str, Any]) -> dict[str, Any]:
-    """PLAIN and SCRAM with user and password of `sasl.jaas.config`. Raises `ToolError`."""
+    """PLAIN and SCRAM with user and password of `sasl.jaas.config`. Raises `KafkaConfigurationError`."""
     mechanism = configs.get("sasl.mechanism", "GSSAPI")
     if mechanism not in ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"):
-        raise ToolError(f"sasl.mechanism={mechanism} is not supported: use PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512")
+        raise KafkaConfigurationError(
+            f"sasl.mechanism={mechanism} is not supported: use PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512"
+        )
     options = jaas_options(configs.get("sasl.jaas.config") or "")
     return {
         "sasl_mechanism": mechanism,
@@ -54,20 +58,20 @@ def sasl_arguments(configs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def jaas_options(text: str) -> dict[str, str]:
-    """The options of `LoginModule required name="value" ...;` with username and password. Raises `ToolError`."""
+    """The options of `LoginModule required name="value" ...;` with username and password. Raises `KafkaConfigurationError`."""
     match = _JAAS.fullmatch(text)
     if match is None:
-        raise ToolError(
+        raise KafkaConfigurationError(
             "sasl.jaas.config must read like: org.apache.kafka.common.security.plain.PlainLoginModule required "
             'username="alice" password="secret";'
         )
     if match[1] not in _LOGIN_MODULES:
-        raise ToolError(f"sasl.jaas.config: the login module {match[1]} is not supported")
+        raise KafkaConfigurationError(f"sasl.jaas.config: the login module {match[1]} is not supported")
     options = {
         name: re.sub(r"\\(.)", r"\1", quoted) if quoted is not None else bare
         for name, quoted, bare in (option.groups() for option in _JAAS_OPTION.finditer(match[3]))
     }
     for name in ("username", "password"):
         if name not in options:
-            raise ToolError(f"sasl.jaas.config has no {name}")
+            raise KafkaConfigurationError(f"sasl.jaas.config has no {name}")
     return options
