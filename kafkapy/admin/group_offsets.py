@@ -87,7 +87,7 @@ class GroupOffsetOperations(Router):
         return results
 
     async def commit(
-        self, call: Call, group_id: str, offsets: Offsets, node_id: int | None = None
+        self, call: Call, group_id: str, offsets: Offsets, node_id: int | None = None, **versions: int
     ) -> Results[TopicPartition, None]:
         message = OffsetCommitRequest
 
@@ -114,7 +114,7 @@ class GroupOffsetOperations(Router):
             request,
             lambda r: [p.error_code for topic in r.topics for p in topic.partitions],
             node_id=node_id,
-            max_version=8,
+            **versions,
         )
         return _failures(answer.response)
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from kafkapy.admin.results import Answer, K, Results, error_of, failure_of, told, value_of
 from kafkapy.clients.client_apis import api_of
-from kafkapy.clients.metadata import ClusterMetadata
+from kafkapy.clients.metadata import ClusterMetadata, Node
 from kafkapy.clients.metadata_updater import exponential
 from kafkapy.clients.network_client import NetworkClient, within
 from kafkapy.clients.requests import VersionedRequest
@@ -396,6 +396,8 @@ class Router:
             error = error_of(row.error_code, row.error_message)
             if error is None:
                 self._coordinators[kind, key] = row.node_id
+                self.client.metadata.add_node(Node(row.node_id, row.host, row.port))
+                self.client.adopt_bootstrap_connections()
             results[key] = error or row.node_id
         return told(results, wanted, "coordinator", "group")
 

@@ -147,6 +147,11 @@ class ClientMetadata:
             fresh = fresh._replace(nodes=self.cluster.nodes)
         self._replace(fresh._replace(topics=topics))
 
+    def add_node(self, node: Node) -> None:
+        """A broker that was named by the look-up of a coordinator."""
+        if node.id not in self.cluster.nodes:
+            self._replace(self.cluster._replace(nodes={**self.cluster.nodes, node.id: node}))
+
     def update_leader(self, partition: TopicPartition, leader_id: int, epoch: int, nodes: Iterable[Node] = ()) -> bool:
         """A leader that a Produce or Fetch response named (KIP-951). True if that is news."""
         known = self.cluster.partition(partition)

@@ -46,11 +46,15 @@ def load(path: Path) -> list[Exchange]:
 
 
 class ReplayBroker(FakeBroker):
-    """Answers each request with the first recorded response to its API and version that was not given yet."""
+    """Answers each request with the first recorded response to its API and version that was not given yet.
+
+    Metadata that no client asked for when the recording was made is answered with this broker.
+    """
 
     def __init__(self, exchanges: list[Exchange]) -> None:
         super().__init__()
         self.left = list(exchanges)
+        self._has_metadata = any(exchange.api_key == ApiKey.METADATA for exchange in exchanges)
 
     def _answer(self, frame: bytes) -> bytes | None:
         header, _ = RequestHeader.decode(frame)
@@ -60,6 +64,8 @@ class ReplayBroker(FakeBroker):
                 self.left.remove(exchange)
                 response = replace_port(exchange.response, RECORDED_PORT, self.port)
                 return struct.pack(">i", header.correlation_id) + response
+        if header.api_key == ApiKey.METADATA and not self._has_metadata:
+            return super()._answer(frame)
         return None
 
 

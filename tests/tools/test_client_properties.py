@@ -10,6 +10,7 @@ from kafkapy.clients.java_security import jaas_options
 from kafkapy.common.config_def import ConfigType, parse_type
 from kafkapy.consumer.assignors import CooperativeStickyAssignor, RangePartitionAssignor
 from kafkapy.consumer.config import ConsumerConfig
+from kafkapy.errors import KafkaConfigurationError
 from kafkapy.producer.config import ProducerConfig
 from kafkapy.tools import client_partitioners
 from kafkapy.tools.client_properties import (
@@ -161,7 +162,7 @@ def test_tls_and_sasl() -> None:
     ],
 )
 def test_wrong_jaas_configs(text: str) -> None:
-    with pytest.raises(ToolError, match=r"sasl\.jaas\.config"):
+    with pytest.raises(KafkaConfigurationError, match=r"sasl\.jaas\.config"):
         jaas_options(text)
 
 

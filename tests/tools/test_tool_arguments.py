@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from importlib import import_module
+from hashlib import pbkdf2_hmac
 from pathlib import Path
 
 import pytest
@@ -96,7 +97,9 @@ class TestConfigs:
         assert configs.entity_names(options) == ["c", ""]
 
     def test_credentials(self) -> None:
-        assert parse_credential("u", "SCRAM-SHA-256", "iterations=8192,password=a=b,c")[2:] == (8192, b"a=b,c")
+        credential = parse_credential("u", "SCRAM-SHA-256", "iterations=8192,password=a=b,c")
+        assert credential.iterations == 8192
+        assert credential.salted_password == pbkdf2_hmac("sha256", b"a=b,c", credential.salt, 8192)
         assert parse_credential("u", "SCRAM-SHA-256", "password=p").iterations == 4096
         assert parse_credential("u", "SCRAM-SHA-256", "iterations=-1,password=p").iterations == 4096
 

@@ -103,7 +103,8 @@ class GroupMethods(PartitionMethods):
         wanted = topic_partitions(offsets)
         if not wanted:
             return {}
-        results = await self.core.commit(self._call("coordinator"), group_id, wanted, group_coordinator_id)
+        call = self._call("coordinator")
+        results = await self.core.commit(call, group_id, wanted, group_coordinator_id, max_version=8)
         return {partition: error_class(error) for partition, error in results.items()}
 
     async def reset_group_offsets(
