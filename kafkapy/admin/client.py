@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self
 
-from kafkapy.admin.core import AdminCore
 from kafkapy.admin.typed_methods import TypedMethods
 from kafkapy.clients.caller_driver import CallerDriver
 from kafkapy.clients.config import ClientConfig
@@ -35,12 +33,12 @@ class AdminClient(TypedMethods):
         default_api_timeout_ms: int = 60_000,
         **options: Any,
     ) -> None:
+        super().__init__()
         addresses = [str(address) for address in parse_bootstrap_servers(bootstrap_servers)]
         self.config = ClientConfig(addresses, client_id, allow_auto_create_topics=False, **options)
         self.default_api_timeout_ms = default_api_timeout_ms
         self._driver = CallerDriver()
         self._client = _QuietNetworkClient(self._driver, self.config)
-        self._core = AdminCore(self._client, default_api_timeout_ms)
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> Self:
@@ -59,8 +57,8 @@ class AdminClient(TypedMethods):
         arguments.setdefault("client_id", DEFAULT_CLIENT_ID)
         return cls(arguments.pop("bootstrap_servers", ""), **arguments)
 
-    def _run(self, name: str, *args: Any, **kwargs: Any) -> Any:
-        return self._driver.run(functools.partial(getattr(self._core, name), *args, **kwargs))
+    def _run(self, operation: Callable[[], Any]) -> Any:
+        return self._driver.run(operation)
 
     def close(self) -> None:
         self._driver.act(self._client.close)

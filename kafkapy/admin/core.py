@@ -1,4 +1,4 @@
-"""The admin client without a loop: coroutines over completions that give typed values, below the faces of all kinds.
+"""The operations of an admin client without a loop: coroutines over completions that give typed values.
 
 An operation on many things gives a dict of thing -> value or `KafkaError`; `values_of` and `value_of` of `results` raise
 them. Whatever hits the operation as a whole is raised as `KafkaError`.

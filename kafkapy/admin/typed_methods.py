@@ -1,12 +1,58 @@
-"""The core's operations as blocking methods. What type checkers and editors see is the stub beside this file."""
+"""The core's operations as methods of the tools' client. What type checkers and editors see is the stub beside this file.
+
+A tool needs a few operations and starts often: an operation's module, with its messages, is imported when it is first asked
+for.
+"""
 
 from __future__ import annotations
 
-from kafkapy.admin.core import AdminCore
+from functools import partial
+from importlib import import_module
+from typing import Any
+
 from kafkapy.admin.router import Router
-from kafkapy.clients.facade import delegates_to
+from kafkapy.clients.network_client import NetworkClient
+
+_AREAS = {
+    "cluster": "api_versions describe_cluster",
+    "configs": "alter_configs describe_configs incremental_alter_configs",
+    "group_offsets": "alter_group_offsets delete_group_offsets list_group_offsets",
+    "groups": "delete_groups describe_groups list_groups remove_group_members",
+    "partitions": "delete_records list_offsets",
+    "quotas": "alter_client_quotas describe_client_quotas",
+    "replicas": "alter_partition_reassignments alter_replica_log_dirs describe_log_dirs describe_replica_log_dirs "
+    "elect_leaders list_partition_reassignments",
+    "topics": "create_partitions create_topics delete_topics describe_topic_ids describe_topics list_topics",
+    "users": "alter_user_scram_credentials describe_user_scram_credentials",
+}
+"""Module -> operations."""
+
+AREA_OF = {name: area for area, names in _AREAS.items() for name in names.split()}
 
 
-@delegates_to(AdminCore, beneath=Router)
 class TypedMethods:
     """The methods of `AdminClient`."""
+
+    _client: NetworkClient
+    default_api_timeout_ms: int
+
+    def __init__(self) -> None:
+        self._areas: dict[str, Router] = {}
+
+    def _run(self, operation: Any) -> Any:
+        """The result of a coroutine function over completions."""
+        raise NotImplementedError
+
+    def __getattr__(self, name: str) -> Any:
+        area = AREA_OF.get(name)
+        if area is None:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return partial(self._call, area, name)
+
+    def _call(self, area: str, name: str, *args: Any, **kwargs: Any) -> Any:
+        operations = self._areas.get(area)
+        if operations is None:
+            module = import_module(f"kafkapy.admin.{area}")
+            made: type[Router] = next(c for n, c in vars(module).items() if n.endswith("Operations"))
+            operations = self._areas[area] = made(self._client, self.default_api_timeout_ms)
+        return self._run(partial(getattr(operations, name), *args, **kwargs))

@@ -1,4 +1,7 @@
-"""The core's operations as blocking methods. What type checkers and editors see is the stub beside this file."""
+"""The core's operations as methods of the tools' client. What type checkers and editors see is the stub beside this file.
+
+A tool needs a few operations and starts often: an operation's module, with its messages, is imported when it is first asked
+for."""
 
 from collections.abc import Iterable, Mapping, Sequence
 

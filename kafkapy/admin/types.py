@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 from collections.abc import Iterable, Mapping
 from enum import IntEnum, StrEnum
 from typing import Any, NamedTuple
@@ -263,6 +261,9 @@ class UserScramCredentialUpsertion:
         iterations: int | None = None,
         salt: bytes | None = None,
     ) -> None:
+        import hashlib
+        import os
+
         self.user = user
         self.mechanism = ScramMechanism.of(mechanism)
         if self.mechanism is ScramMechanism.UNKNOWN:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from importlib import import_module
 from hashlib import pbkdf2_hmac
+from importlib import import_module
 from pathlib import Path
 
 import pytest
