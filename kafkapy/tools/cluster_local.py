@@ -15,10 +15,10 @@ from pathlib import Path
 
 from kafkapy.tools.command_line import (
     CommandLineError,
-    Option,
     OptionParser,
     Options,
     ToolError,
+    ToolOption,
     guard,
     integer,
     print_version,
@@ -36,10 +36,12 @@ PARSER = OptionParser(
     "A cluster of kafkapy brokers and its ZooKeeper on this machine, for trying things out. What was stopped starts\n"
     "again as it was, ports and data too; change DIR/broker-*/server.properties in between as you like. `start` while\n"
     "the cluster runs starts only what has died.",
-    Option("n", "How many brokers.", "brokers", integer, 3),
-    Option("zookeepers", "How many ZooKeepers: 1, or an ensemble of 3.", "1|3", integer, 1),
-    Option("dir", "Where everything is kept; one directory for each cluster.", "directory", default=DEFAULT_DIRECTORY),
-    Option(
+    ToolOption("n", "How many brokers.", "brokers", integer, 3),
+    ToolOption("zookeepers", "How many ZooKeepers: 1, or an ensemble of 3.", "1|3", integer, 1),
+    ToolOption(
+        "dir", "Where everything is kept; one directory for each cluster.", "directory", default=DEFAULT_DIRECTORY
+    ),
+    ToolOption(
         "base-port", "The first of the ports: brokers, ZooKeepers, metrics. Free ones if left out.", "port", integer
     ),
 )

@@ -28,7 +28,7 @@ class ToolError(Exception):
     """The tool cannot do what it was asked for; the text is the sentence for the user."""
 
 
-class Option(NamedTuple):
+class ToolOption(NamedTuple):
     """One option. `argument`: what its value is called in the help, None if it takes none."""
 
     name: str
@@ -52,14 +52,14 @@ def integer(text: str) -> int:
     return int(text)
 
 
-BOOTSTRAP_SERVER = Option("bootstrap-server", "REQUIRED: the server(s) to connect to.", "host:port,host:port")
-COMMAND_CONFIG = Option("command-config", "A property file with configs for the admin client.", "property file")
+BOOTSTRAP_SERVER = ToolOption("bootstrap-server", "REQUIRED: the server(s) to connect to.", "host:port,host:port")
+COMMAND_CONFIG = ToolOption("command-config", "A property file with configs for the admin client.", "property file")
 
 
 class Options:
     """What was given on the command line. Asking for an option that the tool does not define is a bug (`KeyError`)."""
 
-    def __init__(self, defined: dict[str, Option], given: list[tuple[str, str | None]]) -> None:
+    def __init__(self, defined: dict[str, ToolOption], given: list[tuple[str, str | None]]) -> None:
         self._defined = defined
         self.given = given
         """Name and value of each option in the order of the command line."""
@@ -102,7 +102,7 @@ class Options:
                 raise CommandLineError(f'Option "[{used}]" can\'t be used with option "[{name}]"')
 
 
-def _convert(option: Option, text: str) -> Any:
+def _convert(option: ToolOption, text: str) -> Any:
     try:
         return option.type(text)
     except ValueError:
@@ -112,9 +112,9 @@ def _convert(option: Option, text: str) -> Any:
 class OptionParser:
     """The options of one tool. `--help` and `--version` are there by themselves."""
 
-    def __init__(self, description: str, *options: Option) -> None:
+    def __init__(self, description: str, *options: ToolOption) -> None:
         self.description = description
-        standard = (Option("help", "Print usage information."), Option("version", "Display the version."))
+        standard = (ToolOption("help", "Print usage information."), ToolOption("version", "Display the version."))
         self.options = {option.name: option for option in (*options, *standard)}
 
     def parse(self, arguments: Sequence[str]) -> Options:

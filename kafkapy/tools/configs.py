@@ -8,17 +8,14 @@ from collections.abc import Sequence
 from kafkapy.tools.command_line import (
     COMMAND_CONFIG,
     CommandLineError,
-    Option,
     OptionParser,
     Options,
     ToolError,
+    ToolOption,
     integer,
     run,
 )
-
-TOPICS, BROKERS, BROKER_LOGGERS = "topics", "brokers", "broker-loggers"
-USERS, CLIENTS, IPS, CLIENT_METRICS = "users", "clients", "ips", "client-metrics"
-ENTITY_TYPES = (TOPICS, CLIENTS, USERS, BROKERS, IPS, BROKER_LOGGERS, CLIENT_METRICS)
+from kafkapy.tools.configs_entities import BROKER_LOGGERS, BROKERS, CLIENTS, ENTITY_TYPES, IPS, TOPICS, USERS
 
 NAME_FLAGS = {
     "topic": TOPICS,
@@ -32,17 +29,17 @@ DEFAULT_FLAGS = {"client-defaults": CLIENTS, "user-defaults": USERS, "broker-def
 
 PARSER = OptionParser(
     "This tool helps to manipulate and describe entity config for a topic, client, user, broker, ip or client-metrics",
-    Option("bootstrap-server", "REQUIRED: the server(s) to connect to.", "host:port,host:port"),
-    Option("bootstrap-controller", "Not supported: KRaft controllers are another kind of cluster.", "host:port"),
-    Option("zookeeper", "Not supported: use --bootstrap-server.", "urls"),
+    ToolOption("bootstrap-server", "REQUIRED: the server(s) to connect to.", "host:port,host:port"),
+    ToolOption("bootstrap-controller", "Not supported: KRaft controllers are another kind of cluster.", "host:port"),
+    ToolOption("zookeeper", "Not supported: use --bootstrap-server.", "urls"),
     COMMAND_CONFIG,
-    Option("alter", "Change the configs of an entity."),
-    Option("describe", "Show the configs of entities."),
-    Option("all", "With --describe: all configs of a topic, broker or logger, static ones and defaults included."),
-    Option("entity-type", "Type of entity: topics/clients/users/brokers/broker-loggers/ips/client-metrics", "type"),
-    Option("entity-name", "Name of the entity: topic, client id, user principal, broker id, ip.", "name"),
-    Option("entity-default", "The default of all clients, users, brokers or ips, in place of --entity-name."),
-    Option(
+    ToolOption("alter", "Change the configs of an entity."),
+    ToolOption("describe", "Show the configs of entities."),
+    ToolOption("all", "With --describe: all configs of a topic, broker or logger, static ones and defaults included."),
+    ToolOption("entity-type", "Type of entity: topics/clients/users/brokers/broker-loggers/ips/client-metrics", "type"),
+    ToolOption("entity-name", "Name of the entity: topic, client id, user principal, broker id, ip.", "name"),
+    ToolOption("entity-default", "The default of all clients, users, brokers or ips, in place of --entity-name."),
+    ToolOption(
         "add-config",
         "Configs to set, as in 'k1=v1,k2=[v1,v2,v2],k3=v3': square brackets hold values that have commas. "
         "Quotas of users and clients: producer_byte_rate, consumer_byte_rate, request_percentage, "
@@ -50,19 +47,19 @@ PARSER = OptionParser(
         "as in 'SCRAM-SHA-512=[iterations=8192,password=secret]'. Types users and clients may be given together.",
         "k=v,k=v",
     ),
-    Option("add-config-file", "A properties file with configs to set.", "properties file"),
-    Option("delete-config", "Configs to remove, as in 'k1,k2'.", "k,k", separator=","),
-    Option("force", "Suppress console prompts. (There are none.)"),
-    Option("topic", "The topic's name.", "topic"),
-    Option("client", "The client's id.", "client id"),
-    Option("client-defaults", "The defaults of all clients."),
-    Option("user", "The user's principal name.", "user"),
-    Option("user-defaults", "The defaults of all users."),
-    Option("broker", "The broker's id.", "broker id"),
-    Option("broker-defaults", "The defaults of all brokers."),
-    Option("broker-logger", "The id of the broker whose loggers are meant.", "broker id"),
-    Option("ip", "The IP address.", "ip"),
-    Option("ip-defaults", "The defaults of all IPs."),
+    ToolOption("add-config-file", "A properties file with configs to set.", "properties file"),
+    ToolOption("delete-config", "Configs to remove, as in 'k1,k2'.", "k,k", separator=","),
+    ToolOption("force", "Suppress console prompts. (There are none.)"),
+    ToolOption("topic", "The topic's name.", "topic"),
+    ToolOption("client", "The client's id.", "client id"),
+    ToolOption("client-defaults", "The defaults of all clients."),
+    ToolOption("user", "The user's principal name.", "user"),
+    ToolOption("user-defaults", "The defaults of all users."),
+    ToolOption("broker", "The broker's id.", "broker id"),
+    ToolOption("broker-defaults", "The defaults of all brokers."),
+    ToolOption("broker-logger", "The id of the broker whose loggers are meant.", "broker id"),
+    ToolOption("ip", "The IP address.", "ip"),
+    ToolOption("ip-defaults", "The defaults of all IPs."),
 )
 
 

@@ -16,8 +16,8 @@ from kafkapy.admin.types import (
     UserScramCredentialUpsertion,
 )
 from kafkapy.tools.command_line import Options, ToolError
-from kafkapy.tools.configs import BROKER_LOGGERS, BROKERS, CLIENTS, IPS, USERS
 from kafkapy.tools.configs_describe import QUOTA_TYPES, RESOURCE_TYPES, all_quotas, resource_configs
+from kafkapy.tools.configs_entities import BROKER_LOGGERS, BROKERS, CLIENTS, IPS, USERS
 
 if TYPE_CHECKING:
     from kafkapy.admin.client import AdminClient

@@ -14,7 +14,7 @@ from kafkapy.common.java_text import java_double
 from kafkapy.protocol.errors import KafkaError
 from kafkapy.tools.command_line import CommandLineError, ToolError
 from kafkapy.tools.common import exception_text
-from kafkapy.tools.configs import BROKER_LOGGERS, BROKERS, CLIENT_METRICS, CLIENTS, IPS, TOPICS, USERS
+from kafkapy.tools.configs_entities import BROKER_LOGGERS, BROKERS, CLIENT_METRICS, CLIENTS, IPS, TOPICS, USERS
 
 if TYPE_CHECKING:
     from kafkapy.admin.client import AdminClient

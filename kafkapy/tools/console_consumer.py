@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from kafkapy.protocol.errors import KafkaError
 from kafkapy.tools.client_properties import consumer_arguments, key_values, merge_option, property_file
 from kafkapy.tools.client_tool import Interruption, java_error, log_to_stderr, wrong_values_told
-from kafkapy.tools.command_line import CommandLineError, Option, OptionParser, Options, ToolError, integer, run
+from kafkapy.tools.command_line import CommandLineError, OptionParser, Options, ToolError, ToolOption, integer, run
 from kafkapy.tools.deserializers import SerializationError
 from kafkapy.tools.message_formatters import DEFAULT, Format, formatter
 
@@ -29,24 +29,24 @@ _CHUNK = 500
 
 PARSER = OptionParser(
     "This tool helps to read data from Kafka topics and outputs it to standard output.",
-    Option("topic", "The topic to read.", "topic"),
-    Option("whitelist", "DEPRECATED: use --include, which goes first.", "regex"),
-    Option("include", "The topics to read, as a regular expression.", "regex"),
-    Option("partition", "The partition to read, from its end if --offset is not given.", "partition", integer),
-    Option(
+    ToolOption("topic", "The topic to read.", "topic"),
+    ToolOption("whitelist", "DEPRECATED: use --include, which goes first.", "regex"),
+    ToolOption("include", "The topics to read, as a regular expression.", "regex"),
+    ToolOption("partition", "The partition to read, from its end if --offset is not given.", "partition", integer),
+    ToolOption(
         "offset",
         "Where to begin in the partition: an offset, 'earliest' or 'latest'.",
         "consume offset",
         default="latest",
     ),
-    Option("consumer-property", "A config of the consumer as key=value; may be repeated.", "consumer_prop"),
-    Option(
+    ToolOption("consumer-property", "A config of the consumer as key=value; may be repeated.", "consumer_prop"),
+    ToolOption(
         "consumer.config",
         "A property file with configs of the consumer; --consumer-property goes first.",
         "config file",
     ),
-    Option("formatter", "The class of Kafka that formats records.", "class", default=DEFAULT),
-    Option(
+    ToolOption("formatter", "The class of Kafka that formats records.", "class", default=DEFAULT),
+    ToolOption(
         "property",
         "How records are formatted; may be repeated. print.timestamp, print.key, print.offset, print.partition, "
         "print.headers, print.value (true or false), key.separator, line.separator, headers.separator, null.literal, "
@@ -54,22 +54,26 @@ PARSER = OptionParser(
         "are given as key.deserializer.NAME and so on.",
         "prop",
     ),
-    Option("formatter-config", "A property file with what --property may say, which goes first.", "config file"),
-    Option("from-beginning", "Where the group has no offset yet, begin at the first record and not behind the last."),
-    Option("max-messages", "How many records to read before it ends; by default it does not.", "num_messages", integer),
-    Option("timeout-ms", "End if no record comes for so long.", "timeout_ms", integer),
-    Option("skip-message-on-error", "Skip a record that cannot be formatted instead of ending."),
-    Option("bootstrap-server", "REQUIRED: the server(s) to connect to.", "server to connect to"),
-    Option("key-deserializer", "The class of Kafka that reads keys.", "deserializer for key"),
-    Option("value-deserializer", "The class of Kafka that reads values.", "deserializer for values"),
-    Option("enable-systest-events", "Say when it has shut down (for system tests)."),
-    Option(
+    ToolOption("formatter-config", "A property file with what --property may say, which goes first.", "config file"),
+    ToolOption(
+        "from-beginning", "Where the group has no offset yet, begin at the first record and not behind the last."
+    ),
+    ToolOption(
+        "max-messages", "How many records to read before it ends; by default it does not.", "num_messages", integer
+    ),
+    ToolOption("timeout-ms", "End if no record comes for so long.", "timeout_ms", integer),
+    ToolOption("skip-message-on-error", "Skip a record that cannot be formatted instead of ending."),
+    ToolOption("bootstrap-server", "REQUIRED: the server(s) to connect to.", "server to connect to"),
+    ToolOption("key-deserializer", "The class of Kafka that reads keys.", "deserializer for key"),
+    ToolOption("value-deserializer", "The class of Kafka that reads values.", "deserializer for values"),
+    ToolOption("enable-systest-events", "Say when it has shut down (for system tests)."),
+    ToolOption(
         "isolation-level",
         "read_committed leaves out records of transactions that are not committed; read_uncommitted does not.",
         "level",
         default="read_uncommitted",
     ),
-    Option("group", "The id of the consumer's group.", "consumer group id"),
+    ToolOption("group", "The id of the consumer's group.", "consumer group id"),
 )
 
 

@@ -16,10 +16,10 @@ from kafkapy.tools.client_properties import key_values, merge_option, producer_a
 from kafkapy.tools.client_tool import Progress, check_host_port, java_error, log_to_stderr, wrong_values_told
 from kafkapy.tools.command_line import (
     CommandLineError,
-    Option,
     OptionParser,
     Options,
     ToolError,
+    ToolOption,
     integer,
     run,
 )
@@ -35,60 +35,68 @@ _LINE_READER = "kafka.tools.ConsoleProducer$LineMessageReader"
 
 PARSER = OptionParser(
     "This tool helps to read data from standard input and publish it to Kafka.",
-    Option("topic", "REQUIRED: the topic to write to.", "topic"),
-    Option("broker-list", "DEPRECATED: use --bootstrap-server, which goes first.", "broker-list"),
-    Option("bootstrap-server", "REQUIRED unless --broker-list is given: the server(s) to connect to.", "host:port,..."),
-    Option("sync", "Send record by record: each waits until the one before is acknowledged."),
-    Option(
+    ToolOption("topic", "REQUIRED: the topic to write to.", "topic"),
+    ToolOption("broker-list", "DEPRECATED: use --bootstrap-server, which goes first.", "broker-list"),
+    ToolOption(
+        "bootstrap-server", "REQUIRED unless --broker-list is given: the server(s) to connect to.", "host:port,..."
+    ),
+    ToolOption("sync", "Send record by record: each waits until the one before is acknowledged."),
+    ToolOption(
         "compression-codec",
         "none, gzip, snappy, lz4 or zstd; gzip if it is given without a value.",
         "compression-codec",
         optional_argument=True,
     ),
-    Option(
+    ToolOption(
         "batch-size",
         "The size of batches in bytes (batch.size); --max-partition-memory-bytes beats it.",
         "size",
         integer,
         default=16384,
     ),
-    Option(
+    ToolOption(
         "message-send-max-retries",
         "How often a record is sent again before the producer gives it up (retries).",
         "count",
         integer,
         default=3,
     ),
-    Option("retry-backoff-ms", "How long to wait before a record is sent again.", "ms", integer, default=100),
-    Option(
+    ToolOption("retry-backoff-ms", "How long to wait before a record is sent again.", "ms", integer, default=100),
+    ToolOption(
         "timeout", "How long a record waits for others in its batch (linger.ms).", "timeout_ms", integer, default=1000
     ),
-    Option("request-required-acks", "The acks of the producer's requests.", "acks", default="-1"),
-    Option("request-timeout-ms", "How long an answer may take; above 0.", "request timeout ms", integer, default=1500),
-    Option("metadata-expiry-ms", "How old metadata may become (metadata.max.age.ms).", "ms", integer, default=300000),
-    Option("max-block-ms", "How long a send may block.", "max block on send", integer, default=60000),
-    Option(
+    ToolOption("request-required-acks", "The acks of the producer's requests.", "acks", default="-1"),
+    ToolOption(
+        "request-timeout-ms", "How long an answer may take; above 0.", "request timeout ms", integer, default=1500
+    ),
+    ToolOption(
+        "metadata-expiry-ms", "How old metadata may become (metadata.max.age.ms).", "ms", integer, default=300000
+    ),
+    ToolOption("max-block-ms", "How long a send may block.", "max block on send", integer, default=60000),
+    ToolOption(
         "max-memory-bytes",
         "How many bytes of records may wait (buffer.memory).",
         "total memory in bytes",
         integer,
         default=33554432,
     ),
-    Option(
+    ToolOption(
         "max-partition-memory-bytes",
         "The size of batches in bytes (batch.size).",
         "memory in bytes per partition",
         integer,
         default=16384,
     ),
-    Option(
+    ToolOption(
         "line-reader",
         "The class that reads lines; Kafka's own is the only one here.",
         "reader_class",
         default=_LINE_READER,
     ),
-    Option("socket-buffer-size", "The size of the send buffer (send.buffer.bytes).", "size", integer, default=102400),
-    Option(
+    ToolOption(
+        "socket-buffer-size", "The size of the send buffer (send.buffer.bytes).", "size", integer, default=102400
+    ),
+    ToolOption(
         "property",
         "How lines are read; may be repeated. With their defaults: parse.key=false, parse.headers=false, "
         "ignore.error=false, key.separator=\\t, headers.delimiter=\\t, headers.separator=, (a regular expression), "
@@ -97,9 +105,9 @@ PARSER = OptionParser(
         'parse.key=true, "h1:v1,h2:v2...\\tvalue" with parse.headers=true.',
         "prop",
     ),
-    Option("reader-config", "A property file with what --property may say, which goes first.", "config file"),
-    Option("producer-property", "A config of the producer as key=value; may be repeated.", "producer_prop"),
-    Option(
+    ToolOption("reader-config", "A property file with what --property may say, which goes first.", "config file"),
+    ToolOption("producer-property", "A config of the producer as key=value; may be repeated.", "producer_prop"),
+    ToolOption(
         "producer.config",
         "A property file with configs of the producer; --producer-property goes first.",
         "config file",

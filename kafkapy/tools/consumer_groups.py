@@ -3,72 +3,70 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kafkapy.tools.command_line import (
     BOOTSTRAP_SERVER,
     COMMAND_CONFIG,
     CommandLineError,
-    Option,
     OptionParser,
     Options,
     ToolError,
+    ToolOption,
     integer,
     run,
+)
+from kafkapy.tools.consumer_groups_common import (
+    FAILED,
+    RESET_SCENARIOS,
+    chosen_groups,
+    consumer_groups,
+    parse_topic_with_partitions,
+    print_error,
 )
 
 if TYPE_CHECKING:
     from kafkapy.admin.client import AdminClient
-    from kafkapy.admin.groups import GroupListing
     from kafkapy.common.topic_partition import TopicPartition
 
 ACTIONS = ("list", "describe", "delete", "reset-offsets", "delete-offsets")
 VIEWS = ("members", "offsets", "state")
-RESET_SCENARIOS = (
-    "to-offset",
-    "shift-by",
-    "to-datetime",
-    "by-duration",
-    "to-earliest",
-    "to-latest",
-    "to-current",
-    "from-file",
-)
 STATES = ("PreparingRebalance", "CompletingRebalance", "Stable", "Dead", "Empty", "Assigning", "Reconciling")
 TYPES = ("Consumer", "Classic")
-FAILED = "Error: Executing consumer group command failed due to "
 
 PARSER = OptionParser(
     "This tool helps to list all consumer groups, describe a consumer group, delete consumer group info, "
     "or reset consumer group offsets.",
     BOOTSTRAP_SERVER,
     COMMAND_CONFIG,
-    Option("list", "List all consumer groups."),
-    Option("describe", "Describe groups: their offsets and lag, or --members, or --state."),
-    Option("delete", "Delete groups that have no members."),
-    Option("reset-offsets", "Reset the offsets of inactive groups; only shows what would be done without --execute."),
-    Option("delete-offsets", "Delete the offsets that a group has for topics."),
-    Option("group", "The group to act on; may be repeated.", "consumer group"),
-    Option("all-groups", "Act on all groups."),
-    Option("topic", "The topic whose offsets are to be reset or deleted; as topic:0,1 for partitions.", "topic"),
-    Option("all-topics", "Reset the offsets of all topics that the group has offsets for."),
-    Option("timeout", "How long to wait for the cluster.", "timeout (ms)", integer, default=5000),
-    Option("dry-run", "With --reset-offsets: only show the new offsets (the default)."),
-    Option("execute", "With --reset-offsets: do it."),
-    Option("export", "With --reset-offsets: print the new offsets as CSV."),
-    Option("to-offset", "Reset to this offset.", "offset", integer),
-    Option("from-file", "Reset to the offsets in a CSV file.", "path to CSV file"),
-    Option("to-datetime", "Reset to the offset at this time, as in 'YYYY-MM-DDTHH:mm:SS.sss'.", "datetime"),
-    Option("by-duration", "Reset to the offset as long ago as this, as in 'PnDTnHnMnS'.", "duration"),
-    Option("to-earliest", "Reset to the earliest offset."),
-    Option("to-latest", "Reset to the latest offset."),
-    Option("to-current", "Reset to the current offset."),
-    Option("shift-by", "Move the current offset by a number that may be negative.", "number-of-offsets", integer),
-    Option("members", "With --describe: the members of the group.", available_if=("describe",)),
-    Option("verbose", "With --describe --members: their partitions too.", available_if=("describe",)),
-    Option("offsets", "With --describe: the offsets and lag of each partition.", available_if=("describe",)),
-    Option(
+    ToolOption("list", "List all consumer groups."),
+    ToolOption("describe", "Describe groups: their offsets and lag, or --members, or --state."),
+    ToolOption("delete", "Delete groups that have no members."),
+    ToolOption(
+        "reset-offsets", "Reset the offsets of inactive groups; only shows what would be done without --execute."
+    ),
+    ToolOption("delete-offsets", "Delete the offsets that a group has for topics."),
+    ToolOption("group", "The group to act on; may be repeated.", "consumer group"),
+    ToolOption("all-groups", "Act on all groups."),
+    ToolOption("topic", "The topic whose offsets are to be reset or deleted; as topic:0,1 for partitions.", "topic"),
+    ToolOption("all-topics", "Reset the offsets of all topics that the group has offsets for."),
+    ToolOption("timeout", "How long to wait for the cluster.", "timeout (ms)", integer, default=5000),
+    ToolOption("dry-run", "With --reset-offsets: only show the new offsets (the default)."),
+    ToolOption("execute", "With --reset-offsets: do it."),
+    ToolOption("export", "With --reset-offsets: print the new offsets as CSV."),
+    ToolOption("to-offset", "Reset to this offset.", "offset", integer),
+    ToolOption("from-file", "Reset to the offsets in a CSV file.", "path to CSV file"),
+    ToolOption("to-datetime", "Reset to the offset at this time, as in 'YYYY-MM-DDTHH:mm:SS.sss'.", "datetime"),
+    ToolOption("by-duration", "Reset to the offset as long ago as this, as in 'PnDTnHnMnS'.", "duration"),
+    ToolOption("to-earliest", "Reset to the earliest offset."),
+    ToolOption("to-latest", "Reset to the latest offset."),
+    ToolOption("to-current", "Reset to the current offset."),
+    ToolOption("shift-by", "Move the current offset by a number that may be negative.", "number-of-offsets", integer),
+    ToolOption("members", "With --describe: the members of the group.", available_if=("describe",)),
+    ToolOption("verbose", "With --describe --members: their partitions too.", available_if=("describe",)),
+    ToolOption("offsets", "With --describe: the offsets and lag of each partition.", available_if=("describe",)),
+    ToolOption(
         "state",
         "With --describe: the state of the group. With --list: the state of each group, or only groups in these "
         "states, as in --state stable,empty",
@@ -76,7 +74,7 @@ PARSER = OptionParser(
         optional_argument=True,
         available_if=("describe", "list"),
     ),
-    Option(
+    ToolOption(
         "type",
         "With --list: the type of each group, or only groups of these types, as in --type classic,consumer",
         "types",
@@ -150,32 +148,11 @@ def check_options(options: Options) -> None:
         )
 
 
-def print_error(sentence: str) -> int:
-    """Tell of a failure of one group without giving up the others; the exit status for it."""
-    sys.stdout.flush()
-    print(f"Error: {sentence}", file=sys.stderr)
-    return 1
-
-
-def chosen_groups(admin: AdminClient, options: Options) -> list[str]:
-    if options.has("all-groups"):
-        return [group.group_id for group in _consumer_groups(admin, options)]
-    groups: list[str] = options.values("group")
-    return groups
-
-
-def _consumer_groups(
-    admin: AdminClient, options: Options, states: Iterable[str] = (), types: Iterable[str] = ()
-) -> list[GroupListing]:
-    listed = admin.list_groups(states, types, options.value("timeout"))
-    return [group for group in listed if group.protocol_type in ("", "consumer")]
-
-
 def list_groups(admin: AdminClient, options: Options) -> int:
     include_state, include_type = options.has("state"), options.has("type")
     states = parse_names("state", options.value("state"), STATES)
     types = parse_names("types", options.value("type"), TYPES)
-    groups = _consumer_groups(admin, options, states, types)
+    groups = consumer_groups(admin, options, states, types)
     if not include_state and not include_type:
         for group in groups:
             print(group.group_id)
@@ -275,22 +252,6 @@ def _report_deletion(group: str, topics: Sequence[str], failure: object, any_fai
         return print_error("Encounter some partition level error, see the follow-up details:")
     print(f"Request succeed for deleting offsets with topic {', '.join(topics)} group {group}")
     return 0
-
-
-def parse_topic_with_partitions(argument: str) -> list[TopicPartition]:
-    """`topic:0,1` -> its partitions. Raises `ToolError`."""
-    from kafkapy.common.topic_partition import TopicPartition
-
-    topic, _, partitions = argument.partition(":")
-    if not partitions or ":" in partitions:
-        raise ToolError(f"Invalid topic arg '{argument}', expected topic name and partitions")
-    result = []
-    for text in partitions.split(","):
-        try:
-            result.append(TopicPartition(topic, integer(text)))
-        except ValueError:
-            raise ToolError(f"Invalid partition '{text}' specified in topic arg '{argument}'") from None
-    return result
 
 
 if __name__ == "__main__":

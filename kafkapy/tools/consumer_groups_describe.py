@@ -12,7 +12,7 @@ from kafkapy.common.timestamps import LATEST_TIMESTAMP
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.structs import OffsetAndMetadata, OffsetAndTimestamp
 from kafkapy.tools.command_line import Options, ToolError
-from kafkapy.tools.consumer_groups import chosen_groups, print_error
+from kafkapy.tools.consumer_groups_common import chosen_groups, print_error
 
 if TYPE_CHECKING:
     from kafkapy.admin.client import AdminClient

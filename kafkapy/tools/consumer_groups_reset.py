@@ -19,7 +19,7 @@ from kafkapy.common.timestamps import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.structs import OffsetAndMetadata
 from kafkapy.tools.command_line import CommandLineError, Options, ToolError, integer
-from kafkapy.tools.consumer_groups import (
+from kafkapy.tools.consumer_groups_common import (
     FAILED,
     RESET_SCENARIOS,
     chosen_groups,

@@ -10,7 +10,7 @@ from typing import Any
 
 from kafkapy.tools.client_properties import consumer_arguments, property_file
 from kafkapy.tools.client_tool import Interruption, Progress, log_to_stderr, print_metrics, wrong_values_told
-from kafkapy.tools.command_line import CommandLineError, Option, OptionParser, Options, integer, run
+from kafkapy.tools.command_line import CommandLineError, OptionParser, Options, ToolOption, integer, run
 from kafkapy.tools.java_date_format import date_format
 
 _POLL_MS = 100
@@ -18,19 +18,21 @@ _MB = 1024 * 1024
 
 PARSER = OptionParser(
     "This tool is used to verify the consumer performance.",
-    Option("broker-list", "DEPRECATED: use --bootstrap-server, which goes first.", "broker-list"),
-    Option("bootstrap-server", "REQUIRED unless --broker-list is given: the server(s) to connect to.", "host:port,..."),
-    Option("topic", "REQUIRED: the topic to read.", "topic"),
-    Option("group", "The group's id. (default: perf-consumer- and a number)", "gid"),
-    Option("fetch-size", "How much to fetch of a partition in one request.", "size", integer, default=1024 * 1024),
-    Option("from-latest", "Where the group has no offset yet, begin behind the last record and not at the first."),
-    Option("socket-buffer-size", "The size of the receive buffer.", "size", integer, default=2 * 1024 * 1024),
-    Option("threads", "DEPRECATED AND IGNORED.", "count", integer, default=10),
-    Option("num-fetch-threads", "DEPRECATED AND IGNORED.", "count", integer, default=1),
-    Option("consumer.config", "A property file with configs of the consumer.", "config file"),
-    Option("print-metrics", "Print the consumer's metrics."),
-    Option("show-detailed-stats", "Print figures for every reporting interval instead of one line at the end."),
-    Option(
+    ToolOption("broker-list", "DEPRECATED: use --bootstrap-server, which goes first.", "broker-list"),
+    ToolOption(
+        "bootstrap-server", "REQUIRED unless --broker-list is given: the server(s) to connect to.", "host:port,..."
+    ),
+    ToolOption("topic", "REQUIRED: the topic to read.", "topic"),
+    ToolOption("group", "The group's id. (default: perf-consumer- and a number)", "gid"),
+    ToolOption("fetch-size", "How much to fetch of a partition in one request.", "size", integer, default=1024 * 1024),
+    ToolOption("from-latest", "Where the group has no offset yet, begin behind the last record and not at the first."),
+    ToolOption("socket-buffer-size", "The size of the receive buffer.", "size", integer, default=2 * 1024 * 1024),
+    ToolOption("threads", "DEPRECATED AND IGNORED.", "count", integer, default=10),
+    ToolOption("num-fetch-threads", "DEPRECATED AND IGNORED.", "count", integer, default=1),
+    ToolOption("consumer.config", "A property file with configs of the consumer.", "config file"),
+    ToolOption("print-metrics", "Print the consumer's metrics."),
+    ToolOption("show-detailed-stats", "Print figures for every reporting interval instead of one line at the end."),
+    ToolOption(
         "timeout",
         "How long to wait for the next record.",
         "milliseconds",
@@ -38,15 +40,15 @@ PARSER = OptionParser(
         default=10_000,
         optional_argument=True,
     ),
-    Option("messages", "REQUIRED: how many records to read.", "count", integer),
-    Option("reporting-interval", "How often figures are printed.", "interval_ms", integer, default=5_000),
-    Option(
+    ToolOption("messages", "REQUIRED: how many records to read.", "count", integer),
+    ToolOption("reporting-interval", "How often figures are printed.", "interval_ms", integer, default=5_000),
+    ToolOption(
         "date-format",
         "How times are written; see java.text.SimpleDateFormat.",
         "date format",
         default="yyyy-MM-dd HH:mm:ss:SSS",
     ),
-    Option("hide-header", "Print no header."),
+    ToolOption("hide-header", "Print no header."),
 )
 
 
@@ -64,7 +66,7 @@ def execute(options: Options) -> int:
     options.require("topic", "messages")
     properties = consumer_properties(options)
     report = Report(options)
-    test = PerfTest(options, report)
+    test = ConsumerPerfTest(options, report)
     arguments = consumer_arguments(properties)
     log_to_stderr()
     if not options.has("hide-header"):
@@ -113,7 +115,7 @@ class JoinTimes:
         self.round += elapsed
 
 
-class PerfTest:
+class ConsumerPerfTest:
     """One run: records and bytes (of keys and values) read so far, and when it began and ended (ms)."""
 
     def __init__(self, options: Options, report: Report) -> None:
@@ -179,7 +181,7 @@ class Report:
         )
 
     def interval(
-        self, test: PerfTest, last: tuple[int, int], start: int, end: int, print_line: Callable[[str], None]
+        self, test: ConsumerPerfTest, last: tuple[int, int], start: int, end: int, print_line: Callable[[str], None]
     ) -> None:
         """`last`: records and bytes at the last report."""
         if not self._detailed:
@@ -194,7 +196,7 @@ class Report:
             f"{1000 * records / fetching if fetching > 0 else 0:.4f}"
         )
 
-    def total(self, test: PerfTest) -> None:
+    def total(self, test: ConsumerPerfTest) -> None:
         if self._detailed:
             return
         elapsed, megabytes = test.end - test.start, test.bytes / _MB

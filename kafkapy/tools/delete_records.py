@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from kafkapy.tools.command_line import (
     BOOTSTRAP_SERVER,
     COMMAND_CONFIG,
-    Option,
     OptionParser,
     Options,
     ToolError,
+    ToolOption,
     run,
 )
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 PARSER = OptionParser(
     "This tool helps to delete records of the given partitions down to the specified offset.",
     BOOTSTRAP_SERVER,
-    Option(
+    ToolOption(
         "offset-json-file",
         "REQUIRED: a file that says before which offset (-1: all) to delete in each partition: "
         '{"partitions": [{"topic": "foo", "partition": 1, "offset": 1}], "version":1}',

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kafkapy.tools.command_line import Option, OptionParser, Options, ToolError, guard, integer, run
+from kafkapy.tools.command_line import OptionParser, Options, ToolError, ToolOption, guard, integer, run
+from kafkapy.tools.dump_log_text import base_offset, optional_long
 
 if TYPE_CHECKING:
     from kafkapy.log.producers.producer_state import RetainedBatch
@@ -18,34 +19,34 @@ STRING_DECODER = "org.apache.kafka.tools.api.StringDecoder"
 PARSER = OptionParser(
     "This tool helps to parse a log file and dump its contents to the console, "
     "useful for debugging a seemingly corrupt log segment.",
-    Option("print-data-log", "Print the records' keys and values too; any decoder option implies it."),
-    Option("verify-index-only", "Only check indexes against their log, without printing them."),
-    Option("index-sanity-check", "Only check whether indexes make sense by themselves, as a broker does at start."),
-    Option("files", "REQUIRED: files of a log: .log, .index, .timeindex, .snapshot, .txnindex", "file1,file2,..."),
-    Option(
+    ToolOption("print-data-log", "Print the records' keys and values too; any decoder option implies it."),
+    ToolOption("verify-index-only", "Only check indexes against their log, without printing them."),
+    ToolOption("index-sanity-check", "Only check whether indexes make sense by themselves, as a broker does at start."),
+    ToolOption("files", "REQUIRED: files of a log: .log, .index, .timeindex, .snapshot, .txnindex", "file1,file2,..."),
+    ToolOption(
         "max-message-size", "Size of the largest batch that an index may point to.", "size", integer, 5 * 1024 * 1024
     ),
-    Option("max-bytes", "Read no more than this of a .log file.", "size", integer, 2**31 - 1),
-    Option("deep-iteration", "Print the records of each batch, not only its header; --print-data-log implies it."),
-    Option(
+    ToolOption("max-bytes", "Read no more than this of a .log file.", "size", integer, 2**31 - 1),
+    ToolOption("deep-iteration", "Print the records of each batch, not only its header; --print-data-log implies it."),
+    ToolOption(
         "value-decoder-class",
         "How to show values: String-, Integer-, Long- or DefaultDecoder of org.apache.kafka.tools.api.",
         "class",
         default=STRING_DECODER,
         optional_argument=True,
     ),
-    Option(
+    ToolOption(
         "key-decoder-class",
         "How to show keys, as --value-decoder-class.",
         "class",
         default=STRING_DECODER,
         optional_argument=True,
     ),
-    Option("offsets-decoder", "Show the records as those of __consumer_offsets."),
-    Option("transaction-log-decoder", "Show the records as those of __transaction_state."),
-    Option("cluster-metadata-decoder", "Not supported: a cluster with ZooKeeper has no metadata log."),
-    Option("remote-log-metadata-decoder", "Not supported: there is no tiered storage."),
-    Option("skip-record-metadata", "Print only keys and values of records."),
+    ToolOption("offsets-decoder", "Show the records as those of __consumer_offsets."),
+    ToolOption("transaction-log-decoder", "Show the records as those of __transaction_state."),
+    ToolOption("cluster-metadata-decoder", "Not supported: a cluster with ZooKeeper has no metadata log."),
+    ToolOption("remote-log-metadata-decoder", "Not supported: there is no tiered storage."),
+    ToolOption("skip-record-metadata", "Print only keys and values of records."),
 )
 
 
@@ -116,19 +117,6 @@ def dump_transaction_index(path: str) -> int:
             f"lastStableOffset: {txn.last_stable_offset}"
         )
     return 0
-
-
-def base_offset(path: str) -> int:
-    """The offset in a segment file's name. Raises `ToolError`."""
-    name = os.path.basename(path).partition(".")[0]
-    if not name.isascii() or not name.isdigit():
-        raise ToolError(f"{path} is no file of a log: its name does not begin with an offset")
-    return int(name)
-
-
-def optional_long(value: int | None) -> str:
-    """As Java prints an OptionalLong; None and negative numbers stand for nothing."""
-    return "OptionalLong.empty" if value is None or value < 0 else f"OptionalLong[{value}]"
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from kafkapy.log.files.file_batches import BatchHeader, find_offset, headers, re
 from kafkapy.log.index.offset_index import OffsetIndex
 from kafkapy.log.index.time_index import TimeIndex
 from kafkapy.tools.command_line import Options, ToolError
-from kafkapy.tools.dump_log import base_offset
+from kafkapy.tools.dump_log_text import base_offset
 
 
 class SegmentLog:

@@ -12,9 +12,9 @@ from kafkapy.record.control_records import ControlRecordType, EndTransactionMark
 from kafkapy.record.legacy import LegacyRecordBatch
 from kafkapy.record.record_batch import Record, RecordBatch
 from kafkapy.tools.command_line import Options, ToolError
-from kafkapy.tools.dump_log import base_offset, optional_long
 from kafkapy.tools.dump_log_decoders import RecordDecoder, record_decoder
 from kafkapy.tools.dump_log_indexes import tell
+from kafkapy.tools.dump_log_text import base_offset, optional_long
 
 RECORD_INDENT = "|"
 NO_LIMIT = 2**31 - 1

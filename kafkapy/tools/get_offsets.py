@@ -10,10 +10,10 @@ from kafkapy.tools.command_line import (
     BOOTSTRAP_SERVER,
     COMMAND_CONFIG,
     CommandLineError,
-    Option,
     OptionParser,
     Options,
     ToolError,
+    ToolOption,
     integer,
     run,
 )
@@ -21,24 +21,24 @@ from kafkapy.tools.common import IncludeList, admin_client, exception_text
 
 PARSER = OptionParser(
     "An interactive shell for getting topic-partition offsets.",
-    Option("broker-list", "DEPRECATED: use --bootstrap-server.", "HOST1:PORT1,...,HOST3:PORT3"),
+    ToolOption("broker-list", "DEPRECATED: use --bootstrap-server.", "HOST1:PORT1,...,HOST3:PORT3"),
     BOOTSTRAP_SERVER,
-    Option(
+    ToolOption(
         "topic-partitions",
         "Which partitions, as a comma separated list of TOPIC:PARTITIONS. The topic is a regular expression, or "
         "empty for all. The partitions are a number, FROM-TO (TO is left out), FROM-, -TO, or absent for all.",
         "topic1:1,topic2:0-3,topic3,topic4:5-,topic5:-3",
     ),
-    Option("topic", "The topic, as a regular expression. All topics if left out.", "topic"),
-    Option("partitions", "A comma separated list of partition ids. All partitions if left out.", "partition ids"),
-    Option(
+    ToolOption("topic", "The topic, as a regular expression. All topics if left out.", "topic"),
+    ToolOption("partitions", "A comma separated list of partition ids. All partitions if left out.", "partition ids"),
+    ToolOption(
         "time",
         "The first offset whose record is not older than this timestamp (ms); or a name.",
         "timestamp / -1 or latest / -2 or earliest / -3 or max-timestamp / -4 or earliest-local / -5 or latest-tiered",
         default="latest",
     ),
     COMMAND_CONFIG,
-    Option("exclude-internal-topics", "Leave internal topics out."),
+    ToolOption("exclude-internal-topics", "Leave internal topics out."),
 )
 
 NAMED_TIMES = {"latest": -1, "earliest": -2, "max-timestamp": -3, "earliest-local": -4, "latest-tiered": -5}

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kafkapy.tools.command_line import CommandLineError, Option, OptionParser, Options, ToolError, integer, run
+from kafkapy.tools.command_line import CommandLineError, OptionParser, Options, ToolError, ToolOption, integer, run
 
 if TYPE_CHECKING:
     from kafkapy.admin.results import Results
@@ -17,17 +17,17 @@ SELECTIONS = ("topic", "all-topic-partitions", "path-to-json-file")
 PARSER = OptionParser(
     "This tool attempts to elect a new leader for a set of topic partitions. The type of elections supported are "
     "preferred replicas and unclean replicas.",
-    Option("bootstrap-server", "REQUIRED: the server(s) to connect to.", "host:port"),
-    Option("admin.config", "A property file with configs for the admin client.", "config file"),
-    Option(
+    ToolOption("bootstrap-server", "REQUIRED: the server(s) to connect to.", "host:port"),
+    ToolOption("admin.config", "A property file with configs for the admin client.", "config file"),
+    ToolOption(
         "path-to-json-file",
         'The partitions: {"partitions": [{"topic": "foo", "partition": 1}, {"topic": "foobar", "partition": 2}]}.',
         "Path to JSON file",
     ),
-    Option("topic", "The topic of the partition.", "topic name"),
-    Option("partition", "With --topic, which needs it: the partition.", "partition id", integer),
-    Option("all-topic-partitions", "All partitions that an election of this type can help."),
-    Option(
+    ToolOption("topic", "The topic of the partition.", "topic name"),
+    ToolOption("partition", "With --topic, which needs it: the partition.", "partition id", integer),
+    ToolOption("all-topic-partitions", "All partitions that an election of this type can help."),
+    ToolOption(
         "election-type",
         'REQUIRED: "preferred" gives partitions to their first replica, if that is in sync and another one leads; '
         '"unclean" gives partitions without a leader to any replica that lives, in sync or not: records may be lost.',

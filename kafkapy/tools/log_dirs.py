@@ -11,10 +11,10 @@ from kafkapy.tools.command_line import (
     BOOTSTRAP_SERVER,
     COMMAND_CONFIG,
     CommandLineError,
-    Option,
     OptionParser,
     Options,
     ToolError,
+    ToolOption,
     integer,
     run,
 )
@@ -26,9 +26,9 @@ PARSER = OptionParser(
     "This tool helps to query log directory usage on the specified brokers.",
     BOOTSTRAP_SERVER,
     COMMAND_CONFIG,
-    Option("describe", "REQUIRED: describe the log directories."),
-    Option("topic-list", "Only these topics; all if left out.", "topic1,topic2", default=""),
-    Option("broker-list", "Only these brokers; all if left out.", "0,1,2", default=""),
+    ToolOption("describe", "REQUIRED: describe the log directories."),
+    ToolOption("topic-list", "Only these topics; all if left out.", "topic1,topic2", default=""),
+    ToolOption("broker-list", "Only these brokers; all if left out.", "0,1,2", default=""),
 )
 
 

@@ -91,7 +91,7 @@ def execute(options: argparse.Namespace) -> int:
         producer = KafkaProducer(**arguments)
     run_length = records_in_a_run(batch, size, options.throughput)
     with Interruption() as interruption, producer, Progress(options.num_records, "rec") as progress:
-        test = PerfTest(options, producer, payloads, progress)
+        test = ProducerPerfTest(options, producer, payloads, progress)
         test.send_all(run_length, interruption)
         producer.flush()
     print(test.stats.total_line())
@@ -158,7 +158,7 @@ def read_payloads(file: str, delimiter: str) -> list[bytes]:
     return [piece.encode() for piece in pieces]
 
 
-class PerfTest:
+class ProducerPerfTest:
     """One run of the tool."""
 
     def __init__(

@@ -10,10 +10,10 @@ from kafkapy.tools.command_line import (
     BOOTSTRAP_SERVER,
     COMMAND_CONFIG,
     CommandLineError,
-    Option,
     OptionParser,
     Options,
     ToolError,
+    ToolOption,
     integer,
     run,
 )
@@ -29,29 +29,31 @@ PARSER = OptionParser(
     "This tool helps to move topic partitions between replicas.",
     BOOTSTRAP_SERVER,
     COMMAND_CONFIG,
-    Option("generate", "Propose an assignment of the partitions of some topics to some brokers; nothing is moved."),
-    Option("execute", "Start the reassignment that --reassignment-json-file describes."),
-    Option(
+    ToolOption("generate", "Propose an assignment of the partitions of some topics to some brokers; nothing is moved."),
+    ToolOption("execute", "Start the reassignment that --reassignment-json-file describes."),
+    ToolOption(
         "verify",
         "Tell whether the reassignment of --reassignment-json-file is complete. If so its throttles are removed.",
     ),
-    Option("cancel", "Give up the reassignments of --reassignment-json-file that are under way."),
-    Option("list", "List all reassignments that are under way."),
-    Option(
+    ToolOption("cancel", "Give up the reassignments of --reassignment-json-file that are under way."),
+    ToolOption("list", "List all reassignments that are under way."),
+    ToolOption(
         "reassignment-json-file",
         'The reassignment: {"partitions": [{"topic": "foo", "partition": 1, "replicas": [1,2,3], '
         '"log_dirs": ["dir1","dir2","dir3"]}], "version":1}. "log_dirs" may be left out; it has as many entries as '
         '"replicas", each "any" or the absolute path of a log directory of that broker, where the replica shall lie.',
         "manual assignment json file path",
     ),
-    Option(
+    ToolOption(
         "topics-to-move-json-file",
         'With --generate: the topics: {"topics": [{"topic": "foo"},{"topic": "foo1"}], "version":1}.',
         "topics to reassign json file path",
     ),
-    Option("broker-list", 'With --generate: the brokers that shall hold the partitions, as in "0,1,2".', "brokerlist"),
-    Option("disable-rack-aware", "With --generate: pay no regard to racks."),
-    Option(
+    ToolOption(
+        "broker-list", 'With --generate: the brokers that shall hold the partitions, as in "0,1,2".', "brokerlist"
+    ),
+    ToolOption("disable-rack-aware", "With --generate: pay no regard to racks."),
+    ToolOption(
         "throttle",
         "With --execute: bytes/s for moves between brokers, at least 1 KB/s. Run --execute again with --additional "
         "to change it.",
@@ -59,7 +61,7 @@ PARSER = OptionParser(
         integer,
         -1,
     ),
-    Option(
+    ToolOption(
         "replica-alter-log-dirs-throttle",
         "With --execute: bytes/s for moves between the log directories of a broker, at least 1 KB/s. Run --execute "
         "again with --additional to change it.",
@@ -67,9 +69,11 @@ PARSER = OptionParser(
         integer,
         -1,
     ),
-    Option("timeout", "How long to wait for moves between log directories to begin, in ms.", "timeout", integer, 10000),
-    Option("additional", "With --execute: in addition to reassignments that are under way, or in their place."),
-    Option("preserve-throttles", "With --verify and --cancel: leave the throttles alone."),
+    ToolOption(
+        "timeout", "How long to wait for moves between log directories to begin, in ms.", "timeout", integer, 10000
+    ),
+    ToolOption("additional", "With --execute: in addition to reassignments that are under way, or in their place."),
+    ToolOption("preserve-throttles", "With --verify and --cancel: leave the throttles alone."),
 )
 
 REQUIRED = {

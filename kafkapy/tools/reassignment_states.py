@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kafkapy.clients.metadata import TopicMetadata
 
 
-class PartitionState(NamedTuple):
+class MoveState(NamedTuple):
     """The replicas a partition has (none: it does not exist) and shall have; `done`: nothing is under way."""
 
     current: Sequence[int]
@@ -29,16 +29,16 @@ def partition_states(
     admin: AdminClient,
     targets: Iterable[tuple[TopicPartition, Sequence[int]]],
     reassignments: Mapping[TopicPartition, PartitionReassignment],
-) -> dict[TopicPartition, PartitionState]:
+) -> dict[TopicPartition, MoveState]:
     """`reassignments`: all that are under way."""
     targets = list(targets)
     topics = admin.describe_topics(p.topic for p, _ in targets if p not in reassignments)
     states = {}
     for partition, target in targets:
         if partition in reassignments:
-            states[partition] = PartitionState(reassignments[partition].replicas, target, False)
+            states[partition] = MoveState(reassignments[partition].replicas, target, False)
         else:
-            states[partition] = PartitionState(_replicas(topics[partition.topic], partition), target, True)
+            states[partition] = MoveState(_replicas(topics[partition.topic], partition), target, True)
     return states
 
 
@@ -51,7 +51,7 @@ def _replicas(topic: TopicMetadata | KafkaError, partition: TopicPartition) -> S
     return ()
 
 
-def format_partition_states(states: Mapping[TopicPartition, PartitionState]) -> str:
+def format_partition_states(states: Mapping[TopicPartition, MoveState]) -> str:
     lines = ["Status of partition reassignment:"]
     for partition, state in sorted(states.items()):
         if not state.done:

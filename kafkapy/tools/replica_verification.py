@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kafkapy.tools.command_line import Option, OptionParser, Options, ToolError, integer, run
+from kafkapy.tools.command_line import OptionParser, Options, ToolError, ToolOption, integer, run
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -26,13 +26,13 @@ DEBUGGING_CONSUMER_ID = -2
 
 PARSER = OptionParser(
     "Validate that all replicas for a set of topics have the same data.",
-    Option("broker-list", "REQUIRED: the server(s) to connect to.", "hostname:port,...,hostname:port"),
-    Option("fetch-size", "How much to fetch of a partition at once.", "bytes", integer, 1048576),
-    Option("max-wait-ms", "How long a fetch waits for records.", "ms", integer, 1000),
-    Option("topic-white-list", "DEPRECATED: use --topics-include.", "Java regex (String)", default=".*"),
-    Option("topics-include", "A regular expression for the topics to verify.", "Java regex (String)", default=".*"),
-    Option("time", "Where to begin.", "timestamp/-1(latest)/-2(earliest)", integer, -1),
-    Option("report-interval-ms", "How often to report.", "ms", integer, 30000),
+    ToolOption("broker-list", "REQUIRED: the server(s) to connect to.", "hostname:port,...,hostname:port"),
+    ToolOption("fetch-size", "How much to fetch of a partition at once.", "bytes", integer, 1048576),
+    ToolOption("max-wait-ms", "How long a fetch waits for records.", "ms", integer, 1000),
+    ToolOption("topic-white-list", "DEPRECATED: use --topics-include.", "Java regex (String)", default=".*"),
+    ToolOption("topics-include", "A regular expression for the topics to verify.", "Java regex (String)", default=".*"),
+    ToolOption("time", "Where to begin.", "timestamp/-1(latest)/-2(earliest)", integer, -1),
+    ToolOption("report-interval-ms", "How often to report.", "ms", integer, 30000),
 )
 
 

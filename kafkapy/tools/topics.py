@@ -11,13 +11,14 @@ from kafkapy.tools.command_line import (
     BOOTSTRAP_SERVER,
     COMMAND_CONFIG,
     CommandLineError,
-    Option,
     OptionParser,
     Options,
     ToolError,
+    ToolOption,
     integer,
     run,
 )
+from kafkapy.tools.topics_common import REPORTS, ensure_exists, matching_topics
 
 if TYPE_CHECKING:
     from kafkapy.admin.client import AdminClient
@@ -25,58 +26,54 @@ if TYPE_CHECKING:
     from kafkapy.clients.metadata import TopicMetadata
 
 ACTIONS = ("list", "describe", "create", "alter", "delete")
-REPORTS = (
-    "under-replicated-partitions",
-    "unavailable-partitions",
-    "under-min-isr-partitions",
-    "at-min-isr-partitions",
-)
 
 PARSER = OptionParser(
     "This tool helps to create, delete, describe, or change a topic.",
     BOOTSTRAP_SERVER,
     COMMAND_CONFIG,
-    Option("list", "List all topics."),
-    Option("create", "Create a topic."),
-    Option("delete", "Delete a topic."),
-    Option("alter", "Give a topic more partitions. (Its configs are altered by kafka-configs.)"),
-    Option("describe", "Show the details of topics."),
-    Option(
+    ToolOption("list", "List all topics."),
+    ToolOption("create", "Create a topic."),
+    ToolOption("delete", "Delete a topic."),
+    ToolOption("alter", "Give a topic more partitions. (Its configs are altered by kafka-configs.)"),
+    ToolOption("describe", "Show the details of topics."),
+    ToolOption(
         "topic",
         "The topic to create, alter, describe or delete. Except with --create it is a regular expression: "
         'put it in quotes and escape what has a meaning there, as in "test\\.topic".',
         "topic",
     ),
-    Option("topic-id", "The id of the topic to describe; --topic is not looked at then.", "topic-id"),
-    Option("config", "A config of the topic that is created; may be repeated.", "name=value"),
-    Option("delete-config", "Not supported: use kafka-configs.", "name"),
-    Option(
+    ToolOption("topic-id", "The id of the topic to describe; --topic is not looked at then.", "topic-id"),
+    ToolOption("config", "A config of the topic that is created; may be repeated.", "name=value"),
+    ToolOption("delete-config", "Not supported: use kafka-configs.", "name"),
+    ToolOption(
         "partitions",
         "How many partitions the topic shall have (the broker's default if left out). When they become more, "
         "keys may go to other partitions than before.",
         "# of partitions",
         integer,
     ),
-    Option(
+    ToolOption(
         "replication-factor",
         "How many replicas each partition shall have (the broker's default if left out).",
         "replication factor",
         integer,
     ),
-    Option(
+    ToolOption(
         "replica-assignment",
         "Which brokers hold the replicas of each partition.",
         "id_for_part1_replica1:id_for_part1_replica2,id_for_part2_replica1:...",
     ),
-    Option("under-replicated-partitions", "With --describe: only partitions with replicas out of sync."),
-    Option("unavailable-partitions", "With --describe: only partitions without a live leader."),
-    Option("under-min-isr-partitions", "With --describe: only partitions with fewer in-sync replicas than required."),
-    Option("at-min-isr-partitions", "With --describe: only partitions with just the required in-sync replicas."),
-    Option("topics-with-overrides", "With --describe: only topics that have configs of their own."),
-    Option("if-exists", "With --alter, --delete, --describe: a topic that does not exist is no error."),
-    Option("if-not-exists", "With --create: a topic that exists is no error."),
-    Option("exclude-internal", "With --list, --describe: leave internal topics out."),
-    Option(
+    ToolOption("under-replicated-partitions", "With --describe: only partitions with replicas out of sync."),
+    ToolOption("unavailable-partitions", "With --describe: only partitions without a live leader."),
+    ToolOption(
+        "under-min-isr-partitions", "With --describe: only partitions with fewer in-sync replicas than required."
+    ),
+    ToolOption("at-min-isr-partitions", "With --describe: only partitions with just the required in-sync replicas."),
+    ToolOption("topics-with-overrides", "With --describe: only topics that have configs of their own."),
+    ToolOption("if-exists", "With --alter, --delete, --describe: a topic that does not exist is no error."),
+    ToolOption("if-not-exists", "With --create: a topic that exists is no error."),
+    ToolOption("exclude-internal", "With --list, --describe: leave internal topics out."),
+    ToolOption(
         "partition-size-limit-per-response",
         "With --describe: partitions in one response. For brokers that answer in pages; those with ZooKeeper do not.",
         "# of partitions",
@@ -217,25 +214,6 @@ def delete_topics(admin: AdminClient, options: Options) -> None:
     topics = matching_topics(admin, options)
     ensure_exists(options, topics)
     values_of(admin.delete_topics(topics))
-
-
-def matching_topics(admin: AdminClient, options: Options) -> list[str]:
-    from kafkapy.common.topic_names import INTERNAL_TOPICS
-    from kafkapy.tools.common import IncludeList
-
-    exclude_internal = options.has("exclude-internal")
-    names = admin.list_topics(list_internal=not exclude_internal)
-    pattern = options.value("topic")
-    if pattern is None:
-        return [name for name in names if not (exclude_internal and name in INTERNAL_TOPICS)]
-    include = IncludeList(pattern)
-    return [name for name in names if include.allows(name, exclude_internal)]
-
-
-def ensure_exists(options: Options, found: Sequence[str]) -> None:
-    topic = options.value("topic")
-    if topic and not found and not options.has("if-exists"):
-        raise ToolError(f"Topic '{topic}' does not exist as expected")
 
 
 def parse_topic_configs(texts: Sequence[str]) -> dict[str, str]:

@@ -14,7 +14,7 @@ from kafkapy.common import uuid
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.tools.command_line import Options, ToolError
-from kafkapy.tools.topics import REPORTS, ensure_exists, matching_topics
+from kafkapy.tools.topics_common import REPORTS, ensure_exists, matching_topics
 
 if TYPE_CHECKING:
     from kafkapy.admin.client import AdminClient

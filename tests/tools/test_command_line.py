@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkapy.tools.command_line import CommandLineError, Option, OptionParser, ToolError, integer, run
+from kafkapy.tools.command_line import CommandLineError, OptionParser, ToolError, ToolOption, integer, run
 
 ROOT = Path(__file__).parents[2]
 TOOLS = {
@@ -29,13 +29,13 @@ TOOLS = {
 
 PARSER = OptionParser(
     "A tool.",
-    Option("name", "A name.", "text"),
-    Option("count", "A number.", "number", integer),
-    Option("keys", "Several.", "k,k", separator=","),
-    Option("flag", "A flag."),
-    Option("wait", "With a default.", "ms", integer, default=5),
-    Option("state", "With or without a value.", "states", optional_argument=True),
-    Option("detail", "Only with --flag.", available_if=("flag",)),
+    ToolOption("name", "A name.", "text"),
+    ToolOption("count", "A number.", "number", integer),
+    ToolOption("keys", "Several.", "k,k", separator=","),
+    ToolOption("flag", "A flag."),
+    ToolOption("wait", "With a default.", "ms", integer, default=5),
+    ToolOption("state", "With or without a value.", "states", optional_argument=True),
+    ToolOption("detail", "Only with --flag.", available_if=("flag",)),
 )
 
 
