@@ -23,13 +23,8 @@ if TYPE_CHECKING:
     from kafkapy.admin.topics import NewPartitions, NewTopic
     from kafkapy.admin.types import (
         AbortTransactionSpec,
-        AlterConfigOp,
         ConfigFilterType,
         ConfigResource,
-        ConfigResourceType,
-        ConfigSourceType,
-        ConfigType,
-        ElectionType,
         GroupState,
         GroupType,
         MemberToRemove,
@@ -43,11 +38,19 @@ if TYPE_CHECKING:
         UserScramCredentialDeletion,
         UserScramCredentialUpsertion,
     )
+    from kafkapy.common.wire_enums import AlterConfigOp, ConfigResourceType, ConfigSourceType, ConfigType, ElectionType
     from kafkapy.structs import OffsetSpec, OffsetTimestamp
 
 _NAMES = {
     "kafkapy.admin.kafka_admin_client": ["KafkaAdminClient"],
     "kafkapy.admin.topics": ["NewPartitions", "NewTopic"],
+    "kafkapy.common.wire_enums": [
+        "AlterConfigOp",
+        "ConfigResourceType",
+        "ConfigSourceType",
+        "ConfigType",
+        "ElectionType",
+    ],
     "kafkapy.structs": ["OffsetSpec", "OffsetTimestamp"],
     "kafkapy.admin.acl_types": [
         "ACL",
@@ -61,13 +64,8 @@ _NAMES = {
     ],
     "kafkapy.admin.types": [
         "AbortTransactionSpec",
-        "AlterConfigOp",
         "ConfigFilterType",
         "ConfigResource",
-        "ConfigResourceType",
-        "ConfigSourceType",
-        "ConfigType",
-        "ElectionType",
         "GroupState",
         "GroupType",
         "MemberToRemove",

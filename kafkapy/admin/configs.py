@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 from kafkapy.admin.results import Answer, Results, outcomes, read, told
 from kafkapy.admin.router import Call, Router
-from kafkapy.admin.types import AlterConfigOp, ConfigResource, ConfigResourceType, ConfigSourceType
+from kafkapy.admin.types import ConfigResource
+from kafkapy.common.wire_enums import AlterConfigOp, ConfigResourceType, ConfigSourceType
 from kafkapy.protocol.messages.alter_configs import AlterConfigsRequest
 from kafkapy.protocol.messages.describe_configs import DescribeConfigsRequest
 from kafkapy.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest

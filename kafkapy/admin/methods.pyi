@@ -20,8 +20,6 @@ from kafkapy.admin.types import (
     AbortTransactionSpec,
     ConfigFilterType,
     ConfigResource,
-    ConfigResourceType,
-    ElectionType,
     GroupState,
     GroupType,
     MemberToRemove,
@@ -33,6 +31,7 @@ from kafkapy.admin.types import (
     UserScramCredentialUpsertion,
 )
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.common.wire_enums import ConfigResourceType, ElectionType
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.messages.create_partitions import CreatePartitionsResponse
 from kafkapy.protocol.messages.elect_leaders import ElectLeadersResponse

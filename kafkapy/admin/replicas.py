@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 from kafkapy.admin.results import Answer, Results, by_topic, error_of, failure_of, outcomes, raise_failure, read, told
 from kafkapy.admin.router import Call, Router
-from kafkapy.admin.types import ElectionType
 from kafkapy.clients.requests import VersionedRequest
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.common.wire_enums import ElectionType
 from kafkapy.errors import IncompatibleBrokerVersion
 from kafkapy.protocol.errors import KafkaError
 from kafkapy.protocol.messages.alter_partition_reassignments import AlterPartitionReassignmentsRequest

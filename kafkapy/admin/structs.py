@@ -3,40 +3,11 @@
 from __future__ import annotations
 
 import uuid
-from enum import Enum
-from typing import Any, Self
+from typing import Any
 
 from kafkapy.protocol.schema import Struct
 
 _NO_OPERATIONS = -(1 << 31)
-
-
-class EnumHelper:
-    """Enums that can be named by a member, its value or its name in any case, with dashes or underscores."""
-
-    @classmethod
-    def build_from(cls, value: Any) -> Self:
-        """Raises ValueError."""
-        enum: Any = cls
-        if isinstance(value, cls):
-            return value
-        try:
-            found: Self = enum(value)
-            return found
-        except ValueError:
-            pass
-        try:
-            found = enum[str(value).strip().upper().replace("-", "_")]
-        except KeyError:
-            raise ValueError(f"Unrecognized {cls.__name__}: {value}") from None
-        return found
-
-    @classmethod
-    def value_for(cls, value: Any) -> Any:
-        """The value of what `build_from` gives."""
-        found: Any = cls.build_from(value)
-        assert isinstance(found, Enum)
-        return found.value
 
 
 def as_dict(struct: Struct, version: int) -> dict[str, Any]:

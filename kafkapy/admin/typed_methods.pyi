@@ -13,11 +13,12 @@ from kafkapy.admin.quotas import QuotaEntity, QuotaFilter
 from kafkapy.admin.replicas import LogDirDescription, PartitionReassignment, ReplicaLogDirInfo, Replicas
 from kafkapy.admin.results import Results
 from kafkapy.admin.topics import CreatedTopic, NewPartitions, NewTopic
-from kafkapy.admin.types import ConfigResource, ElectionType, MemberToRemove, ScramMechanism
+from kafkapy.admin.types import ConfigResource, MemberToRemove, ScramMechanism
 from kafkapy.admin.users import Alterations
 from kafkapy.clients.api_versions import NodeApiVersions
 from kafkapy.clients.metadata import Node, TopicMetadata
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.common.wire_enums import ElectionType
 from kafkapy.protocol.errors import KafkaError
 from kafkapy.structs import IsolationLevel, OffsetAndMetadata, OffsetAndTimestamp, TopicPartitionReplica
 

@@ -6,27 +6,11 @@ from collections.abc import Iterable, Mapping
 from enum import IntEnum, StrEnum
 from typing import Any, NamedTuple
 
-from kafkapy.admin.structs import EnumHelper
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.common.wire_enums import ConfigResourceType, ConfigSourceType, EnumHelper
 from kafkapy.errors import IllegalArgumentError
 
 # --- configs
-
-
-class AlterConfigOp(EnumHelper, IntEnum):
-    SET = 0
-    DELETE = 1
-    APPEND = 2
-    SUBTRACT = 3
-
-
-class ConfigResourceType(EnumHelper, IntEnum):
-    UNKNOWN = 0
-    TOPIC = 2
-    BROKER = 4
-    BROKER_LOGGER = 8
-    CLIENT_METRICS = 16
-    GROUP = 32
 
 
 class ConfigResource:
@@ -58,43 +42,6 @@ class ConfigResource:
 
     def __repr__(self) -> str:
         return f"ConfigResource({self.resource_type}, {self.name}, {self.configs})"
-
-
-class ConfigType(EnumHelper, IntEnum):
-    UNKNOWN = 0
-    BOOLEAN = 1
-    STRING = 2
-    INT = 3
-    SHORT = 4
-    LONG = 5
-    DOUBLE = 6
-    LIST = 7
-    CLASS = 8
-    PASSWORD = 9
-
-
-class ConfigSourceType(EnumHelper, IntEnum):
-    UNKNOWN = 0
-    DYNAMIC_TOPIC_CONFIG = 1
-    DYNAMIC_BROKER_CONFIG = 2
-    DYNAMIC_DEFAULT_BROKER_CONFIG = 3
-    STATIC_BROKER_CONFIG = 4
-    DEFAULT_CONFIG = 5
-    DYNAMIC_BROKER_LOGGER_CONFIG = 6
-    DYNAMIC_CLIENT_METRICS_CONFIG = 7
-    DYNAMIC_GROUP_CONFIG = 8
-
-    @classmethod
-    def _missing_(cls, value: object) -> ConfigSourceType | None:
-        return cls.UNKNOWN if isinstance(value, int) else None
-
-    def is_modified(self) -> bool:
-        """Set for this very resource?"""
-        return self not in (
-            ConfigSourceType.DYNAMIC_DEFAULT_BROKER_CONFIG,
-            ConfigSourceType.STATIC_BROKER_CONFIG,
-            ConfigSourceType.DEFAULT_CONFIG,
-        )
 
 
 class ConfigFilterType(EnumHelper, IntEnum):
@@ -151,13 +98,6 @@ class UpdateFeatureType(EnumHelper, IntEnum):
     UPGRADE = 1
     SAFE_DOWNGRADE = 2
     UNSAFE_DOWNGRADE = 3
-
-
-class ElectionType(IntEnum):
-    """PREFERRED: the first replica, if another leads now. UNCLEAN: any live replica, if none leads."""
-
-    PREFERRED = 0
-    UNCLEAN = 1
 
 
 # --- transactions (KIP-664)

@@ -11,8 +11,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from kafkapy.clients.java_security import sasl_arguments, tls_arguments
-from kafkapy.common.config_def import ConfigException, ConfigKey, ConfigType
+from kafkapy.common.config_def import (
+    ConfigException,
+    ConfigKey,
+)
 from kafkapy.common.config_validators import OneOf, at_least
+from kafkapy.common.wire_enums import ConfigType
 from kafkapy.errors import KafkaConfigurationError
 
 BOOLEAN, STRING, INT, SHORT, LONG = (

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from enum import Enum, IntEnum
+from enum import Enum
 from typing import Any, Final
 
 from kafkapy.common.java_text import java_double, java_trim
+from kafkapy.common.wire_enums import ConfigType
 
 Validator = Callable[[str, Any], None]
 """Called with name and parsed value; raises `ConfigException`. Its `str` says what is allowed."""
@@ -21,20 +22,6 @@ class ConfigException(ValueError):
         """The sentence every refusal of a single value has."""
         shown = f"[{', '.join(value)}]" if isinstance(value, list) else to_text(value)
         return cls(f"Invalid value {shown} for configuration {name}" + (f": {reason}" if reason else ""))
-
-
-class ConfigType(IntEnum):
-    """The type of a config; the number is its code in DescribeConfigs (KIP-569)."""
-
-    BOOLEAN = 1
-    STRING = 2
-    INT = 3
-    SHORT = 4
-    LONG = 5
-    DOUBLE = 6
-    LIST = 7
-    CLASS = 8
-    PASSWORD = 9
 
 
 class Importance(Enum):

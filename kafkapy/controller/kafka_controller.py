@@ -13,6 +13,7 @@ from typing import TypeVar
 from kafkapy.common.replica_assignment import ReplicaAssignment
 from kafkapy.common.time import Time
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.common.wire_enums import ElectionType
 from kafkapy.controller.broker_changes import BrokerChanges
 from kafkapy.controller.channel_manager import ControllerChannelManager
 from kafkapy.controller.controller_config import ControllerConfig
@@ -22,7 +23,9 @@ from kafkapy.controller.core import ControllerCore
 from kafkapy.controller.event_manager import ControllerEvent, ControllerEventManager
 from kafkapy.controller.features import FeatureVersioning
 from kafkapy.controller.isr_changes import IsrChanges
-from kafkapy.controller.leader_elections import ElectionType, LeaderElections
+from kafkapy.controller.leader_elections import (
+    LeaderElections,
+)
 from kafkapy.controller.partition_state_machine import PartitionStateMachine
 from kafkapy.controller.producer_ids import allocate_producer_ids
 from kafkapy.controller.reassignment import PartitionReassignments

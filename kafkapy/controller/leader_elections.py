@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection
-from enum import Enum
 
 from kafkapy.common.leader_and_isr import NO_LEADER, LeaderAndIsr
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.common.wire_enums import ElectionType
 from kafkapy.controller.core import ControllerCore
 from kafkapy.controller.election import ElectionStrategy, preferred_replica_leader_election
 from kafkapy.controller.event_manager import ControllerEvent
@@ -20,13 +20,6 @@ from kafkapy.zk.zk_data import PreferredReplicaElectionZNode
 log = logging.getLogger("kafkapy.controller")
 
 FIRST_BALANCE_DELAY_MS = 5_000
-
-
-class ElectionType(Enum):
-    """What ElectLeaders asks for; the value is the code on the wire."""
-
-    PREFERRED = 0
-    UNCLEAN = 1
 
 
 class LeaderElections:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from kafkapy.common import metadata_version
-from kafkapy.common.config_def import ConfigException, ConfigType, Importance
+from kafkapy.common.config_def import ConfigException, Importance
 from kafkapy.common.config_table import ConfigTable, config
 from kafkapy.common.config_validators import (
     EachOneOf,
@@ -19,6 +19,7 @@ from kafkapy.common.config_validators import (
     between,
 )
 from kafkapy.common.limits import MAX_LONG
+from kafkapy.common.wire_enums import ConfigType
 from kafkapy.protocol.errors import Errors, KafkaError
 
 BOOLEAN, STRING, INT, LONG = ConfigType.BOOLEAN, ConfigType.STRING, ConfigType.INT, ConfigType.LONG

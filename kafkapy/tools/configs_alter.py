@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from kafkapy.admin.configs import ConfigChange
 from kafkapy.admin.results import values_of
 from kafkapy.admin.types import (
-    AlterConfigOp,
     ConfigResource,
     ScramMechanism,
     UserScramCredentialDeletion,
     UserScramCredentialUpsertion,
 )
+from kafkapy.common.wire_enums import AlterConfigOp
 from kafkapy.tools.command_line import Options, ToolError
 from kafkapy.tools.configs_describe import QUOTA_TYPES, RESOURCE_TYPES, all_quotas, resource_configs
 from kafkapy.tools.configs_entities import BROKER_LOGGERS, BROKERS, CLIENTS, IPS, USERS

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from kafkapy.admin.configs import ConfigEntry
 from kafkapy.admin.quotas import QuotaEntity, QuotaFilter, QuotaMatch
 from kafkapy.admin.results import value_of
-from kafkapy.admin.types import ConfigResource, ConfigResourceType, ConfigSourceType
+from kafkapy.admin.types import ConfigResource
 from kafkapy.common.java_text import java_double
+from kafkapy.common.wire_enums import ConfigResourceType, ConfigSourceType
 from kafkapy.protocol.errors import KafkaError
 from kafkapy.tools.command_line import CommandLineError, ToolError
 from kafkapy.tools.common import exception_text

@@ -45,8 +45,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def execute(options: Options) -> None:
     election_type = check_options(options)
     from kafkapy.admin.client import AdminClient
-    from kafkapy.admin.types import ElectionType
     from kafkapy.common.topic_partition import TopicPartition
+    from kafkapy.common.wire_enums import ElectionType
     from kafkapy.protocol.errors import Errors, KafkaError
     from kafkapy.tools.common import admin_properties
     from kafkapy.tools.reassignment_json import read_election

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kafkapy.admin.configs import ConfigChange
 from kafkapy.admin.results import values_of
-from kafkapy.admin.types import AlterConfigOp, ConfigResource, ConfigResourceType
+from kafkapy.admin.types import ConfigResource
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.common.wire_enums import AlterConfigOp, ConfigResourceType
 
 if TYPE_CHECKING:
     from kafkapy.admin.client import AdminClient

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from kafkapy.admin.configs import ConfigEntry
 from kafkapy.admin.replicas import PartitionReassignment
 from kafkapy.admin.results import value_of, values_of
-from kafkapy.admin.types import ConfigResource, ConfigResourceType
+from kafkapy.admin.types import ConfigResource
 from kafkapy.clients.metadata import PartitionMetadata, TopicMetadata
 from kafkapy.common import uuid
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.common.wire_enums import ConfigResourceType
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.tools.command_line import Options, ToolError
 from kafkapy.tools.topics_common import REPORTS, ensure_exists, matching_topics

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafkapy.server.config.config_resource import ResourceType
+from kafkapy.common.wire_enums import ConfigResourceType
 from system_tests.beside_apache.draw import Draw
 
 GROUP = 32
@@ -101,7 +101,7 @@ DESCRIBED_BROKER_KEYS = ["log.segment.bytes", "message.max.bytes", "log.cleaner.
 
 def draw_configs(draw: Draw, resource_type: int, count: int) -> list[tuple[str, str | None]]:
     """At most one bad one, and at most one for a broker: of several Apache names the first in the order of a hash map."""
-    if resource_type == ResourceType.BROKER:
+    if resource_type == ConfigResourceType.BROKER:
         return [draw.choice(_BROKER_CONFIGS) for _ in range(min(count, 1))]
     pools = [_GOOD_TOPIC_CONFIGS + _BAD_TOPIC_CONFIGS] + [_GOOD_TOPIC_CONFIGS] * (count - 1)
     return [draw.choice(pool) for pool in pools[:count]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafkapy.common.wire_enums import ConfigResourceType
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.messages.alter_configs import AlterConfigsRequest
@@ -13,29 +14,28 @@ from kafkapy.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
 from kafkapy.protocol.messages.elect_leaders import ElectLeadersRequest
 from kafkapy.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from kafkapy.protocol.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
-from kafkapy.server.config.config_resource import ResourceType
 from system_tests.beside_apache.configs import DESCRIBED_BROKER_KEYS, DESCRIBED_TOPIC_KEYS, GROUP, draw_configs
 from system_tests.beside_apache.draw import Draw
 from system_tests.beside_apache.question import Question
 from system_tests.beside_apache.side import Side
 
 _CONFIG_CHANGE_SECONDS = 0.3
-_OF_A_BROKER = (ResourceType.BROKER, ResourceType.BROKER_LOGGER)
+_OF_A_BROKER = (ConfigResourceType.BROKER, ConfigResourceType.BROKER_LOGGER)
 
 
 def _resource(draw: Draw) -> tuple[int, str]:
     return draw.one_of(
-        (ResourceType.TOPIC, draw.existing_topic()),
-        (ResourceType.TOPIC, draw.existing_topic()),
-        (ResourceType.TOPIC, draw.existing_topic()),
-        (ResourceType.TOPIC, draw.topic()),
-        (ResourceType.BROKER, "0"),
-        (ResourceType.BROKER, ""),
-        (ResourceType.BROKER, "1"),
-        (ResourceType.BROKER, "x"),
-        (ResourceType.BROKER_LOGGER, "0"),
-        (ResourceType.UNKNOWN, "x"),
-        (ResourceType.CLIENT_METRICS, "c"),
+        (ConfigResourceType.TOPIC, draw.existing_topic()),
+        (ConfigResourceType.TOPIC, draw.existing_topic()),
+        (ConfigResourceType.TOPIC, draw.existing_topic()),
+        (ConfigResourceType.TOPIC, draw.topic()),
+        (ConfigResourceType.BROKER, "0"),
+        (ConfigResourceType.BROKER, ""),
+        (ConfigResourceType.BROKER, "1"),
+        (ConfigResourceType.BROKER, "x"),
+        (ConfigResourceType.BROKER_LOGGER, "0"),
+        (ConfigResourceType.UNKNOWN, "x"),
+        (ConfigResourceType.CLIENT_METRICS, "c"),
         (GROUP, "g"),
     )
 

@@ -3,12 +3,12 @@ topic, kafkapy leaves them to their expiry."""
 
 from __future__ import annotations
 
+from kafkapy.common.wire_enums import ConfigResourceType
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.messages.create_partitions import CreatePartitionsRequest
 from kafkapy.protocol.messages.create_topics import CreateTopicsRequest
 from kafkapy.protocol.messages.metadata import MetadataRequest
-from kafkapy.server.config.config_resource import ResourceType
 from system_tests.beside_apache.configs import draw_configs
 from system_tests.beside_apache.draw import Draw
 from system_tests.beside_apache.question import Question
@@ -46,7 +46,7 @@ def _new_topic(draw: Draw, name: str) -> CreateTopicsRequest.CreatableTopic:
     else:
         topic.num_partitions = draw.one_of(1, 3, 3, 2, 0, -1, -2, 5)
         topic.replication_factor = draw.one_of(1, 1, 1, 1, -1, 0, 2, -2)
-    for key, value in draw_configs(draw, ResourceType.TOPIC, draw.one_of(0, 0, 0, 1, 1, 2)):
+    for key, value in draw_configs(draw, ConfigResourceType.TOPIC, draw.one_of(0, 0, 0, 1, 1, 2)):
         topic.configs.append(CreateTopicsRequest.CreatableTopicConfig(key, value))
     return topic
 

@@ -14,9 +14,10 @@ from kafkapy.admin.configs import ConfigChange
 from kafkapy.admin.groups import assigned_partitions
 from kafkapy.admin.results import value_of, values_of
 from kafkapy.admin.topics import NewPartitions, NewTopic
-from kafkapy.admin.types import ConfigResource, ConfigResourceType, MemberToRemove
+from kafkapy.admin.types import ConfigResource, MemberToRemove
 from kafkapy.common.timestamps import LATEST_TIMESTAMP, MAX_TIMESTAMP
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.common.wire_enums import ConfigResourceType
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.consumer_protocol import ConsumerProtocolAssignment
 from kafkapy.protocol.errors import Errors, KafkaError

@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkapy.common.config_def import ConfigDef, ConfigException, ConfigKey, ConfigType, Password, parse_type, to_text
+from kafkapy.common.config_def import (
+    ConfigDef,
+    ConfigException,
+    ConfigKey,
+    Password,
+    parse_type,
+    to_text,
+)
 from kafkapy.common.config_table import ConfigTable, config
 from kafkapy.common.config_validators import (
     EachOneOf,
@@ -20,6 +27,7 @@ from kafkapy.common.config_validators import (
     at_least,
     between,
 )
+from kafkapy.common.wire_enums import ConfigType
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from controller_cluster import Cluster
 
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.controller.leader_elections import ElectionType
+from kafkapy.common.wire_enums import ElectionType
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 from kafkapy.protocol.messages.update_features import UpdateFeaturesRequest

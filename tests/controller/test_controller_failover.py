@@ -12,7 +12,7 @@ import pytest
 from controller_cluster import Cluster, Member
 
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.controller.leader_elections import ElectionType
+from kafkapy.common.wire_enums import ElectionType
 from kafkapy.protocol.messages.leader_and_isr import LeaderAndIsrRequest
 from kafkapy.protocol.messages.stop_replica import StopReplicaRequest
 from kafkapy.zk.requests import Create, Delete, Multi, SetData

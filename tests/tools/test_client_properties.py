@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 from kafkapy.clients.java_security import jaas_options
-from kafkapy.common.config_def import ConfigType, parse_type
+from kafkapy.common.config_def import (
+    parse_type,
+)
+from kafkapy.common.wire_enums import ConfigType
 from kafkapy.consumer.assignors import CooperativeStickyAssignor, RangePartitionAssignor
 from kafkapy.consumer.config import ConsumerConfig
 from kafkapy.errors import KafkaConfigurationError

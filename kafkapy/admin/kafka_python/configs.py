@@ -10,15 +10,9 @@ from kafkapy.admin.configs import ConfigChange
 from kafkapy.admin.kafka_python.base import Face, error_text, raise_code
 from kafkapy.admin.results import values_of
 from kafkapy.admin.structs import as_dict
-from kafkapy.admin.types import (
-    AlterConfigOp,
-    ConfigFilterType,
-    ConfigResource,
-    ConfigResourceType,
-    ConfigSourceType,
-    ConfigType,
-)
+from kafkapy.admin.types import ConfigFilterType, ConfigResource
 from kafkapy.clients.requests import VersionedRequest
+from kafkapy.common.wire_enums import AlterConfigOp, ConfigResourceType, ConfigSourceType, ConfigType
 from kafkapy.protocol.api_keys import ApiKey
 
 Described = dict[str, dict[str, Any]]

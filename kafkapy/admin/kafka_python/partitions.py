@@ -17,8 +17,8 @@ from kafkapy.admin.kafka_python.topics import TopicMethods
 from kafkapy.admin.replicas import failures_of_reassignment, log_dirs_request
 from kafkapy.admin.results import by_topic
 from kafkapy.admin.structs import as_dict
-from kafkapy.admin.types import ElectionType
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.common.wire_enums import ElectionType
 from kafkapy.errors import BrokerResponseError, error_for, for_code
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.elect_leaders import ElectLeadersResponse

@@ -10,7 +10,7 @@ from kafkapy.admin.kafka_python.base import Face, raise_first
 from kafkapy.admin.kafka_python.configs import plain_config
 from kafkapy.admin.structs import as_dict, with_operations
 from kafkapy.admin.topics import NewPartitions, NewTopic
-from kafkapy.admin.types import ConfigResourceType
+from kafkapy.common.wire_enums import ConfigResourceType
 from kafkapy.errors import KafkaTimeoutError, for_code
 from kafkapy.protocol.errors import KafkaError
 from kafkapy.protocol.messages.create_partitions import CreatePartitionsResponse

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from kafkapy.common.replica_assignment import ReplicaAssignment
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.controller.leader_elections import ElectionType
+from kafkapy.common.wire_enums import ElectionType
 from kafkapy.protocol.errors import KafkaError
 from kafkapy.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 from kafkapy.protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from kafkapy.common.clock import InThread
 from kafkapy.common.config_def import ConfigException
 from kafkapy.common.topic_names import reason_invalid
+from kafkapy.common.wire_enums import ConfigResourceType
 from kafkapy.log.log_config import LogConfig, check_topic_configs
 from kafkapy.network.request import RequestContext
 from kafkapy.protocol.errors import Errors, KafkaError
@@ -19,7 +20,7 @@ from kafkapy.server.api_error import NO_ERROR, ApiError
 from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
 from kafkapy.server.config import runtime_loggers, zk_entity_configs
 from kafkapy.server.config.alter_operations import ConfigOp, OpType, apply_ops, require_well_formed
-from kafkapy.server.config.config_resource import ConfigResource, ResourceType, require_this_broker
+from kafkapy.server.config.config_resource import ConfiguredResource, require_this_broker, resource_type_of
 from kafkapy.server.config.dynamic_broker_config import DEFAULT_ENTITY, DynamicBrokerConfig
 from kafkapy.server.config.dynamic_config_rules import broker_config_key
 from kafkapy.server.config.kafka_config import KafkaConfig
@@ -62,18 +63,18 @@ class ConfigAdminManager:
 
     async def alter(self, code: int, name: str, ops: Sequence[ConfigOp]) -> ApiError:
         """Alter the configs of the resource with that type's code and name; the error it ended with."""
-        resource = ConfigResource(ResourceType.for_code(code), name)
+        resource = ConfiguredResource(resource_type_of(code), name)
         try:
             require_well_formed(ops)
             match resource.type:
-                case ResourceType.TOPIC:
+                case ConfigResourceType.TOPIC:
                     self._authorize(resource, "TOPIC", name)
                     await self._alter_topic(resource, ops)
-                case ResourceType.BROKER:
+                case ConfigResourceType.BROKER:
                     await self._alter_broker(resource, ops)
-                case ResourceType.BROKER_LOGGER if self._incremental:
+                case ConfigResourceType.BROKER_LOGGER if self._incremental:
                     self._alter_loggers(resource, ops)
-                case ResourceType.CLIENT_METRICS:
+                case ConfigResourceType.CLIENT_METRICS:
                     self._authorize(resource, "CLUSTER", CLUSTER_NAME)
                     raise KafkaError(
                         Errors.INVALID_REQUEST,
@@ -93,7 +94,7 @@ class ConfigAdminManager:
             return ApiError.from_exception(error)
         return NO_ERROR
 
-    async def _alter_topic(self, resource: ConfigResource, ops: Sequence[ConfigOp]) -> None:
+    async def _alter_topic(self, resource: ConfiguredResource, ops: Sequence[ConfigOp]) -> None:
         topic = resource.name
         if not topic:
             raise KafkaError(Errors.INVALID_REQUEST, "Default topic resources are not allowed.")
@@ -115,7 +116,7 @@ class ConfigAdminManager:
                 zk_entity_configs.change_entity_config, self._zk_client, zk_entity_configs.TOPICS, topic, configs
             )
 
-    async def _alter_broker(self, resource: ConfigResource, ops: Sequence[ConfigOp]) -> None:
+    async def _alter_broker(self, resource: ConfiguredResource, ops: Sequence[ConfigOp]) -> None:
         dynamic_config, broker_id = self._dynamic_config, self._config.broker_id
         per_broker = bool(resource.name)
         if per_broker:
@@ -142,7 +143,7 @@ class ConfigAdminManager:
                 zk_entity_configs.change_entity_config, self._zk_client, zk_entity_configs.BROKERS, entity, persistent
             )
 
-    def _alter_loggers(self, resource: ConfigResource, ops: Sequence[ConfigOp]) -> None:
+    def _alter_loggers(self, resource: ConfiguredResource, ops: Sequence[ConfigOp]) -> None:
         self._authorize(resource, "CLUSTER", CLUSTER_NAME)
         require_this_broker(
             resource.name,
@@ -154,11 +155,11 @@ class ConfigAdminManager:
         if not self._validate_only:
             runtime_loggers.change_levels(ops)
 
-    def _authorize(self, resource: ConfigResource, resource_type: str, name: str) -> None:
+    def _authorize(self, resource: ConfiguredResource, resource_type: str, name: str) -> None:
         if not self._authorizer.authorize(self._context, "ALTER_CONFIGS", resource_type, name):
             raise KafkaError(
                 Errors.TOPIC_AUTHORIZATION_FAILED
-                if resource.type is ResourceType.TOPIC
+                if resource.type is ConfigResourceType.TOPIC
                 else Errors.CLUSTER_AUTHORIZATION_FAILED
             )
 

@@ -3,43 +3,21 @@
 from __future__ import annotations
 
 import re
-from enum import IntEnum
 from typing import NamedTuple
 
+from kafkapy.common.wire_enums import ConfigResourceType
 from kafkapy.protocol.errors import Errors, KafkaError
 
-
-class ResourceType(IntEnum):
-    """The number is the code in requests."""
-
-    UNKNOWN = 0
-    TOPIC = 2
-    BROKER = 4
-    BROKER_LOGGER = 8
-    CLIENT_METRICS = 16
-
-    @classmethod
-    def for_code(cls, code: int) -> ResourceType:
-        try:
-            return cls(code)
-        except ValueError:
-            return cls.UNKNOWN
+_KNOWN = frozenset({2, 4, 8, 16})
 
 
-class ConfigSource(IntEnum):
-    """Where a value comes from; the number is the code in DescribeConfigs."""
-
-    TOPIC_CONFIG = 1
-    DYNAMIC_BROKER_CONFIG = 2
-    DYNAMIC_DEFAULT_BROKER_CONFIG = 3
-    STATIC_BROKER_CONFIG = 4
-    DEFAULT_CONFIG = 5
-    DYNAMIC_BROKER_LOGGER_CONFIG = 6
-    CLIENT_METRICS_CONFIG = 7
+def resource_type_of(code: int) -> ConfigResourceType:
+    """UNKNOWN for what a broker of 3.9 does not know."""
+    return ConfigResourceType(code) if code in _KNOWN else ConfigResourceType.UNKNOWN
 
 
-class ConfigResource(NamedTuple):
-    type: ResourceType
+class ConfiguredResource(NamedTuple):
+    type: ConfigResourceType
     name: str
 
     def __str__(self) -> str:

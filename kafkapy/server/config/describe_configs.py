@@ -7,13 +7,17 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from kafkapy.common import logger_levels
-from kafkapy.common.config_def import ConfigKey, ConfigType, to_text
+from kafkapy.common.config_def import (
+    ConfigKey,
+    to_text,
+)
 from kafkapy.common.topic_names import reason_invalid
+from kafkapy.common.wire_enums import ConfigResourceType, ConfigSourceType, ConfigType
 from kafkapy.log.log_config import LogConfig
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
 from kafkapy.server.api_error import ApiError
-from kafkapy.server.config.config_resource import ConfigSource, ResourceType, require_this_broker
+from kafkapy.server.config.config_resource import require_this_broker, resource_type_of
 from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig
 from kafkapy.server.config.dynamic_config_rules import DYNAMIC_CONFIGS, broker_config_key, broker_config_synonyms
 
@@ -23,8 +27,6 @@ Resource = DescribeConfigsRequest.DescribeConfigsResource
 Result = DescribeConfigsResponse.DescribeConfigsResult
 Entry = DescribeConfigsResponse.DescribeConfigsResourceResult
 Synonym = DescribeConfigsResponse.DescribeConfigsSynonym
-
-_UNKNOWN_TYPE = 0
 
 
 class ConfigHelper:
@@ -56,18 +58,18 @@ class ConfigHelper:
 
     def _entries(self, resource: Resource, topic_configs: Mapping[str, str] | None) -> list[Entry]:
         name = resource.resource_name
-        match ResourceType.for_code(resource.resource_type):
-            case ResourceType.TOPIC:
+        match resource_type_of(resource.resource_type):
+            case ConfigResourceType.TOPIC:
                 if reason := reason_invalid(name):
                     raise KafkaError(Errors.INVALID_TOPIC_EXCEPTION, reason)
                 if topic_configs is None:
                     raise KafkaError(Errors.UNKNOWN_TOPIC_OR_PARTITION, "")
                 values = self._topic_values(topic_configs)
                 return _selected(resource, values, lambda n, v: self._topic_entry(n, v, topic_configs))
-            case ResourceType.BROKER if not name:
+            case ConfigResourceType.BROKER if not name:
                 defaults = self._dynamic_config.dynamic_default
                 return _selected(resource, defaults, lambda n, v: self._broker_entry(n, v, per_broker=False))
-            case ResourceType.BROKER:
+            case ConfigResourceType.BROKER:
                 require_this_broker(
                     name,
                     self._config.broker_id,
@@ -77,7 +79,7 @@ class ConfigHelper:
                 return _selected(
                     resource, self._broker_values(), lambda n, v: self._broker_entry(n, v, per_broker=True)
                 )
-            case ResourceType.BROKER_LOGGER:
+            case ConfigResourceType.BROKER_LOGGER:
                 if not name:
                     raise KafkaError(Errors.INVALID_REQUEST, "Broker id must not be empty")
                 require_this_broker(
@@ -87,7 +89,7 @@ class ConfigHelper:
                     "Broker id must be an integer, but it is: {name}",
                 )
                 return _selected(resource, logger_levels.loggers(), _logger_entry)
-            case ResourceType.CLIENT_METRICS:
+            case ConfigResourceType.CLIENT_METRICS:
                 if not name:
                     raise KafkaError(Errors.INVALID_REQUEST, "Client metrics subscription name must not be empty")
                 raise KafkaError(
@@ -111,7 +113,7 @@ class ConfigHelper:
         text = _text(value, key)
         synonyms: list[Synonym] = []
         if name in topic_configs:
-            synonyms.append(Synonym(name=name, value=text, source=ConfigSource.TOPIC_CONFIG))
+            synonyms.append(Synonym(name=name, value=text, source=ConfigSourceType.DYNAMIC_TOPIC_CONFIG))
         if key is not None and key.synonyms:
             first = key.synonyms[0]
             names = broker_config_synonyms(first, match_listener_override=True)
@@ -124,17 +126,17 @@ class ConfigHelper:
         synonyms = [
             synonym
             for synonym in self._synonyms(name, names, hidden=_is_sensitive(key))
-            if per_broker or synonym.source == ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
+            if per_broker or synonym.source == ConfigSourceType.DYNAMIC_DEFAULT_BROKER_CONFIG
         ]
         return self._entry(name, _text(value, key), key, synonyms, read_only=name not in DYNAMIC_CONFIGS)
 
     def _synonyms(self, name: str, names: Iterable[str], hidden: bool) -> list[Synonym]:
         """Where the value may come from, the one that holds first; listeners' forms of `name` itself are left out."""
         levels = (
-            (self._dynamic_config.dynamic_broker, ConfigSource.DYNAMIC_BROKER_CONFIG),
-            (self._dynamic_config.dynamic_default, ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG),
-            (self._dynamic_config.static, ConfigSource.STATIC_BROKER_CONFIG),
-            (self._dynamic_config.static_defaults, ConfigSource.DEFAULT_CONFIG),
+            (self._dynamic_config.dynamic_broker, ConfigSourceType.DYNAMIC_BROKER_CONFIG),
+            (self._dynamic_config.dynamic_default, ConfigSourceType.DYNAMIC_DEFAULT_BROKER_CONFIG),
+            (self._dynamic_config.static, ConfigSourceType.STATIC_BROKER_CONFIG),
+            (self._dynamic_config.static_defaults, ConfigSourceType.DEFAULT_CONFIG),
         )
         found = [
             Synonym(name=synonym, value=None if hidden else values[synonym], source=source)
@@ -152,10 +154,10 @@ class ConfigHelper:
             name=name,
             value=text,
             read_only=read_only,
-            config_source=synonyms[0].source if synonyms else ConfigSource.DEFAULT_CONFIG,
+            config_source=synonyms[0].source if synonyms else ConfigSourceType.DEFAULT_CONFIG,
             is_sensitive=_is_sensitive(key),
             synonyms=synonyms if self._include_synonyms else [],
-            config_type=key.type if key else _UNKNOWN_TYPE,
+            config_type=key.type if key else ConfigType.UNKNOWN,
             documentation=key.doc if key and self._include_documentation else None,
         )
 
@@ -167,7 +169,7 @@ def _selected(resource: Resource, values: Mapping[str, Any], entry: Callable[[st
 
 
 def _logger_entry(name: str, level: str) -> Entry:
-    return Entry(name=name, value=level, config_source=ConfigSource.DYNAMIC_BROKER_LOGGER_CONFIG)
+    return Entry(name=name, value=level, config_source=ConfigSourceType.DYNAMIC_BROKER_LOGGER_CONFIG)
 
 
 def _is_sensitive(key: ConfigKey | None) -> bool:

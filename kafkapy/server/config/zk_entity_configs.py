@@ -10,10 +10,14 @@ import logging
 from collections.abc import Mapping
 from typing import Final
 
-from kafkapy.common.config_def import ConfigDef, ConfigException, ConfigType
+from kafkapy.common.config_def import (
+    ConfigDef,
+    ConfigException,
+)
 from kafkapy.common.config_table import ConfigTable, config
 from kafkapy.common.config_validators import at_least
 from kafkapy.common.limits import MAX_INT, MAX_LONG
+from kafkapy.common.wire_enums import ConfigType
 from kafkapy.server.config.dynamic_broker_config import DEFAULT_ENTITY
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
 from kafkapy.zk.zk_data import ConfigEntityZNode

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafkapy.common.clock import InThread
+from kafkapy.common.wire_enums import ConfigResourceType
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.alter_client_quotas import AlterClientQuotasRequest, AlterClientQuotasResponse
@@ -30,7 +31,7 @@ from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
 from kafkapy.server.config import zk_entity_configs
 from kafkapy.server.config.alter_configs import ConfigAdminManager
 from kafkapy.server.config.alter_operations import ConfigOp, OpType
-from kafkapy.server.config.config_resource import ResourceType
+from kafkapy.server.config.config_resource import resource_type_of
 from kafkapy.server.config.describe_configs import ConfigHelper
 from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig
 from kafkapy.server.metadata.metadata_cache import MetadataCache
@@ -66,7 +67,7 @@ class ConfigsHandler:
         known = [
             resource.resource_name
             for resource in body.resources
-            if resource.resource_type == ResourceType.TOPIC
+            if resource.resource_type == ConfigResourceType.TOPIC
             and id(resource) not in denied
             and self._metadata_cache.contains_topic(resource.resource_name)
         ]
@@ -93,11 +94,11 @@ class ConfigsHandler:
 
     def _denied(self, request: Request, resource: DescribeConfigsRequest.DescribeConfigsResource) -> Errors | None:
         """Why the resource may not be described. `KafkaError` for a type that does not exist: the request has no answer."""
-        match ResourceType.for_code(resource.resource_type):
-            case ResourceType.TOPIC:
+        match resource_type_of(resource.resource_type):
+            case ConfigResourceType.TOPIC:
                 allowed = self._may(request, "DESCRIBE_CONFIGS", "TOPIC", resource.resource_name)
                 return None if allowed else Errors.TOPIC_AUTHORIZATION_FAILED
-            case ResourceType.UNKNOWN:
+            case ConfigResourceType.UNKNOWN:
                 raise KafkaError(
                     Errors.INVALID_REQUEST, f"Unexpected resource type UNKNOWN for resource {resource.resource_name}"
                 )

@@ -10,7 +10,7 @@ from kafkapy.clients.completion import Completion
 from kafkapy.common.clock import Clock
 from kafkapy.common.replica_assignment import ReplicaAssignment
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.controller.leader_elections import ElectionType
+from kafkapy.common.wire_enums import ElectionType
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.allocate_producer_ids import AllocateProducerIdsResponse

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from kafkapy.common.clock import InThread
 from kafkapy.common.leader_and_isr import NO_LEADER
 from kafkapy.common.uuid import ZERO_UUID
+from kafkapy.common.wire_enums import ConfigResourceType
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
@@ -20,7 +21,6 @@ from kafkapy.server.admin.controller import Controller
 from kafkapy.server.admin.zk_admin_manager import CreatePartitionsTopic, TopicChange, ZkAdminManager
 from kafkapy.server.api_error import ApiError
 from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
-from kafkapy.server.config.config_resource import ResourceType
 from kafkapy.server.config.describe_configs import ConfigHelper
 from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig
 from kafkapy.server.config.kafka_config import KafkaConfig
@@ -108,7 +108,7 @@ class TopicsHandler:
         result.num_partitions = len(change.assignment)
         result.replication_factor = len(change.assignment[0])
         resource = DescribeConfigsRequest.DescribeConfigsResource(
-            resource_type=ResourceType.TOPIC, resource_name=change.topic, configuration_keys=None
+            resource_type=ConfigResourceType.TOPIC, resource_name=change.topic, configuration_keys=None
         )
         result.configs = [
             CreatableTopicConfigs(

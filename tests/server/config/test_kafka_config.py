@@ -7,8 +7,13 @@ from typing import get_type_hints
 import pytest
 
 from kafkapy.common.broker import EndPoint
-from kafkapy.common.config_def import ConfigException, ConfigType, Password, to_text
+from kafkapy.common.config_def import (
+    ConfigException,
+    Password,
+    to_text,
+)
 from kafkapy.common.properties import load_file
+from kafkapy.common.wire_enums import ConfigType
 from kafkapy.log.log_config import LogConfig
 from kafkapy.server.config.kafka_config import KafkaConfig, base_name
 

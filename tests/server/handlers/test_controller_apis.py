@@ -12,7 +12,7 @@ import pytest
 from kafkapy.common.clock import MockClock
 from kafkapy.common.replica_assignment import ReplicaAssignment
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.controller.leader_elections import ElectionType
+from kafkapy.common.wire_enums import ElectionType
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 from kafkapy.protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse

@@ -11,6 +11,7 @@ import pytest
 from kafkapy.clients.completion import Completion, spawn
 from kafkapy.common.clock import MockClock
 from kafkapy.common.uuid import ZERO_UUID
+from kafkapy.common.wire_enums import ConfigSourceType
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.create_partitions import CreatePartitionsRequest
 from kafkapy.protocol.messages.create_topics import CreateTopicsRequest
@@ -19,7 +20,6 @@ from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest
 from kafkapy.server.admin.auto_topic_creation import AutoTopicCreationManager
 from kafkapy.server.admin.zk_admin_manager import CreatableTopic, CreatePartitionsTopic, TopicChange
 from kafkapy.server.api_error import ApiError
-from kafkapy.server.config.config_resource import ConfigSource
 from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.handlers.topics import TopicsHandler
@@ -165,8 +165,11 @@ def test_answer_has_the_configs(harness: Harness) -> None:
     (result,) = result_of(harness.call(request)).topics
     assert result.topic_id == ZERO_UUID
     configs = {config.name: config for config in result.configs}
-    assert (configs["retention.ms"].value, configs["retention.ms"].config_source) == ("5", ConfigSource.TOPIC_CONFIG)
-    assert configs["cleanup.policy"].config_source == ConfigSource.DEFAULT_CONFIG
+    assert (configs["retention.ms"].value, configs["retention.ms"].config_source) == (
+        "5",
+        ConfigSourceType.DYNAMIC_TOPIC_CONFIG,
+    )
+    assert configs["cleanup.policy"].config_source == ConfigSourceType.DEFAULT_CONFIG
 
 
 def test_create_times_out_though_the_topic_exists(harness: Harness) -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from kafkapy.common.config_def import ConfigType, Importance, UpdateMode
+from kafkapy.common.config_def import (
+    Importance,
+    UpdateMode,
+)
 from kafkapy.common.config_table import ConfigTable, config
 from kafkapy.common.config_validators import at_least
 from kafkapy.common.limits import MAX_INT
+from kafkapy.common.wire_enums import ConfigType
 
 BOOLEAN, INT, SHORT, LONG = ConfigType.BOOLEAN, ConfigType.INT, ConfigType.SHORT, ConfigType.LONG
 HIGH, LOW = Importance.HIGH, Importance.LOW

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 
-from kafkapy.common.config_def import ConfigException, ConfigType, Importance
+from kafkapy.common.config_def import (
+    ConfigException,
+    Importance,
+)
 from kafkapy.common.config_table import ConfigTable, config
 from kafkapy.common.config_validators import EachOneOf, OneOf, at_least, between
 from kafkapy.common.limits import MAX_INT, MAX_LONG
+from kafkapy.common.wire_enums import ConfigType
 
 BOOLEAN, STRING, INT, SHORT = ConfigType.BOOLEAN, ConfigType.STRING, ConfigType.INT, ConfigType.SHORT
 LONG, LIST = ConfigType.LONG, ConfigType.LIST

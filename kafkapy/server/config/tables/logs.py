@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import sys
 
-from kafkapy.common.config_def import ConfigType, Importance, UpdateMode
+from kafkapy.common.config_def import (
+    Importance,
+    UpdateMode,
+)
 from kafkapy.common.config_table import ConfigTable, config
 from kafkapy.common.config_validators import EachOneOf, KnownVersion, OneOf, RangeOr, at_least, between
 from kafkapy.common.limits import MAX_LONG
+from kafkapy.common.wire_enums import ConfigType
 
 BOOLEAN, STRING, INT, LONG = ConfigType.BOOLEAN, ConfigType.STRING, ConfigType.INT, ConfigType.LONG
 DOUBLE, LIST, CLASS = ConfigType.DOUBLE, ConfigType.LIST, ConfigType.CLASS

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from kafkapy.common.config_def import ConfigType, Importance, UpdateMode
+from kafkapy.common.config_def import (
+    Importance,
+    UpdateMode,
+)
 from kafkapy.common.config_table import ConfigTable, config
 from kafkapy.common.config_validators import OneOf, at_least
 from kafkapy.common.limits import MAX_INT
+from kafkapy.common.wire_enums import ConfigType
 
 STRING, INT, LONG = ConfigType.STRING, ConfigType.INT, ConfigType.LONG
 HIGH, MEDIUM, LOW = Importance.HIGH, Importance.MEDIUM, Importance.LOW

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from kafkapy.common.config_def import ConfigType, Importance, UpdateMode
+from kafkapy.common.config_def import (
+    Importance,
+    UpdateMode,
+)
 from kafkapy.common.config_table import ConfigTable, config
 from kafkapy.common.config_validators import KnownVersion, at_least
+from kafkapy.common.wire_enums import ConfigType
 
 BOOLEAN, STRING, INT, LONG = ConfigType.BOOLEAN, ConfigType.STRING, ConfigType.INT, ConfigType.LONG
 HIGH, LOW = Importance.HIGH, Importance.LOW

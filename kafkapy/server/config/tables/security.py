@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from kafkapy.common.config_def import ConfigType, Importance, Password, UpdateMode
+from kafkapy.common.config_def import (
+    Importance,
+    Password,
+    UpdateMode,
+)
 from kafkapy.common.config_table import ConfigTable, config
 from kafkapy.common.config_validators import NonNull, OneOf, at_least
+from kafkapy.common.wire_enums import ConfigType
 
 BOOLEAN, STRING, INT, SHORT = ConfigType.BOOLEAN, ConfigType.STRING, ConfigType.INT, ConfigType.SHORT
 LONG, DOUBLE, LIST, CLASS = ConfigType.LONG, ConfigType.DOUBLE, ConfigType.LIST, ConfigType.CLASS

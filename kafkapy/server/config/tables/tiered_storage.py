@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from kafkapy.common.config_def import ConfigException, ConfigType, Importance, UpdateMode
+from kafkapy.common.config_def import (
+    ConfigException,
+    Importance,
+    UpdateMode,
+)
 from kafkapy.common.config_table import ConfigTable, config
 from kafkapy.common.config_validators import NonEmptyString, at_least, between
 from kafkapy.common.limits import MAX_LONG
+from kafkapy.common.wire_enums import ConfigType
 
 BOOLEAN, STRING, INT, LONG = ConfigType.BOOLEAN, ConfigType.STRING, ConfigType.INT, ConfigType.LONG
 DOUBLE = ConfigType.DOUBLE
