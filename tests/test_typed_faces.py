@@ -72,7 +72,12 @@ def test_options_are_those_of_the_configuration(options: Any, config: Any, witho
 
 
 @pytest.mark.parametrize(
-    ("face", "options"), [(kafkapy.KafkaConsumer, ConsumerOptions), (kafkapy.KafkaProducer, ProducerOptions)]
+    ("face", "options"),
+    [
+        (kafkapy.KafkaConsumer, ConsumerOptions),
+        (kafkapy.KafkaProducer, ProducerOptions),
+        (kafkapy.KafkaAdminClient, ClientOptions),
+    ],
 )
 def test_options_are_those_of_default_config(face: Any, options: Any) -> None:
     assert set(get_type_hints(options)) == set(face.DEFAULT_CONFIG)

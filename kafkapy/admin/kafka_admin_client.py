@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 from kafkapy.admin.kafka_python import KafkaPythonCore
 from kafkapy.admin.methods import BlockingMethods
 from kafkapy.clients import software
+from kafkapy.clients.client_options import ClientOptions
 from kafkapy.clients.config import ClientConfig
 from kafkapy.clients.facade import client_defaults, merge_options
 from kafkapy.clients.network_client import NetworkClient
@@ -34,8 +35,8 @@ class KafkaAdminClient(BlockingMethods):
 
     DEFAULT_CONFIG = ADMIN_DEFAULTS
 
-    def __init__(self, **configs: Any) -> None:
-        self.config = merge_options(self.DEFAULT_CONFIG, configs)
+    def __init__(self, **configs: Unpack[ClientOptions]) -> None:
+        self.config: dict[str, Any] = merge_options(self.DEFAULT_CONFIG, configs)
         config = ClientConfig.from_options(self.config)
         self._closed = False
         self._driver = ThreadDriver("kafkapy-admin")

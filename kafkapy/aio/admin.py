@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, Unpack
 
 from kafkapy.admin.kafka_admin_client import ADMIN_DEFAULTS
 from kafkapy.admin.kafka_python import KafkaPythonCore
 from kafkapy.admin.methods import AwaitableMethods
 from kafkapy.aio.base import AsyncClient, run
+from kafkapy.clients.client_options import ClientOptions
 from kafkapy.clients.config import ClientConfig
 from kafkapy.clients.facade import merge_options
 from kafkapy.clients.network_client import NetworkClient
@@ -23,8 +24,8 @@ class KafkaAdminClient(AwaitableMethods, AsyncClient):
 
     DEFAULT_CONFIG = ADMIN_DEFAULTS
 
-    def __init__(self, **configs: Any) -> None:
-        self.config = merge_options(self.DEFAULT_CONFIG, configs)
+    def __init__(self, **configs: Unpack[ClientOptions]) -> None:
+        self.config: dict[str, Any] = merge_options(self.DEFAULT_CONFIG, configs)
         super().__init__()
         self._client = NetworkClient(self._driver, ClientConfig.from_options(self.config))
         self._core = KafkaPythonCore(self._client)

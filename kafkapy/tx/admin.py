@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 from twisted.internet.defer import Deferred, succeed
 
 from kafkapy.admin.kafka_admin_client import ADMIN_DEFAULTS
 from kafkapy.admin.kafka_python import KafkaPythonCore
 from kafkapy.admin.methods import DeferredMethods
+from kafkapy.clients.client_options import ClientOptions
 from kafkapy.clients.config import ClientConfig
 from kafkapy.clients.facade import merge_options
 from kafkapy.clients.network_client import NetworkClient
@@ -25,8 +26,8 @@ class KafkaAdminClient(DeferredMethods):
 
     DEFAULT_CONFIG = ADMIN_DEFAULTS
 
-    def __init__(self, reactor: Any = None, **configs: Any) -> None:
-        self.config = merge_options(self.DEFAULT_CONFIG, configs)
+    def __init__(self, reactor: Any = None, **configs: Unpack[ClientOptions]) -> None:
+        self.config: dict[str, Any] = merge_options(self.DEFAULT_CONFIG, configs)
         self._client = NetworkClient(TwistedDriver(reactor), ClientConfig.from_options(self.config))
         self._core = KafkaPythonCore(self._client)
 
