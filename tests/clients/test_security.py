@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import socket
 import ssl
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fake_broker import FakeBroker
 from memory_driver import MemoryCluster, MemoryDriver
+from tls_broker import TlsBroker, make_certificate
 
 from kafkapy.clients.completion import spawn
 from kafkapy.clients.config import ClientConfig
@@ -174,30 +173,7 @@ def test_options_that_make_no_sense(options: dict[str, Any], sentence: str) -> N
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    directory = tmp_path_factory.mktemp("tls")
-    cert, key = directory / "cert.pem", directory / "key.pem"
-    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
-    names = ["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
-    try:
-        subprocess.run([*command, *names, "-keyout", key, "-out", cert], check=True, capture_output=True)
-    except FileNotFoundError:
-        pytest.skip("there is no openssl to make a certificate with")
-    return cert, key
-
-
-class TlsBroker(FakeBroker):
-    """Speaks TLS in front of the fake broker's answers."""
-
-    def __init__(self, certificate: tuple[Path, Path]) -> None:
-        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self.context.load_cert_chain(*certificate)
-        super().__init__()
-
-    def _serve(self, connection: socket.socket) -> None:
-        try:
-            super()._serve(self.context.wrap_socket(connection, server_side=True))
-        except OSError:
-            connection.close()
+    return make_certificate(tmp_path_factory.mktemp("tls"))
 
 
 def bootstrap_over_tls(broker: FakeBroker, timeout_ms: int = 5000, **options: Any) -> str | None:
