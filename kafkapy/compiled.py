@@ -24,6 +24,7 @@ HOT_MODULES = (
     "kafkapy.protocol.typed_wire",
     "kafkapy.protocol.wire",
     "kafkapy.record.varint",
+    "kafkapy.record.batches",
     "kafkapy.record.compression",
     "kafkapy.record.file_records",
     "kafkapy.record.lz4_frame",

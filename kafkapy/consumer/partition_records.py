@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterable, Iterator
 from heapq import heapify, heappop
 from typing import cast
 
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.fetch import FetchResponse
+from kafkapy.record.batches import batches
 from kafkapy.record.columns import MAX_OFFSET, RecordColumns, decode_batches, decode_legacy_batches
 from kafkapy.record.control_records import ControlRecordType
 from kafkapy.record.legacy import LegacyRecordBatch
 from kafkapy.record.record_batch import (
     HEADER_SIZE_UP_TO_MAGIC,
+    HEADER_TO_MAGIC,
+    LAST_OFFSET_DELTA,
+    LAST_OFFSET_DELTA_POSITION,
     LOG_OVERHEAD,
     MIN_RECORD_SIZE,
     Buffer,
     RecordBatch,
-    batches,
 )
 
 _CHUNK_BYTES = 1 << 22
 _CHUNK_RECORDS = 1 << 17
 """Records become columns in portions of about this size: what a response unfolds to need not be in memory at once."""
-
-_HEADER = struct.Struct(">qi4xb").unpack_from
-_INT = struct.Struct(">i").unpack_from
-_LAST_OFFSET_DELTA = 23
 
 _Batch = RecordBatch | LegacyRecordBatch
 
@@ -165,13 +163,13 @@ def offset_after(data: Buffer, fetch_offset: int) -> int:
     position, end = 0, len(data)
     next_offset = fetch_offset
     while end - position >= HEADER_SIZE_UP_TO_MAGIC:
-        base_offset, length, magic = _HEADER(data, position)
+        base_offset, length, magic = HEADER_TO_MAGIC.unpack_from(data, position)
         if length < MIN_RECORD_SIZE:
             raise KafkaError(Errors.CORRUPT_MESSAGE, f"Record size {length} is less than the minimum record overhead")
         start, position = position, position + length + LOG_OVERHEAD
         if position > end:
             break
         next_offset = base_offset + 1
-        if magic == 2 and length > _LAST_OFFSET_DELTA:
-            next_offset += _INT(data, start + _LAST_OFFSET_DELTA)[0]
+        if magic == 2 and length > LAST_OFFSET_DELTA_POSITION:
+            next_offset += LAST_OFFSET_DELTA.unpack_from(data, start + LAST_OFFSET_DELTA_POSITION)[0]
     return max(next_offset, fetch_offset)

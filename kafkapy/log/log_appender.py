@@ -29,8 +29,8 @@ from kafkapy.log.producers.producer_state import ProducerAppendInfo, ProducerSta
 from kafkapy.log.producers.producer_state_manager import ProducerStateManager
 from kafkapy.log.segments.log_segment import LogSegment
 from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.record.batches import batches as batches_of
 from kafkapy.record.record_batch import CONTROL_MASK, TRANSACTIONAL_MASK
-from kafkapy.record.record_batch import batches as batches_of
 
 logger = logging.getLogger("kafkapy.log.Log")
 

@@ -17,23 +17,23 @@ from collections.abc import Sequence
 from typing import Final
 
 from kafkapy.common.limits import MAX_LONG
+from kafkapy.common.timestamps import NO_TIMESTAMP
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.log_config import LogConfig
 from kafkapy.log.log_types import AppendOrigin
 from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.record.batches import batches
 from kafkapy.record.compression import CompressionType, compress, decompress_chunks, decompress_small
 from kafkapy.record.legacy import LegacyRecordBatch
 from kafkapy.record.record_batch import (
     CODEC_MASK,
     MAX_DECOMPRESSED_SIZE,
-    NO_TIMESTAMP,
     RECORD_BATCH_OVERHEAD,
     TIMESTAMP_TYPE_MASK,
     TRANSACTIONAL_MASK,
     Record,
     RecordBatch,
     TimestampType,
-    batches,
     only_batch,
 )
 from kafkapy.record.records_builder import MemoryRecordsBuilder, encode_batch

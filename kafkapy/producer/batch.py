@@ -15,10 +15,10 @@ from kafkapy.producer.future import BatchMetadata, RecordMetadata
 from kafkapy.protocol.errors import KafkaError
 from kafkapy.record.batch_encoder import (
     NO_PRODUCER,
+    BatchProducer,
     Columns,
     EncodedRecords,
     Headers,
-    ProducerState,
     TimeRun,
     encode_columns,
     finish_batch,
@@ -89,7 +89,7 @@ class ProducerBatch:
         self.has_own_times = False
         self.runs: Sequence[TimeRun] = ()
         self.encoded: EncodedRecords | None = None
-        self.producer: ProducerState = NO_PRODUCER
+        self.producer: BatchProducer = NO_PRODUCER
         self.sequence_was_reset = False
         self.attempts = 0
         self.retry_at_ms = 0.0

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.producer.batch import ProducerBatch, next_sequence, precedes
 from kafkapy.protocol.errors import Errors
-from kafkapy.record.batch_encoder import ProducerState
+from kafkapy.record.batch_encoder import BatchProducer
 
 _log = logging.getLogger("kafkapy.producer")
 
@@ -58,7 +58,7 @@ class PartitionSequences:
         self.last_acked_sequence = NO_LAST_ACKED
         for batch in self.in_flight:
             state = batch.producer
-            batch.producer = ProducerState(*producer, self.next_sequence, state.is_transactional)
+            batch.producer = BatchProducer(*producer, self.next_sequence, state.is_transactional)
             batch.sequence_was_reset = True
             self.next_sequence = next_sequence(self.next_sequence, batch.record_count)
 
@@ -161,7 +161,7 @@ class Sequences:
         sequences = self.partition(batch.topic_partition)
         if sequences.producer != self.producer and not sequences.in_flight:
             sequences.begin(self.producer)
-        batch.producer = ProducerState(*sequences.producer, sequences.next_sequence, self.is_transactional)
+        batch.producer = BatchProducer(*sequences.producer, sequences.next_sequence, self.is_transactional)
         sequences.next_sequence = next_sequence(sequences.next_sequence, batch.record_count)
         self.track(batch)
 

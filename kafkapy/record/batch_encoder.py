@@ -30,9 +30,9 @@ TimeRun = tuple[int, int]
 _OFFSET_STEPS = (64, 8192, 1 << 20, 1 << 27)
 """Where the varint of an offset grows by a byte."""
 _MAX_TABLE = 1 << 16
-_FEW = 2
+_FEW_RECORDS = 2
 """So few records don't pay for a look at the tables."""
-_NULL = -1
+_NULL_LENGTH = -1
 """The length that stands for null."""
 
 
@@ -45,7 +45,7 @@ class Columns(NamedTuple):
     runs: Sequence[TimeRun]
 
 
-class ProducerState(NamedTuple):
+class BatchProducer(NamedTuple):
     """What a batch says of its producer."""
 
     producer_id: int = NO_PRODUCER_ID
@@ -54,7 +54,7 @@ class ProducerState(NamedTuple):
     is_transactional: bool = False
 
 
-NO_PRODUCER = ProducerState()
+NO_PRODUCER = BatchProducer()
 
 
 class EncodedRecords(NamedTuple):
@@ -81,7 +81,7 @@ def encode_columns(
     return EncodedRecords(body, len(columns.values), codec, base_timestamp, max_timestamp, size)
 
 
-def finish_batch(records: EncodedRecords, producer: ProducerState = NO_PRODUCER) -> bytes:
+def finish_batch(records: EncodedRecords, producer: BatchProducer = NO_PRODUCER) -> bytes:
     """The v2 batch around encoded records, its CRC computed."""
     return encode_batch(
         records.body,
@@ -107,7 +107,7 @@ def time_runs(timestamps: Sequence[int]) -> list[TimeRun]:
 def encode_records(columns: Columns) -> bytes:
     """The records one after the other, uncompressed."""
     count = len(columns.values)
-    if columns.headers is not None or count <= _FEW or len(columns.runs) > 16 + count // 16:
+    if columns.headers is not None or count <= _FEW_RECORDS or len(columns.runs) > 16 + count // 16:
         return b"".join(_irregular(columns))
     _keep_tables_small()
     pieces: list[bytes] = []
@@ -213,7 +213,7 @@ def _with_lengths(fields: Sequence[bytes | None]) -> tuple[Sequence[bytes], list
     try:
         return fields, list(map(len, fields))  # type: ignore[return-value, arg-type]
     except TypeError:
-        lengths = [_NULL if field is None else len(field) for field in fields]
+        lengths = [_NULL_LENGTH if field is None else len(field) for field in fields]
         return [field or b"" for field in fields], lengths
 
 
@@ -275,8 +275,8 @@ def _irregular(columns: Columns) -> list[bytes]:
         delta = encode_varint(timestamp - base_timestamp)
         offset_delta = encode_varint(offset)
         tail = encode_headers(own_headers) if own_headers else b"\0"
-        key_length = _lengths[_NULL if key is None else len(key)]
-        value_length = _lengths[_NULL if value is None else len(value)]
+        key_length = _lengths[_NULL_LENGTH if key is None else len(key)]
+        value_length = _lengths[_NULL_LENGTH if value is None else len(value)]
         size = 1 + len(delta) + len(offset_delta) + len(key_length) + len(value_length) + len(tail)
         add(encode_varint(size + len(key or b"") + len(value or b"")) + b"\0" + delta + offset_delta + key_length)
         if key:

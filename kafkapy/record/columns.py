@@ -24,7 +24,7 @@ from kafkapy.record.record_table import HEADER_ROW_SIZE, ROW_SIZE, RecordTable
 Header = tuple[str, bytes | None]
 
 MAX_OFFSET = 2**63 - 1
-_FEW = 16
+_FEW_PIECES = 16
 """So few pieces are cut faster one by one."""
 _CONTENT_BYTES = 1 << 25
 """Decompressed batches are put together up to about this size."""
@@ -146,7 +146,7 @@ class RecordColumns:
 
     def _pieces(self, starts: Any, lengths: Any) -> list[bytes | None]:
         count = len(lengths)
-        if count >= _FEW:
+        if count >= _FEW_PIECES:
             low, high = int(lengths.min()), int(lengths.max())
             if high < 0:
                 return [None] * count

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from kafkapy.common.timestamps import NO_TIMESTAMP
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record.compression import CompressionType
 from kafkapy.record.legacy import LegacyRecordBatch
@@ -12,7 +13,6 @@ from kafkapy.record.record_batch import (
     LOG_OVERHEAD,
     MAX_DECOMPRESSED_SIZE,
     NO_PARTITION_LEADER_EPOCH,
-    NO_TIMESTAMP,
     RECORD_BATCH_OVERHEAD,
     RecordBatch,
     TimestampType,

@@ -9,8 +9,8 @@ from kafkapy.protocol.errors import Errors, KafkaError
 
 Buffer = bytes | bytearray | memoryview
 
-_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
-_CHUNK = 1 << 18
+_GZIP_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
+_GZIP_CHUNK = 1 << 18
 
 
 def compress(data: Buffer, level: int | None = None) -> bytes:
@@ -18,7 +18,7 @@ def compress(data: Buffer, level: int | None = None) -> bytes:
     stream = zlib.compressobj(-1 if level is None else level, zlib.DEFLATED, -15)
     body = stream.compress(data) + stream.flush()
     trailer = zlib.crc32(data).to_bytes(4, "little") + (len(data) & 0xFFFFFFFF).to_bytes(4, "little")
-    return _HEADER + body + trailer
+    return _GZIP_HEADER + body + trailer
 
 
 def blocks(data: Buffer) -> Iterator[bytes]:
@@ -32,7 +32,7 @@ def blocks(data: Buffer) -> Iterator[bytes]:
         rest: Buffer = data
         while not stream.eof:
             try:
-                piece = stream.decompress(rest, _CHUNK)
+                piece = stream.decompress(rest, _GZIP_CHUNK)
             except zlib.error as error:
                 raise _damaged(error) from None
             rest = stream.unconsumed_tail
@@ -42,7 +42,7 @@ def blocks(data: Buffer) -> Iterator[bytes]:
                 raise _damaged("unexpected end of the gzip stream")
         data = stream.unused_data
         # Java reads further members, and takes anything that is not one for the end.
-        member = data[:3] == _HEADER[:3]
+        member = data[:3] == _GZIP_HEADER[:3]
 
 
 def _damaged(reason: object) -> KafkaError:

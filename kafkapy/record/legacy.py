@@ -11,6 +11,7 @@ import struct
 import zlib
 from collections.abc import Iterator
 
+from kafkapy.common.timestamps import NO_TIMESTAMP
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record.compression import CompressionType, decompress
 from kafkapy.record.record_batch import (
@@ -22,7 +23,6 @@ from kafkapy.record.record_batch import (
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
     NO_SEQUENCE,
-    NO_TIMESTAMP,
     TIMESTAMP_TYPE_MASK,
     Record,
     TimestampType,
@@ -30,9 +30,9 @@ from kafkapy.record.record_batch import (
 
 Buffer = bytes | bytearray | memoryview
 
-_HEADER = struct.Struct(">qiIbb")
+_MESSAGE_HEADER = struct.Struct(">qiIbb")
 _TIMESTAMP = struct.Struct(">q")
-_SIZE = struct.Struct(">i")
+_MESSAGE_SIZE = struct.Struct(">i")
 
 
 class LegacyRecordBatch:
@@ -66,10 +66,12 @@ class LegacyRecordBatch:
     def __init__(self, data: Buffer, position: int = 0) -> None:
         self.data = data
         self.position = position
-        self.offset, self.message_size, self.crc, self.magic, self.attributes = _HEADER.unpack_from(data, position)
+        self.offset, self.message_size, self.crc, self.magic, self.attributes = _MESSAGE_HEADER.unpack_from(
+            data, position
+        )
         self.timestamp = NO_TIMESTAMP
         if self.magic > 0:
-            (self.timestamp,) = _TIMESTAMP.unpack_from(data, position + _HEADER.size)
+            (self.timestamp,) = _TIMESTAMP.unpack_from(data, position + _MESSAGE_HEADER.size)
 
     @property
     def size_in_bytes(self) -> int:
@@ -134,7 +136,9 @@ class LegacyRecordBatch:
 
     def key_and_value(self) -> tuple[bytes | None, bytes | None]:
         """`KafkaError` INVALID_RECORD if a length leads out of the message."""
-        key, position = self._nullable(self.position + (_HEADER.size if self.magic == 0 else _HEADER.size + 8))
+        key, position = self._nullable(
+            self.position + (_MESSAGE_HEADER.size if self.magic == 0 else _MESSAGE_HEADER.size + 8)
+        )
         value, _ = self._nullable(position)
         return key, value
 
@@ -142,7 +146,7 @@ class LegacyRecordBatch:
         message_end = self.position + self.message_size + LOG_OVERHEAD
         start = position + 4
         if start <= message_end:
-            (size,) = _SIZE.unpack_from(self.data, position)
+            (size,) = _MESSAGE_SIZE.unpack_from(self.data, position)
             if size < 0:
                 return None, start
             if start + size <= message_end:
@@ -178,7 +182,7 @@ class LegacyRecordBatch:
         entries = []
         position = 0
         while len(data) - position >= LOG_OVERHEAD:
-            (size,) = _SIZE.unpack_from(data, position + 8)
+            (size,) = _MESSAGE_SIZE.unpack_from(data, position + 8)
             if size < MIN_RECORD_SIZE:
                 raise KafkaError(
                     Errors.CORRUPT_MESSAGE, f"Record size is less than the minimum record overhead ({MIN_RECORD_SIZE})"
@@ -225,7 +229,7 @@ class LegacyRecordBatch:
         self.timestamp = timestamp
         view = memoryview(self.data)
         view[self.position + 17] = self.attributes
-        _TIMESTAMP.pack_into(view, self.position + _HEADER.size, timestamp)
+        _TIMESTAMP.pack_into(view, self.position + _MESSAGE_HEADER.size, timestamp)
         self.crc = self.compute_crc()
         view[self.position + 12 : self.position + 16] = self.crc.to_bytes(4, "big")
 

@@ -16,7 +16,7 @@ from kafkapy.record.record_batch import TimestampType
 
 ENTRY_OVERHEAD = 12
 _LOG_APPEND_TIME = 0x08
-_INT = struct.Struct(">i")
+_NULLABLE_LENGTH = struct.Struct(">i")
 _ENTRY_V0 = struct.Struct(">qiIbb")
 _ENTRY_V1 = struct.Struct(">qiIbbq")
 
@@ -41,4 +41,4 @@ def encode_entry(
 
 
 def _nullable(content: bytes | None) -> bytes:
-    return b"\xff\xff\xff\xff" if content is None else _INT.pack(len(content)) + content
+    return b"\xff\xff\xff\xff" if content is None else _NULLABLE_LENGTH.pack(len(content)) + content

@@ -19,15 +19,15 @@ from kafkapy.protocol.errors import Errors, KafkaError
 
 Buffer = bytes | bytearray | memoryview
 
-_MAGIC: Final[bytes] = b"\x04\x22\x4d\x18"
-_BLOCK: Final = 1 << 16
+_LZ4_MAGIC: Final[bytes] = b"\x04\x22\x4d\x18"
+_LZ4_BLOCK: Final = 1 << 16
 _STORED: Final = 0x80000000
-_HEADER: Final = _MAGIC + b"\x60\x40\x82"
+_FRAME_HEADER: Final = _LZ4_MAGIC + b"\x60\x40\x82"
 """Version 1, independent blocks of at most 64 KB, no checksums of content or blocks."""
-_BROKEN_HEADER: Final = _MAGIC + b"\x60\x40\x1a"
-_HEADER_AND_SIZE: Final = Struct(f"<{len(_HEADER)}sI").unpack_from
-_SIZE: Final = Struct("<I").unpack_from
-_DEFAULT_LEVEL: Final = 9
+_BROKEN_HEADER: Final = _LZ4_MAGIC + b"\x60\x40\x1a"
+_HEAD_AND_SIZE: Final = Struct(f"<{len(_FRAME_HEADER)}sI").unpack_from
+_BLOCK_SIZE: Final = Struct("<I").unpack_from
+_LZ4_DEFAULT_LEVEL: Final = 9
 """Kafka's name for "the fast compressor"; every other level is that of lz4's high compression."""
 
 
@@ -35,11 +35,11 @@ def compress(data: Buffer, level: int | None = None, broken_checksum: bool = Fal
     """One frame. `level`: 1 to 17, None or 9 for the fast compressor. `broken_checksum`: what message format v0 has."""
     import lz4.block
 
-    out = [_BROKEN_HEADER if broken_checksum else _HEADER]
-    fast = level is None or level == _DEFAULT_LEVEL
+    out = [_BROKEN_HEADER if broken_checksum else _FRAME_HEADER]
+    fast = level is None or level == _LZ4_DEFAULT_LEVEL
     view = memoryview(data)
-    for start in range(0, len(view), _BLOCK):
-        block: Buffer = view[start : start + _BLOCK]
+    for start in range(0, len(view), _LZ4_BLOCK):
+        block: Buffer = view[start : start + _LZ4_BLOCK]
         if fast:
             packed = lz4.block.compress(block, store_size=False)
         else:
@@ -94,18 +94,23 @@ def only_block(data: memoryview) -> bytes | None:
     """
     import lz4.block
 
-    start = len(_HEADER) + 4
+    start = len(_FRAME_HEADER) + 4
     if len(data) < start + 4:
         return None
-    header, size = _HEADER_AND_SIZE(data)
+    header, size = _HEAD_AND_SIZE(data)
     end = start + (size & ~_STORED)
-    if header != _HEADER or not start < end <= start + _BLOCK or end + 4 > len(data) or _SIZE(data, end)[0]:
+    if (
+        header != _FRAME_HEADER
+        or not start < end <= start + _LZ4_BLOCK
+        or end + 4 > len(data)
+        or _BLOCK_SIZE(data, end)[0]
+    ):
         return None
     block = data[start:end]
     if size & _STORED:
         return bytes(block)
     try:
-        unpacked: bytes = lz4.block.decompress(block, uncompressed_size=_BLOCK)
+        unpacked: bytes = lz4.block.decompress(block, uncompressed_size=_LZ4_BLOCK)
     except lz4.block.LZ4BlockError:
         return None
     return unpacked
@@ -115,7 +120,7 @@ def _read_header(view: memoryview, check_header: bool) -> tuple[int, int, int]:
     """(position of the first block, largest block size, bytes of a block's checksum)."""
     if len(view) < 7:
         raise _damaged("stream ended prematurely")
-    if view[:4] != _MAGIC:
+    if view[:4] != _LZ4_MAGIC:
         raise _damaged("stream unsupported (invalid magic bytes)")
     flags, descriptor = view[4], view[5]
     if flags & 0x03 or flags >> 6 != 1 or not flags & 0x20:

@@ -1,21 +1,20 @@
-"""Record batches of message format v2 as views over bytes (Kafka's `DefaultRecordBatch`), and the walk over a buffer
-of batches.
+"""Record batches of message format v2 as views over bytes (Kafka's `DefaultRecordBatch`).
 
-     0 int64  base offset              set by the leader, outside the CRC
-     8 int32  batch length             bytes after this field
-    12 int32  partition leader epoch   set by the leader, outside the CRC
-    16 int8   magic                    2
-    17 uint32 CRC-32C                  of everything from byte 21 on
-    21 int16  attributes               bits 0-2 codec, 3 LogAppendTime, 4 transactional, 5 control, 6 delete horizon
-    23 int32  last offset delta
-    27 int64  base timestamp           the delete horizon if bit 6 is set
-    35 int64  max timestamp
-    43 int64  producer id | 51 int16 producer epoch | 53 int32 base sequence
-    57 int32  record count
-    61        records, compressed as one block if there is a codec
+ 0 int64  base offset              set by the leader, outside the CRC
+ 8 int32  batch length             bytes after this field
+12 int32  partition leader epoch   set by the leader, outside the CRC
+16 int8   magic                    2
+17 uint32 CRC-32C                  of everything from byte 21 on
+21 int16  attributes               bits 0-2 codec, 3 LogAppendTime, 4 transactional, 5 control, 6 delete horizon
+23 int32  last offset delta
+27 int64  base timestamp           the delete horizon if bit 6 is set
+35 int64  max timestamp
+43 int64  producer id | 51 int16 producer epoch | 53 int32 base sequence
+57 int32  record count
+61        records, compressed as one block if there is a codec
 
-    record: varint length | int8 attributes | varlong timestamp delta | varint offset delta
-            | varint key length, key | varint value length, value | varint header count, headers
+record: varint length | int8 attributes | varlong timestamp delta | varint offset delta
+        | varint key length, key | varint value length, value | varint header count, headers
 """
 
 from __future__ import annotations
@@ -23,16 +22,14 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from enum import IntEnum
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from crc32c import crc32c
 
+from kafkapy.common.limits import MAX_INT
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record.compression import CompressionType, decompress
-from kafkapy.record.varint import MAX_INT, read_varint, read_varlong
-
-if TYPE_CHECKING:
-    from kafkapy.record.legacy import LegacyRecordBatch
+from kafkapy.record.varint import read_varint, read_varlong
 
 Buffer = bytes | bytearray | memoryview
 
@@ -43,7 +40,6 @@ HEADER_SIZE_UP_TO_MAGIC: Final = 17
 MIN_RECORD_SIZE: Final = 14
 """The smallest value of the length field in any message format (a v0 message without key and value)."""
 
-NO_TIMESTAMP: Final = -1
 NO_PRODUCER_ID: Final = -1
 NO_PRODUCER_EPOCH: Final = -1
 NO_SEQUENCE: Final = -1
@@ -61,9 +57,13 @@ limit)."""
 
 HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 assert HEADER.size == RECORD_BATCH_OVERHEAD
+HEADER_TO_MAX_TIMESTAMP: Final = struct.Struct(">qiiBIhiqq")
+HEADER_TO_MAGIC: Final = struct.Struct(">qi4xb")
+"""The first fields of the header: base offset, length and magic lie there in every message format."""
+LAST_OFFSET_DELTA: Final = struct.Struct(">i")
+LAST_OFFSET_DELTA_POSITION: Final = 23
 _unpack_header: Final = HEADER.unpack_from
-_SIZE: Final = struct.Struct(">i")
-_START: Final = struct.Struct(">qii")
+_OFFSET_TO_EPOCH: Final = struct.Struct(">qii")
 _OFFSET: Final = struct.Struct(">q")
 _CRC_AND_ATTRIBUTES: Final = struct.Struct(">Ih")
 
@@ -305,7 +305,7 @@ class RecordBatch:
 
     def set_offset_and_epoch(self, base_offset: int, partition_leader_epoch: int) -> None:
         """Write where the leader puts the batch, in place; the CRC does not cover these fields."""
-        _START.pack_into(self.data, self.position, base_offset, self.batch_length, partition_leader_epoch)
+        _OFFSET_TO_EPOCH.pack_into(self.data, self.position, base_offset, self.batch_length, partition_leader_epoch)
         self.base_offset = base_offset
         self.partition_leader_epoch = partition_leader_epoch
 
@@ -328,52 +328,6 @@ class RecordBatch:
             f"sequence=[{self.base_sequence}, {self.last_sequence}], isTransactional={self.is_transactional}, "
             f"isControlBatch={self.is_control}, attributes={self.attributes}, crc={self.crc})"
         )
-
-
-def batches(data: Buffer, position: int = 0, end: int | None = None) -> Iterator[RecordBatch | LegacyRecordBatch]:
-    """The complete batches of `data[position:end]`; a batch that is cut off at the end is left out.
-
-    `KafkaError` CORRUPT_MESSAGE where a batch begins with an impossible size or magic. CRCs are not looked at.
-    """
-    if end is None:
-        end = len(data)
-    while end - position >= HEADER_SIZE_UP_TO_MAGIC:
-        (length,) = _SIZE.unpack_from(data, position + 8)
-        magic = data[position + 16]
-        if length < MIN_RECORD_SIZE:
-            raise KafkaError(
-                Errors.CORRUPT_MESSAGE,
-                f"Record size {length} is less than the minimum record overhead ({MIN_RECORD_SIZE})",
-            )
-        if magic > 2:
-            raise KafkaError(
-                Errors.CORRUPT_MESSAGE, f"Invalid magic found in record: {magic - 256 if magic > 127 else magic}"
-            )
-        size = length + LOG_OVERHEAD
-        if size > end - position:
-            if size > MAX_INT:  # a 3.9 broker fails on the overflow
-                raise KafkaError(Errors.UNKNOWN_SERVER_ERROR, f"Record size {length} is not possible")
-            return
-        if magic == 2:
-            if size < RECORD_BATCH_OVERHEAD:
-                raise KafkaError(
-                    Errors.CORRUPT_MESSAGE,
-                    f"Record batch is corrupt (the size {size} is smaller than the minimum allowed overhead "
-                    f"{RECORD_BATCH_OVERHEAD})",
-                )
-            yield RecordBatch(data, position)
-        else:
-            from kafkapy.record.legacy import LegacyRecordBatch  # old formats are hardly ever met
-
-            yield LegacyRecordBatch(data, position)
-        position += size
-    if end - position >= LOG_OVERHEAD:
-        (length,) = _SIZE.unpack_from(data, position + 8)
-        if length < MIN_RECORD_SIZE:
-            raise KafkaError(
-                Errors.CORRUPT_MESSAGE,
-                f"Record size {length} is less than the minimum record overhead ({MIN_RECORD_SIZE})",
-            )
 
 
 def only_batch(data: Buffer) -> RecordBatch | None:

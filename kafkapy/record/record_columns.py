@@ -24,7 +24,7 @@ _ZIGZAG_RANK: Final = bytes((64 + (b >> 1) if b & 1 == 0 else 63 - (b >> 1)) if 
 """One-byte varints in the order of their numbers (64 is the rank of 0)."""
 
 # The bytes of the varints of offset deltas d = 0, 1, 2, ...: the column that records without gaps have.
-_ONE_BYTE: Final = bytes(range(0, 128, 2))
+_ONE_BYTE_OFFSETS: Final = bytes(range(0, 128, 2))
 _LOW: Final = _HIGH_EVEN * 128  # of two and more bytes the first, d = 0 to 8191, and again
 _SECOND_LAST: Final = b"".join(bytes((k,)) * 64 for k in range(128))  # the last byte of two, d = 0 to 8191
 _SECOND_MORE: Final = bytes(b | 0x80 for b in _SECOND_LAST)  # the second byte of three
@@ -300,7 +300,7 @@ def _gather(data: bytes, position: int, count: int, size: int, width: int) -> tu
 def _are_offsets(columns: list[bytes], index: int, count: int) -> bool:
     """Are the columns the varints of index, index + 1, ..., all of one width and one period?"""
     if len(columns) == 1:
-        return index < 64 and columns[0] == _ONE_BYTE[index : index + count]
+        return index < 64 and columns[0] == _ONE_BYTE_OFFSETS[index : index + count]
     phase = index % _PERIOD
     last = phase + count
     if index < 64 or columns[0] != _LOW[phase:last]:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from crc32c import crc32c
 
+from kafkapy.common.limits import MAX_INT
+from kafkapy.common.timestamps import NO_TIMESTAMP
 from kafkapy.record import legacy_format
 from kafkapy.record.compression import CompressionType, compress
 from kafkapy.record.record_batch import (
@@ -17,14 +19,13 @@ from kafkapy.record.record_batch import (
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
     NO_SEQUENCE,
-    NO_TIMESTAMP,
     RECORD_BATCH_OVERHEAD,
     TIMESTAMP_TYPE_MASK,
     TRANSACTIONAL_MASK,
     Header,
     TimestampType,
 )
-from kafkapy.record.varint import MAX_INT, encode_varint
+from kafkapy.record.varint import encode_varint
 
 
 class MemoryRecordsBuilder:

@@ -26,7 +26,7 @@ _ONE_BY_ONE: Final = compiled.is_used()
 _MIN_MANY: Final = 4
 _MIN_SIZE: Final = 8
 """Fewer records, or bytes, are not worth the attempt to check many at once."""
-_MANY: Final = 64
+_FIRST_MANY: Final = 64
 _MAX_MANY: Final = 8192
 """How many records are tried at once: more and more while that succeeds, so that no attempt costs much more than it
 gains."""
@@ -121,7 +121,7 @@ class RecordsWalk:
         length = len(data)
         index = self.walked
         count = self.count
-        many = _MANY
+        many = _FIRST_MANY
         ones = 0
         try:
             while index < count:
@@ -142,7 +142,7 @@ class RecordsWalk:
                         self.keyless = True
                     if done >= _ENOUGH:
                         ones = 0
-                        many = min(2 * many, _MAX_MANY) if 2 * done >= many else _MANY
+                        many = min(2 * many, _MAX_MANY) if 2 * done >= many else _FIRST_MANY
                         continue
                 ones = min(2 * ones + 1, _MAX_ONES, count - index)
                 done, position = self._walk_ones(data, position, index, ones)

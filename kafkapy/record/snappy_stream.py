@@ -11,10 +11,10 @@ from kafkapy.protocol.errors import Errors, KafkaError
 
 Buffer = bytes | bytearray | memoryview
 
-_MAGIC = b"\x82SNAPPY\x00"
-_HEADER = _MAGIC + b"\0\0\0\1\0\0\0\1"
-_HEADER_HEAD = int.from_bytes(_MAGIC[:4], "big", signed=True)
-_BLOCK = 1 << 15
+_SNAPPY_MAGIC = b"\x82SNAPPY\x00"
+_STREAM_HEADER = _SNAPPY_MAGIC + b"\0\0\0\1\0\0\0\1"
+_STREAM_HEAD = int.from_bytes(_SNAPPY_MAGIC[:4], "big", signed=True)
+_SNAPPY_BLOCK = 1 << 15
 _MAX_RATIO = 32
 """A snappy element of two bytes copies at most 11, one of three at most 64: no honest block announces more than
 this."""
@@ -24,10 +24,10 @@ def compress(data: Buffer) -> bytes:
     """A xerial stream of 32 KB blocks."""
     import snappy
 
-    out = [_HEADER]
+    out = [_STREAM_HEADER]
     view = memoryview(data)
-    for start in range(0, len(view), _BLOCK):
-        packed = snappy.compress(bytes(view[start : start + _BLOCK]))
+    for start in range(0, len(view), _SNAPPY_BLOCK):
+        packed = snappy.compress(bytes(view[start : start + _SNAPPY_BLOCK]))
         out.append(len(packed).to_bytes(4, "big"))
         out.append(packed)
     return b"".join(out)
@@ -39,14 +39,14 @@ def blocks(data: Buffer) -> Iterator[bytes]:
     Raises `KafkaError` UNKNOWN_SERVER_ERROR where the stream is damaged.
     """
     view = memoryview(data)
-    if view[:8] != _MAGIC:
+    if view[:8] != _SNAPPY_MAGIC:
         yield _decompress_block(view)
         return
-    position = len(_HEADER)
+    position = len(_STREAM_HEADER)
     while position < len(view):
         length = int.from_bytes(view[position : position + 4], "big", signed=True)
-        if length == _HEADER_HEAD:  # snappy-java takes concatenated streams
-            position += len(_HEADER)
+        if length == _STREAM_HEAD:  # snappy-java takes concatenated streams
+            position += len(_STREAM_HEADER)
             continue
         position += 4
         if length < 0 or position + length > len(view):

@@ -8,7 +8,6 @@ from kafkapy.protocol.errors import Errors, KafkaError
 
 Buffer = bytes | bytearray | memoryview
 
-MAX_INT: Final = 2**31 - 1
 VARINT_TOO_LONG: Final = "Varint is too long, the most significant bit of its last byte is set"
 
 

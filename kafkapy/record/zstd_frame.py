@@ -15,12 +15,12 @@ from kafkapy.protocol.errors import Errors, KafkaError
 
 Buffer = bytes | bytearray | memoryview
 
-_MAGIC = b"\x28\xb5\x2f\xfd"
-_BLOCK = 1 << 17
-_CHUNK = 1 << 18
+_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+_ZSTD_BLOCK = 1 << 17
+_ZSTD_CHUNK = 1 << 18
 _ONE_SHOT = 1 << 22
 _RLE = 1
-_DEFAULT_LEVEL = 3
+_ZSTD_DEFAULT_LEVEL = 3
 
 
 class _Decompressors(local):
@@ -39,7 +39,7 @@ def compress(data: Buffer, level: int | None = None) -> bytes:
     """One frame without content size and checksum. `level`: -131072 to 22, None is 3."""
     import zstandard
 
-    level = _DEFAULT_LEVEL if level is None else level
+    level = _ZSTD_DEFAULT_LEVEL if level is None else level
     stream = zstandard.ZstdCompressor(level, write_content_size=False).compressobj()
     # The Java client flushes before it closes, which adds an empty block.
     return stream.compress(data) + stream.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK) + stream.flush()
@@ -66,7 +66,7 @@ def blocks(data: Buffer) -> Iterator[bytes]:
                 yield _decompressors.decompressor.decompress(frame, max_output_size=max(bound, 1))
             else:
                 reader = zstandard.ZstdDecompressor().stream_reader(frame)
-                while piece := reader.read(_CHUNK):
+                while piece := reader.read(_ZSTD_CHUNK):
                     yield piece
         except zstandard.ZstdError as error:
             raise _damaged(error) from None
@@ -79,7 +79,7 @@ def _scan(view: memoryview, position: int) -> tuple[int, int]:
     if magic[1:] == b"\x2a\x4d\x18" and magic[0] >> 4 == 5:  # a skippable frame
         end = position + 8 + int.from_bytes(view[position + 4 : position + 8], "little")
         return _within(end, length), 0
-    if magic != _MAGIC:
+    if magic != _ZSTD_MAGIC:
         raise _damaged("unknown frame descriptor")
     descriptor = view[_within(position + 5, length) - 1]
     single_segment = descriptor >> 5 & 1
@@ -94,7 +94,7 @@ def _scan(view: memoryview, position: int) -> tuple[int, int]:
         position = _within(start + 3, length)
         header = int.from_bytes(view[start:position], "little")
         kind, size = header >> 1 & 3, header >> 3
-        bound += min(size, _BLOCK) if kind <= _RLE else _BLOCK
+        bound += min(size, _ZSTD_BLOCK) if kind <= _RLE else _ZSTD_BLOCK
         position += 1 if kind == _RLE else size
         if header & 1:
             if content_size > bound:  # the library would allocate it

@@ -119,7 +119,7 @@ def compare(
 
     Yields a line for each batch whose checksums differ; raises `Mismatch` where the batches' offsets do.
     """
-    from kafkapy.record.record_batch import batches
+    from kafkapy.record.batches import batches
 
     walks = {replica: batches(fetched.records) for replica, fetched in replicas.items()}
     while True:

@@ -9,8 +9,9 @@ import pyarrow as pa
 import pytest
 
 from kafkapy.consumer.arrow import ArrowBuilder, record_schema
+from kafkapy.record.batches import batches
 from kafkapy.record.columns import RecordColumns, decode_batches
-from kafkapy.record.record_batch import RecordBatch, TimestampType, batches
+from kafkapy.record.record_batch import RecordBatch, TimestampType
 from kafkapy.record.records_builder import MemoryRecordsBuilder
 
 ROWS: list[tuple[bytes | None, bytes | None, list[tuple[bytes, bytes | None]]]] = [

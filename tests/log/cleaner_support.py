@@ -11,7 +11,8 @@ from log_support import NOW, PARTITION, LogDirFixture, marker
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.cleaning.log_cleaner import CleanerConfig, CleanerThread, LogCleaner
 from kafkapy.log.log import AppendOrigin, Log
-from kafkapy.record.record_batch import Record, RecordBatch, batches
+from kafkapy.record.batches import batches
+from kafkapy.record.record_batch import Record, RecordBatch
 from kafkapy.record.records_builder import MemoryRecordsBuilder
 
 KeyValue = tuple[str, str | None]

@@ -12,8 +12,8 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.log import FetchIsolation, Log
 from kafkapy.log.log_config import LogConfig
 from kafkapy.log.log_loader import load_log
+from kafkapy.record.batches import batches
 from kafkapy.record.control_records import ControlRecordType, EndTransactionMarker, build_end_transaction_marker
-from kafkapy.record.record_batch import batches
 from kafkapy.record.records_builder import MemoryRecordsBuilder
 
 DATA = Path(__file__).parent / "data"

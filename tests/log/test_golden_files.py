@@ -9,7 +9,7 @@ import pytest
 from log_support import DATA, LogDirFixture, offsets
 
 from kafkapy.log.log import FetchIsolation
-from kafkapy.record.record_batch import batches
+from kafkapy.record.batches import batches
 
 SAMPLES = ["d-idem-0", "d-idx-0", "d-none-0", "d-txn-0"]
 

@@ -19,7 +19,7 @@ from kafkapy.log.index.time_index import TimeIndex
 from kafkapy.log.log import FetchIsolation, Log, LogOffsetMetadata, TimestampAndOffset
 from kafkapy.log.log_validator import RecordValidationError
 from kafkapy.protocol.errors import Errors, KafkaError
-from kafkapy.record.record_batch import batches
+from kafkapy.record.batches import batches
 from kafkapy.record.records_builder import MemoryRecordsBuilder
 
 END, COMMITTED = FetchIsolation.LOG_END, FetchIsolation.HIGH_WATERMARK

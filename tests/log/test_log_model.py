@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from log_support import NOW, LogDirFixture, batch, records
 
 from kafkapy.log.log import FetchIsolation
-from kafkapy.record.record_batch import batches
+from kafkapy.record.batches import batches
 
 
 class LogModel(RuleBasedStateMachine):

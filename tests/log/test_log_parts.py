@@ -21,7 +21,7 @@ from kafkapy.log.producers.producer_state_manager import ProducerStateManager
 from kafkapy.log.segments.log_segment import LogSegment
 from kafkapy.log.segments.log_segments import LogSegments
 from kafkapy.protocol.errors import Errors, KafkaError
-from kafkapy.record.record_batch import batches
+from kafkapy.record.batches import batches
 from kafkapy.record.records_builder import MemoryRecordsBuilder
 
 T0 = TopicPartition("t", 0)

@@ -11,9 +11,10 @@ from log_support import NOW, PARTITION, LogDirFixture, batch, log_config
 from kafkapy.log.log_config import LogConfig
 from kafkapy.log.log_validator import LogValidator, RecordValidationError, ValidationResult
 from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.record.batches import batches
 from kafkapy.record.compression import CompressionType
 from kafkapy.record.legacy import LegacyRecordBatch
-from kafkapy.record.record_batch import Record, TimestampType, batches
+from kafkapy.record.record_batch import Record, TimestampType
 from kafkapy.record.records_builder import MemoryRecordsBuilder
 
 NONE, GZIP, SNAPPY, LZ4, ZSTD = CompressionType

@@ -20,7 +20,7 @@ from kafkapy.protocol.messages.leader_and_isr import LeaderAndIsrRequest
 from kafkapy.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from kafkapy.protocol.messages.produce import ProduceRequest, ProduceResponse
 from kafkapy.protocol.records.consumer_group import ConsumerGroupMemberMetadataValue
-from kafkapy.protocol.records.control_record import ControlRecordKey, ControlRecordType, EndTxnMarker
+from kafkapy.protocol.records.control_record import ControlRecordKey, EndTxnMarker
 from kafkapy.protocol.records.group_metadata import GroupMetadataKey
 from kafkapy.protocol.records.offset_commit import OffsetCommitKey, OffsetCommitValue
 from kafkapy.protocol.wire import SchemaError
@@ -322,7 +322,7 @@ def test_no_room_for_a_version() -> None:
 
 
 def test_control_records() -> None:
-    assert ControlRecordKey(ControlRecordType.COMMIT).to_version_prefixed_bytes(0) == b"\0\0\0\x01"
+    assert ControlRecordKey(1).to_version_prefixed_bytes(0) == b"\0\0\0\x01"
     assert EndTxnMarker(5).to_version_prefixed_bytes(0) == b"\0\0\0\0\0\x05"
 
 

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafkapy.record.batch_encoder import (
+    BatchProducer,
     Columns,
-    ProducerState,
     encode_columns,
     finish_batch,
     time_runs,
@@ -23,7 +23,7 @@ times = st.integers(0, 1 << 41)
 
 
 def built(values, keys, headers, timestamps, codec=CompressionType.NONE, producer=None):
-    state = producer or ProducerState()
+    state = producer or BatchProducer()
     builder = MemoryRecordsBuilder(
         compression_type=codec,
         producer_id=state.producer_id,
@@ -39,7 +39,7 @@ def built(values, keys, headers, timestamps, codec=CompressionType.NONE, produce
 
 def encoded(values, keys, headers, timestamps, codec=CompressionType.NONE, producer=None):
     columns = Columns(values, keys, headers, time_runs(timestamps))
-    return finish_batch(encode_columns(columns, codec), producer or ProducerState())
+    return finish_batch(encode_columns(columns, codec), producer or BatchProducer())
 
 
 @settings(max_examples=150, deadline=None)
@@ -77,7 +77,7 @@ def test_offsets_of_every_size(count, keyed):
 @pytest.mark.parametrize("codec", list(CompressionType))
 def test_codecs_and_producer_state(codec):
     values = [b"ab" * (i % 50) for i in range(500)]
-    state = ProducerState(4711, 3, 99, True)
+    state = BatchProducer(4711, 3, 99, True)
     batch = encoded(values, None, None, [1_700_000_000_000] * 500, codec, state)
     assert batch == built(values, None, None, [1_700_000_000_000] * 500, codec, state)
     view = RecordBatch(batch)

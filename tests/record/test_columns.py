@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record import columns
+from kafkapy.record.batches import batches
 from kafkapy.record.columns import MAX_OFFSET
 from kafkapy.record.compression import CompressionType
-from kafkapy.record.record_batch import RECORD_BATCH_OVERHEAD, RecordBatch, TimestampType, batches
+from kafkapy.record.record_batch import RECORD_BATCH_OVERHEAD, RecordBatch, TimestampType
 from kafkapy.record.records_builder import MemoryRecordsBuilder, encode_batch
 from kafkapy.record.varint import encode_varint
 

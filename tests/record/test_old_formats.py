@@ -6,9 +6,10 @@ import pytest
 
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record import conversion, legacy_format
+from kafkapy.record.batches import batches
 from kafkapy.record.compression import CompressionType, compress
 from kafkapy.record.legacy import LegacyRecordBatch
-from kafkapy.record.record_batch import Record, RecordBatch, TimestampType, batches
+from kafkapy.record.record_batch import Record, RecordBatch, TimestampType
 from kafkapy.record.records_builder import MemoryRecordsBuilder
 
 # What a client sent (Produce v0 and v2), what the broker stored, and what it answered to Fetch v0 and v2.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.record.batches import batches
 from kafkapy.record.compression import CompressionType
 from kafkapy.record.control_records import (
     ControlRecordType,
@@ -16,7 +17,6 @@ from kafkapy.record.record_batch import (
     Record,
     RecordBatch,
     TimestampType,
-    batches,
     decrement_sequence,
     increment_sequence,
 )

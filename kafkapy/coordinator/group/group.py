@@ -12,6 +12,7 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from kafkapy.common.timestamps import NO_TIMESTAMP
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.group.config import GroupConfig
 from kafkapy.coordinator.group.group_events import (
@@ -50,7 +51,6 @@ from kafkapy.protocol.messages.join_group import JoinGroupResponse
 from kafkapy.protocol.messages.leave_group import LeaveGroupRequest
 from kafkapy.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from kafkapy.protocol.records.group_metadata import GroupMetadataValue
-from kafkapy.record.record_batch import NO_TIMESTAMP
 
 log = logging.getLogger("kafkapy.coordinator.group.GroupCoordinator")
 store_log = logging.getLogger("kafkapy.coordinator.group.GroupMetadataManager")

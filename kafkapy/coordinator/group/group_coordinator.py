@@ -13,6 +13,7 @@ from itertools import islice
 
 from kafkapy.common.scheduler import ScheduledTask, Scheduler
 from kafkapy.common.time import Time
+from kafkapy.common.timestamps import NO_TIMESTAMP
 from kafkapy.common.topic_names import GROUP_METADATA_TOPIC
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.group.config import GroupConfig
@@ -44,7 +45,6 @@ from kafkapy.protocol.messages.offset_delete import OffsetDeleteRequest, OffsetD
 from kafkapy.protocol.messages.offset_fetch import OffsetFetchResponse
 from kafkapy.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from kafkapy.record.compression import CompressionType
-from kafkapy.record.record_batch import NO_TIMESTAMP
 
 log = logging.getLogger("kafkapy.coordinator.group.GroupCoordinator")
 store_log = logging.getLogger("kafkapy.coordinator.group.GroupMetadataManager")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
+from kafkapy.common.timestamps import NO_TIMESTAMP
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.record.record_batch import NO_PRODUCER_ID, NO_TIMESTAMP
+from kafkapy.record.record_batch import NO_PRODUCER_ID
 
 
 class GroupOffset(NamedTuple):

@@ -10,13 +10,13 @@ from __future__ import annotations
 from struct import Struct
 from typing import NamedTuple
 
+from kafkapy.common.timestamps import NO_TIMESTAMP
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.group.offsets import GroupOffset
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.records.group_metadata import GroupMetadataKey, GroupMetadataValue
 from kafkapy.protocol.records.offset_commit import OffsetCommitKey, OffsetCommitValue
 from kafkapy.protocol.wire import SchemaError
-from kafkapy.record.record_batch import NO_TIMESTAMP
 
 OFFSET_RECORD_VERSION = 1
 GROUP_RECORD_VERSION = 2

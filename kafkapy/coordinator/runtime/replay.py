@@ -7,8 +7,9 @@ from logging import Logger
 from typing import Protocol
 
 from kafkapy.protocol.wire import SchemaError
+from kafkapy.record.batches import batches
 from kafkapy.record.control_records import ControlRecordType
-from kafkapy.record.record_batch import NO_PRODUCER_ID, RecordBatch, batches
+from kafkapy.record.record_batch import NO_PRODUCER_ID, RecordBatch
 
 
 class Replayed(Protocol):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from kafkapy.common.timestamps import NO_TIMESTAMP
 from kafkapy.log.cleaning.cleaned_transactions import CleanedTransactionMetadata
 from kafkapy.log.cleaning.cleaner_stats import CleanerStats
 from kafkapy.log.cleaning.offset_map import OffsetMap
@@ -14,7 +15,6 @@ from kafkapy.record.legacy import LegacyRecordBatch
 from kafkapy.record.record_batch import (
     CONTROL_MASK,
     DELETE_HORIZON_MASK,
-    NO_TIMESTAMP,
     TIMESTAMP_TYPE_MASK,
     TRANSACTIONAL_MASK,
     RecordBatch,

@@ -21,7 +21,8 @@ from kafkapy.log.index.transaction_index import AbortedTxn
 from kafkapy.log.log import Log
 from kafkapy.log.segments.log_segment import LogSegment
 from kafkapy.protocol.errors import Errors, KafkaError
-from kafkapy.record.record_batch import LOG_OVERHEAD, RecordBatch, batches
+from kafkapy.record.batches import batches
+from kafkapy.record.record_batch import LOG_OVERHEAD, RecordBatch
 from kafkapy.record.record_spans import record_spans
 
 logger = logging.getLogger("kafkapy.log.LogCleaner")

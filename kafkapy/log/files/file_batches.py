@@ -8,13 +8,14 @@ import struct
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from kafkapy.common.timestamps import NO_TIMESTAMP
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record.legacy import LegacyRecordBatch
 from kafkapy.record.record_batch import (
     HEADER_SIZE_UP_TO_MAGIC,
+    HEADER_TO_MAX_TIMESTAMP,
     LOG_OVERHEAD,
     MIN_RECORD_SIZE,
-    NO_TIMESTAMP,
     RECORD_BATCH_OVERHEAD,
     RecordBatch,
 )
@@ -23,7 +24,6 @@ Batch = RecordBatch | LegacyRecordBatch
 File = int | io.FileIO
 """A descriptor, or an open file that the walk keeps open: a segment that is deleted meanwhile lets go of its own."""
 
-_HEADER: Final = struct.Struct(">qiiBIhiqq")
 _V1_TIMESTAMP: Final = struct.Struct(">q")
 _V1_TIMESTAMP_POSITION: Final = 18
 _CHUNK: Final = 8192
@@ -49,7 +49,7 @@ def headers(file: File, position: int, end: int) -> Iterator[BatchHeader]:
     fd = _descriptor(file)
     chunk, start = b"", position
     while end - position >= HEADER_SIZE_UP_TO_MAGIC:
-        if position + _HEADER.size > start + len(chunk):
+        if position + HEADER_TO_MAX_TIMESTAMP.size > start + len(chunk):
             chunk, start = os.pread(fd, min(_CHUNK, end - position), position), position
         header = parse_header(chunk, position - start, position)
         if header is None or position + header.size > end:
@@ -61,13 +61,15 @@ def headers(file: File, position: int, end: int) -> Iterator[BatchHeader]:
 def parse_header(chunk: bytes, index: int, position: int) -> BatchHeader | None:
     """The header at `chunk[index]`, which is at `position` of its file; None if the chunk ends in it."""
     try:
-        base_offset, length, _, magic, _, _, delta, _, max_timestamp = _HEADER.unpack_from(chunk, index)
+        base_offset, length, _, magic, _, _, delta, _, max_timestamp = HEADER_TO_MAX_TIMESTAMP.unpack_from(chunk, index)
     except struct.error:
         # Only a small message of an old format can end so soon.
         cut = chunk[index:]
         if len(cut) < HEADER_SIZE_UP_TO_MAGIC or cut[16] >= 2:
             return None
-        base_offset, length, _, magic, _, _, delta, _, max_timestamp = _HEADER.unpack(cut.ljust(_HEADER.size, b"\0"))
+        base_offset, length, _, magic, _, _, delta, _, max_timestamp = HEADER_TO_MAX_TIMESTAMP.unpack(
+            cut.ljust(HEADER_TO_MAX_TIMESTAMP.size, b"\0")
+        )
     if length < MIN_RECORD_SIZE:
         raise KafkaError(
             Errors.CORRUPT_MESSAGE, f"Found record size {length} smaller than minimum record overhead at {position}"

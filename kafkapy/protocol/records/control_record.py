@@ -2,26 +2,12 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
-
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import int16, int32
 
 
-class ControlRecordType(IntEnum):
-    """What a control record says. Readers ignore types that are not in this list."""
-
-    ABORT = 0
-    COMMIT = 1
-    LEADER_CHANGE = 2
-    SNAPSHOT_HEADER = 3
-    SNAPSHOT_FOOTER = 4
-    KRAFT_VERSION = 5
-    KRAFT_VOTERS = 6
-
-
 class ControlRecordKey(Message, versions="0"):
-    """`type` is a ControlRecordType or a number unknown to it."""
+    """`type`: see `kafkapy.record.control_records.ControlRecordType`; readers ignore those that they do not know."""
 
     type: int = int16()
 

@@ -12,9 +12,9 @@ from kafkapy.log.log_types import FetchIsolation
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
+from kafkapy.record.batches import batches
 from kafkapy.record.conversion import down_convert_to_size
 from kafkapy.record.file_records import FileRecords
-from kafkapy.record.record_batch import batches
 from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.fetch.current_leader import current_leader

@@ -7,14 +7,15 @@ from struct import Struct
 from typing import Final
 
 from kafkapy.clients.metadata import Node
+from kafkapy.common.limits import MAX_INT
 from kafkapy.common.topic_names import INTERNAL_TOPICS
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.log_validator import InvalidProduceRequest, RecordValidationError
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.produce import ProduceRequest, ProduceResponse
-from kafkapy.record.record_batch import LOG_OVERHEAD, MIN_RECORD_SIZE, TRANSACTIONAL_MASK, batches
-from kafkapy.record.varint import MAX_INT
+from kafkapy.record.batches import batches
+from kafkapy.record.record_batch import LOG_OVERHEAD, MIN_RECORD_SIZE, TRANSACTIONAL_MASK
 from kafkapy.server.authorizer import Authorizer
 from kafkapy.server.fetch.current_leader import current_leader
 from kafkapy.server.metadata.metadata_cache import MetadataCache

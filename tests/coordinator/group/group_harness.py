@@ -17,7 +17,8 @@ from kafkapy.protocol.messages.join_group import JoinGroupRequest, JoinGroupResp
 from kafkapy.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 from kafkapy.protocol.messages.offset_commit import OffsetCommitRequest
 from kafkapy.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-from kafkapy.record.record_batch import RecordBatch, batches
+from kafkapy.record.batches import batches
+from kafkapy.record.record_batch import RecordBatch
 
 GROUP = "group"
 CLIENT = "client"

@@ -31,7 +31,8 @@ from kafkapy.coordinator.runtime.replay import replay
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.records.group_metadata import GroupMetadataValue
 from kafkapy.protocol.wire import SchemaError
-from kafkapy.record.record_batch import RecordBatch, batches
+from kafkapy.record.batches import batches
+from kafkapy.record.record_batch import RecordBatch
 from kafkapy.record.records_builder import MemoryRecordsBuilder
 
 LOG = (Path(__file__).parent / "data" / "consumer_offsets.log").read_bytes()

@@ -15,9 +15,10 @@ from kafkapy.coordinator.runtime.owned_topic import LOAD_RETRY_MS, InternalTopic
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.heartbeat import HeartbeatResponse
 from kafkapy.protocol.wire import SchemaError
+from kafkapy.record.batches import batches
 from kafkapy.record.compression import CompressionType
 from kafkapy.record.control_records import ControlRecordType, EndTransactionMarker, build_end_transaction_marker
-from kafkapy.record.record_batch import RecordBatch, batches
+from kafkapy.record.record_batch import RecordBatch
 
 log = logging.getLogger("test")
 

@@ -7,7 +7,7 @@ from broker_core import TOPIC, BrokerCore, MakeCore, batch
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.errors import Errors, KafkaError
-from kafkapy.record.record_batch import batches
+from kafkapy.record.batches import batches
 from kafkapy.server.coordinators.coordinator_log import CoordinatorLog
 
 PARTITION = TopicPartition(TOPIC, 0)

@@ -10,8 +10,9 @@ from broker_core import TOPIC, BrokerCore, Client, MakeCore, batch
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
+from kafkapy.record.batches import batches
 from kafkapy.record.legacy import LegacyRecordBatch
-from kafkapy.record.record_batch import RecordBatch, batches
+from kafkapy.record.record_batch import RecordBatch
 
 NEWEST = 17
 LAST_WITH_NAMES = 12

@@ -12,8 +12,8 @@ from kafkapy.protocol.messages.fetch import FetchRequest
 from kafkapy.protocol.messages.list_offsets import ListOffsetsRequest
 from kafkapy.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from kafkapy.protocol.messages.produce import ProduceRequest
+from kafkapy.record.batches import batches
 from kafkapy.record.compression import CompressionType
-from kafkapy.record.record_batch import batches
 
 
 @pytest.fixture

@@ -12,8 +12,9 @@ from kafkapy.network.request import Request
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.produce import ProduceRequest, ProduceResponse
+from kafkapy.record.batches import batches
 from kafkapy.record.legacy import LegacyRecordBatch
-from kafkapy.record.record_batch import RecordBatch, batches
+from kafkapy.record.record_batch import RecordBatch
 
 NEWEST = 11
 PARTITION = TopicPartition(TOPIC, 0)

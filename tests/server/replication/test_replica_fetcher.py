@@ -16,7 +16,7 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.log import Log
 from kafkapy.log.log_types import FetchIsolation
 from kafkapy.protocol.messages.fetch import FetchRequest
-from kafkapy.record.record_batch import batches
+from kafkapy.record.batches import batches
 from kafkapy.server.replication.follower_logs import FollowerLogs
 from kafkapy.server.replication.replica_fetcher import FIRST_BACKOFF_MS, FetcherConfig, Phase, ReplicaFetcher, Step
 from kafkapy.server.replication.replication_quota import ReplicationQuota
