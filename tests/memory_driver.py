@@ -7,6 +7,7 @@ import itertools
 import struct
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from kafkapy.clients.completion import Completion
@@ -137,7 +138,10 @@ class MemoryTransport:
 
     def write(self, parts: Sequence[Buffer]) -> None:
         data = b"".join(parts)
-        self._driver.call_soon(lambda: self._serve(data))
+        while data:
+            (size,) = struct.unpack_from(">i", data)
+            self._driver.call_soon(partial(self._serve, data[: 4 + size]))
+            data = data[4 + size :]
 
     def _serve(self, data: bytes) -> None:
         if self._closed or self._broker is None:
@@ -187,6 +191,7 @@ class MemoryDriver:
     def __init__(self, cluster: MemoryCluster | None = None, time: MockTime | None = None) -> None:
         self.time = time or MockTime()
         self.cluster = cluster or MemoryCluster()
+        self.scratch = memoryview(bytearray(1 << 18))
         self._ready: deque[Callable[[], object]] = deque()
         self._timers: list[tuple[float, int, MemoryTimer]] = []
         self._ids = itertools.count()

@@ -58,3 +58,7 @@ _API_KEYS = {int(api_key): api_key for api_key in ApiKey}
 def api_key_of(message: Message) -> ApiKey:
     """The API that a request or response belongs to."""
     return _API_KEYS[message.API_KEY]
+
+
+OWN_VERSIONS = NodeApiVersions({key: (key.min_version, key.max_version) for key in ApiKey})
+"""What this client knows itself: for a broker that is not asked."""

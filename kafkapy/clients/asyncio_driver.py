@@ -7,7 +7,7 @@ import socket
 from collections.abc import Callable
 from typing import TypeVar
 
-from kafkapy.clients.driver import Timer
+from kafkapy.clients.driver import TimerHandle
 from kafkapy.clients.socket_transport import Loop
 from kafkapy.common.time import SystemTime, Time
 
@@ -24,7 +24,7 @@ class AsyncioDriver(Loop):
         self.loop = loop or asyncio.get_running_loop()
         self.time: Time = time or SystemTime()
 
-    def call_later(self, delay_ms: float, f: Callable[[], object]) -> Timer:
+    def call_later(self, delay_ms: float, f: Callable[[], object]) -> TimerHandle:
         return self.loop.call_later(delay_ms / 1000, f)
 
     def call_soon(self, f: Callable[[], object]) -> None:

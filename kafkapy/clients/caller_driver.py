@@ -39,6 +39,7 @@ class CallerDriver(SelectorLoop, Loop):
         self._enter()
         try:
             with self.baton:
+                self.glance()  # what has come up since the last time: a time-out, a peer that has hung up
                 waited = _begin(f, args)
             while not waited.done and not self._halted:
                 if deadline is not None and self.now() >= deadline:

@@ -8,12 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Generator
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
-
-from kafkapy.errors import KafkaTimeoutError
-
-if TYPE_CHECKING:
-    from kafkapy.clients.driver import Driver
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
@@ -184,19 +179,3 @@ def spawn(coroutine: Coroutine[Any, Any, T]) -> Completion[T]:
 async def gather(*awaitables: Awaitable[T]) -> list[T]:
     """The results of all, in order. Raises the first error in that order, when those before it are done."""
     return [await awaitable for awaitable in awaitables]
-
-
-async def wait_for(driver: Driver, completion: Completion[T], timeout_ms: float | None) -> T:
-    """The result, if it comes in time (None: whenever it comes). Raises KafkaTimeoutError; the completion goes on."""
-    if timeout_ms is None or completion.done:
-        return await completion
-    either: Completion[None] = Completion()
-    timer = driver.call_later(timeout_ms, lambda: either.set_result(None))
-    completion.add_callback(lambda _: either.set_result(None))
-    try:
-        await either
-    finally:
-        timer.cancel()
-    if not completion.done:
-        raise KafkaTimeoutError(f"Timed out after {timeout_ms:g} ms")
-    return completion.result()

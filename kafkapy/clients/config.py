@@ -16,7 +16,7 @@ from kafkapy.clients.security import Security
 from kafkapy.errors import KafkaConfigurationError
 from kafkapy.protocol.errors import KafkaError
 
-DEFAULT_PORT = 9092
+DEFAULT_BROKER_PORT = 9092
 _TIMES = (
     "request_timeout_ms",
     "reconnect_backoff_ms",
@@ -124,7 +124,7 @@ def _addresses(servers: str | Iterable[str]) -> list[Address]:
 
 def _with_port(server: str) -> str:
     if server.startswith("["):
-        return server if "]:" in server else f"{server}:{DEFAULT_PORT}"
+        return server if "]:" in server else f"{server}:{DEFAULT_BROKER_PORT}"
     if server.count(":") > 1 and "://" not in server:
-        return f"[{server}]:{DEFAULT_PORT}"
-    return server if ":" in server.rpartition("://")[2] else f"{server}:{DEFAULT_PORT}"
+        return f"[{server}]:{DEFAULT_BROKER_PORT}"
+    return server if ":" in server.rpartition("://")[2] else f"{server}:{DEFAULT_BROKER_PORT}"

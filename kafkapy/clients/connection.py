@@ -1,182 +1,359 @@
-"""The client's half of one connection as a machine without I/O: messages in, bytes out; bytes in, messages out.
+"""The client's half of one connection as a machine without I/O: bytes and time in, bytes and completions out.
 
-    send(message)  ->  bytes  ~~ socket ~~>  broker
-    receive_data(bytes)  <~~ socket ~~  broker   ->  messages
+    send(message)   ->  `out`  ~~ transport ~~>  broker
+    receive(count)  <~~ transport ~~  broker   ->  completions
 
-A driver (blocking socket, Twisted, asyncio) moves the bytes and closes the socket when an exception comes out of here.
+It owns no socket, timer or thread. Whoever drives it (`NodeConnection`) writes `out`, calls `check` when `deadline_ms` has
+come, does `work` somewhere where it may block, and ends the connection when there is a `failure`.
 """
 
 from __future__ import annotations
 
-import struct
 from collections import deque
+from collections.abc import Callable
+from enum import Enum
 from typing import Any, NamedTuple
 
-from kafkapy.clients import software
-from kafkapy.clients.api_versions import NodeApiVersions, api_key_of
+from kafkapy.clients.api_versions import NodeApiVersions
 from kafkapy.clients.client_apis import Api
-from kafkapy.clients.frames import DEFAULT_MAX_FRAME_BYTES, FrameReader
-from kafkapy.common.time import SystemTime, Time
-from kafkapy.protocol import wire
+from kafkapy.clients.completion import Completion
+from kafkapy.clients.config import ClientConfig
+from kafkapy.clients.frames import Receiver
+from kafkapy.clients.handshake import Agreed, Ask, Blocking, Conversation, authenticate, handshake
+from kafkapy.clients.pipeline import Pipeline
+from kafkapy.common.time import Time
+from kafkapy.errors import (
+    DisconnectError,
+    KafkaConnectionError,
+    KafkaTimeoutError,
+    SaslAuthenticationFailedError,
+    as_client_error,
+)
 from kafkapy.protocol.api_keys import ApiKey
-from kafkapy.protocol.errors import Errors, KafkaError
-from kafkapy.protocol.headers import RequestHeader
-from kafkapy.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from kafkapy.protocol.wire import SchemaError
+from kafkapy.protocol.errors import KafkaError
 
-_UNSUPPORTED_VERSION = Errors.UNSUPPORTED_VERSION.code.to_bytes(2, "big")
-_SIZE = struct.Struct(">i")
-_LAST_CORRELATION_ID = 0x7FFFFFFF
+ANY_VERSION = 32767
+NO_DEADLINE = float("inf")
+
+_THROTTLING_PRODUCE_VERSION = 6
+"""Brokers that know it answer a throttled client at once and expect it to wait (KIP-219); older ones wait themselves."""
+
+_REAUTHENTICATE_AT = 0.85
+"""Part of the session's life after which a client authenticates again (KIP-368)."""
 
 
-class InFlightRequest(NamedTuple):
-    """A request whose answer has not come yet. Times in ms of the monotonic clock."""
+class ConnectionState(Enum):
+    WAITING = "waiting for the end of the back-off"
+    CONNECTING = "connecting"
+    READY = "ready"
+    AUTHENTICATING = "authenticating again"
+    CLOSED = "closed"
 
-    correlation_id: int
+
+_FOLLOWING = {
+    ConnectionState.WAITING: (ConnectionState.CONNECTING, ConnectionState.CLOSED),
+    ConnectionState.CONNECTING: (ConnectionState.READY, ConnectionState.CLOSED),
+    ConnectionState.READY: (ConnectionState.AUTHENTICATING, ConnectionState.CLOSED),
+    ConnectionState.AUTHENTICATING: (ConnectionState.READY, ConnectionState.CLOSED),
+    ConnectionState.CLOSED: (),
+}
+"""Every transition there is. The handshake is a part of CONNECTING; a session is renewed (KIP-368) in AUTHENTICATING,
+where nothing is sent until what is in flight was answered, and then only the mechanism's exchange."""
+
+_READY, _CLOSED = ConnectionState.READY, ConnectionState.CLOSED
+"""What every request looks at, without the way through the enumeration."""
+
+
+class Waiting(NamedTuple):
+    """A request that has not been sent yet."""
+
+    message: Any
     api_key: Api
-    version: int
-    sent_ms: int
+    min_version: int
+    max_version: int
+    timeout_ms: float
+    completion: Completion[Any]
     deadline_ms: float
-    context: Any = None
-    """Whatever the sender wants to have back with the answer."""
 
 
 class Connection:
-    """Requests and responses of one connection.
-
-    Invariant: `in_flight` holds, oldest first, exactly the requests that were sent and will be answered; a broker
-    answers them in that order, so the next frame belongs to the first of them, and a frame with another correlation
-    id means that the stream cannot be trusted any more. A Produce with acks=0 gets no answer and is never in there.
+    """Invariant: `_waiting` holds, in order, requests that could not be sent yet: because the handshake is not done, the
+    limit of requests in flight is reached or the broker has asked for a pause. Each completion that was given away ends:
+    with its response, an error of its own, or what ended the connection. `deadline_ms` is never later than the first
+    moment at which `check` has something to do.
     """
 
-    def __init__(
+    def __init__(self, config: ClientConfig, address: str, time: Time, receiver: Receiver) -> None:
+        self.address = address
+        self.state = ConnectionState.WAITING
+        self.versions: NodeApiVersions | None = config.pinned_versions
+        self.established: Completion[NodeApiVersions] = Completion()
+        """What the broker serves, once the handshake is done."""
+        self.last_used_ms = time.monotonic_ms()
+        self.out: list[Any] = []
+        """Buffers to be written, in order."""
+        self.deadline_ms = NO_DEADLINE
+        self.work: Callable[[], bytes] | None = None
+        """To be called where it may block; then call `work_done`."""
+        self.failure: KafkaError | None = None
+        """Why the connection is of no use any more; `reason` says it for a sentence."""
+        self.reason = ""
+        self.authentication_error: KafkaError | None = None
+        """Why there is no use in trying again: the credentials or versions don't fit."""
+        self.receive_buffer = receiver.buffer
+        """-> writable memory for the next bytes."""
+        self._receiver = receiver
+        self._config = config
+        self._time = time
+        self._pipeline = Pipeline(config.client_id, time)
+        self._in_flight = self._pipeline.in_flight
+        self._max_in_flight = config.max_in_flight_requests_per_connection
+        self._waiting: deque[Waiting] = deque()
+        self._throttled_until_ms = 0.0
+        self._renew_at_ms = NO_DEADLINE
+        self._conversation: Conversation | None = None
+
+    @property
+    def pending(self) -> int:
+        """Requests that are not answered, sent or not."""
+        return len(self._in_flight) + len(self._waiting)
+
+    @property
+    def can_send(self) -> bool:
+        """Would a request go out at once?"""
+        return self.state is _READY and not self._throttled_until_ms and len(self._in_flight) < self._max_in_flight
+
+    def _become(self, state: ConnectionState) -> None:
+        assert state in _FOLLOWING[self.state], (self.state, state)
+        self.state = state
+
+    # --- the handshake, and its renewal
+
+    def connecting(self) -> None:
+        self._become(ConnectionState.CONNECTING)
+
+    def connected(self) -> None:
+        """The transport is open."""
+        self._converse(handshake(self._config))
+
+    def _renew(self) -> None:
+        assert self.versions is not None
+        self._converse(authenticate(self._config, self.versions))
+
+    def _converse(self, conversation: Conversation) -> None:
+        self._conversation = conversation
+        self._step(lambda: conversation.send(None))
+
+    def _step(self, resume: Callable[[], Ask | Blocking]) -> None:
+        try:
+            step = resume()
+        except StopIteration as end:
+            self._agreed(end.value)
+        except KafkaError as error:
+            self._refused(error)
+        except Exception as error:  # a token provider of the user
+            self._refused(SaslAuthenticationFailedError(f"{type(error).__name__}: {error}"))
+        else:
+            if isinstance(step, Blocking):
+                self.work = step.work
+            else:
+                answer: Completion[Any] = Completion()
+                answer.add_callback(self.work_done)
+                timeout = self._config.request_timeout_ms
+                self.out += self._pipeline.send(step.message, step.api_key, step.version, timeout, answer)
+                self._watch(self._in_flight[-1].deadline_ms)
+
+    def work_done(self, outcome: Completion[Any]) -> None:
+        """What the conversation waits for has come, or failed."""
+        conversation = self._conversation
+        if conversation is None or self.state is _CLOSED:
+            return
+        error = outcome.exception()
+        if error is None:
+            self._step(lambda: conversation.send(outcome.result()))
+        else:
+            self._step(lambda: conversation.throw(error))
+
+    def _agreed(self, agreed: Agreed) -> None:
+        self._conversation = None
+        self.versions = agreed.versions
+        if agreed.lifetime_ms > 0:
+            self._renew_at_ms = self._time.monotonic_ms() + agreed.lifetime_ms * _REAUTHENTICATE_AT
+            self._watch(self._renew_at_ms)
+        self._become(_READY)
+        self.established.set_result(agreed.versions)
+        self._pump()
+
+    def _refused(self, error: KafkaError) -> None:
+        self._conversation = None
+        if self.state is ConnectionState.AUTHENTICATING:
+            self._give_up(error, f"authenticating again failed: {error}")
+            return
+        if not error.retriable:
+            self.authentication_error = as_client_error(error)
+        self._give_up(error, str(error))
+
+    def _give_up(self, error: KafkaError, reason: str) -> None:
+        self.failure = error
+        self.reason = reason
+
+    # --- sending
+
+    def send(
+        self, message: Any, api_key: Api, min_version: int, max_version: int, timeout_ms: float
+    ) -> Completion[Any]:
+        """The response; see `NetworkClient.send`."""
+        completion: Completion[Any] = Completion()
+        if (
+            self.state is _READY
+            and not self._throttled_until_ms
+            and len(self._in_flight) < self._max_in_flight
+            and not self._waiting
+        ):
+            self._transmit(message, api_key, min_version, max_version, timeout_ms, completion)
+        elif self.state is _CLOSED:
+            completion.set_exception(KafkaConnectionError(f"The connection to {self.address} is closed"))
+        else:
+            deadline = self._time.monotonic_ms() + timeout_ms
+            self._waiting.append(Waiting(message, api_key, min_version, max_version, timeout_ms, completion, deadline))
+            self._watch(deadline)
+        return completion
+
+    def _transmit(
         self,
-        client_id: str,
-        *,
-        request_timeout_ms: int = 30_000,
-        max_response_bytes: int = DEFAULT_MAX_FRAME_BYTES,
-        time: Time | None = None,
+        message: Any,
+        api_key: Api,
+        min_version: int,
+        max_version: int,
+        timeout_ms: float,
+        completion: Completion[Any],
     ) -> None:
-        self.client_id = client_id
-        self.request_timeout_ms = request_timeout_ms
-        self.versions: NodeApiVersions | None = None
-        self.in_flight: deque[InFlightRequest] = deque()
-        self._time: Time = time or SystemTime()
-        self._frames = FrameReader(max_response_bytes)
-        self._next_correlation_id = 0
-        self._headers: dict[tuple[Api, int], bytes] = {}
-
-    def negotiate(self, answer: ApiVersionsResponse | None = None, context: Any = None) -> tuple[int, bytes] | None:
-        """Ask which versions the broker serves; `versions` is set when this returns None.
-
-        Call it first without an answer and send the bytes; give it the response; send what comes back, if anything. A
-        broker that does not know our version of ApiVersions answers with version 0 and says which it knows (KIP-511).
-        Raises `KafkaError` with the broker's error code if it refuses.
-        """
-        if answer is None:
-            return self._send_api_versions(ApiKey.API_VERSIONS.max_version, context)
-        if answer.error_code == Errors.UNSUPPORTED_VERSION.code and self.versions is None:
-            served = NodeApiVersions.of(answer)
-            self.versions = NodeApiVersions({})  # a second refusal is final
-            version = served.latest_usable(ApiKey.API_VERSIONS) if served.ranges else 0
-            return self._send_api_versions(version, context)
-        if answer.error_code != Errors.NONE.code:
-            error = Errors.for_code(answer.error_code)
-            raise KafkaError(error, f"The broker refused to tell its API versions: {error.message}")
-        self.versions = NodeApiVersions.of(answer)
-        return None
-
-    def send(self, message: Any, version: int | None = None, timeout_ms: int | None = None) -> tuple[int, bytes]:
-        """Frame a request: its correlation id and the bytes for the socket.
-
-        `version` None picks the highest that both sides know, which needs a finished negotiation; a number is taken
-        as it is. `timeout_ms` None means `request_timeout_ms`. Raises `KafkaError(UNSUPPORTED_VERSION)`.
-        """
-        api_key = api_key_of(message)
-        if version is None:
-            if self.versions is None:
-                raise KafkaError(Errors.UNSUPPORTED_VERSION, f"No version of {api_key.name} has been negotiated yet")
-            version = self.versions.latest_usable(api_key)
-        correlation_id = self._next_correlation_id
-        parts = self.send_parts(
-            message, api_key, version, self.request_timeout_ms if timeout_ms is None else timeout_ms
-        )
-        return correlation_id, b"".join(parts)
-
-    def send_parts(self, message: Any, api_key: Api, version: int, timeout_ms: float, context: Any = None) -> list[Any]:
-        """Frame a request in pieces, records uncopied. `in_flight` keeps it with `context` unless it gets no answer."""
-        parts: list[Any] = message.encode_parts(version)
-        correlation_id = self._next_correlation_id
-        self._next_correlation_id = 0 if correlation_id == _LAST_CORRELATION_ID else correlation_id + 1
-        start = self._header(api_key, version)
-        size = len(start) + 4 + sum(map(len, parts))
-        parts[0] = b"".join((_SIZE.pack(size), start[:4], _SIZE.pack(correlation_id), start[4:], parts[0]))
-        if api_key is not ApiKey.PRODUCE or message.acks != 0:
-            now = self._time.monotonic_ms()
-            request = InFlightRequest(correlation_id, api_key, version, now, now + timeout_ms, context)
-            self.in_flight.append(request)
-        return parts
-
-    def _header(self, api_key: Api, version: int) -> bytes:
-        """The request header without its correlation id: the same for all requests of this API and version."""
-        header = self._headers.get((api_key, version))
-        if header is None:
-            whole = RequestHeader(api_key, version, 0, self.client_id).encode()  # type: ignore[arg-type]
-            header = self._headers[api_key, version] = whole[:4] + whole[8:]
-        return header
-
-    def receive_data(self, data: bytes | bytearray | memoryview) -> list[tuple[int, Any]]:
-        """Take bytes from the socket; the responses they complete, each with its request's correlation id.
-
-        Records inside a response are views of the bytes that came. Raises `KafkaError(UNKNOWN_SERVER_ERROR)`
-        when the bytes make no sense; the connection is then of no use.
-        """
-        return [self._decode(frame) for frame in self._frames.feed(data)]
-
-    def receive_frame(self, frame: memoryview, owned: bool) -> tuple[InFlightRequest, Any]:
-        """The request that a frame answers, and the response. Raises as `receive_data`.
-
-        `owned` False: the frame's memory will be used again. Only records are views into it (what is of type bytes is
-        copied when decoded), so a Fetch response is moved out of there first.
-        """
         try:
-            if not owned and self.in_flight and self.in_flight[0].api_key is ApiKey.FETCH:
-                frame = memoryview(bytes(frame))
-            return self._decode_response(frame)
-        except SchemaError as error:
-            raise KafkaError(Errors.UNKNOWN_SERVER_ERROR, f"A response cannot be read: {error}") from error
+            version = self.versions.latest_usable(api_key, min_version, max_version)  # type: ignore[union-attr]
+            if hasattr(message, "build"):
+                message = message.build(version)
+            parts = self._pipeline.send(message, api_key, version, timeout_ms, completion)
+        except KafkaError as error:
+            completion.set_exception(as_client_error(error))
+            return
+        except Exception as error:
+            completion.set_exception(error)
+            return
+        self.out = self.out + parts if self.out else parts
+        if api_key is ApiKey.PRODUCE and message.acks == 0:
+            self.last_used_ms = self._time.monotonic_ms()
+            completion.set_result(None)
+            return
+        deadline = self._in_flight[-1].deadline_ms
+        if deadline < self.deadline_ms:
+            self.deadline_ms = deadline
 
-    def expired(self) -> list[InFlightRequest]:
-        """The requests whose time has run out. Kafka's clients then close the connection."""
+    def _pump(self) -> None:
+        """Send what waited, as far as it may be sent now."""
+        while self._waiting and self.can_send:
+            self._transmit(*self._waiting.popleft()[:6])
+
+    # --- receiving
+
+    def receive(self, count: int) -> bool:
+        """`count` bytes were put into the memory that `receive_buffer` gave last. -> Is there something for the driver to do?
+        Usually there isn't: what is sent on account of an answer comes through `send`."""
+        self.last_used_ms = self._time.monotonic_ms()
+        quiet = self.state is _READY
+        try:
+            for frame, owned in self._receiver.received(count):
+                request, response = self._pipeline.receive(frame, owned)
+                if getattr(response, "throttle_time_ms", 0) > 0:
+                    self._throttle(response.throttle_time_ms)
+                    quiet = False
+                request.context.set_result(response)
+                if self.state is _CLOSED or self.failure is not None:
+                    return True  # a callback closed it, or the broker refuses the client
+        except KafkaError as error:
+            self._give_up(error, error.message)
+            return True
+        if self._waiting:
+            self._pump()
+            quiet = False
+        if self.state is ConnectionState.AUTHENTICATING:
+            self._renew_when_quiet()
+        return not quiet
+
+    def _throttle(self, ms: int) -> None:
+        served = self.versions.ranges.get(ApiKey.PRODUCE) if self.versions is not None else None
+        if not self._throttled_until_ms and served is not None and served[1] >= _THROTTLING_PRODUCE_VERSION:
+            self._throttled_until_ms = self._time.monotonic_ms() + ms
+            self._watch(self._throttled_until_ms)
+
+    # --- time
+
+    def _watch(self, deadline_ms: float) -> None:
+        self.deadline_ms = min(self.deadline_ms, deadline_ms)
+
+    def check(self) -> None:
+        """Do what is due: give up requests whose time is over, end a pause, begin to renew the session."""
         now = self._time.monotonic_ms()
-        return [request for request in self.in_flight if request.deadline_ms <= now]
+        if self._overdue(now):
+            return
+        self._drop_late(now)
+        if self._throttled_until_ms and self._throttled_until_ms <= now:
+            self._throttled_until_ms = 0.0
+            self._pump()
+        if self._renew_at_ms <= now:
+            self._renew_at_ms = NO_DEADLINE
+            if self.state is _READY:
+                self._become(ConnectionState.AUTHENTICATING)
+                self._renew_when_quiet()
+        deadlines = [request.deadline_ms for request in self._in_flight]
+        deadlines += [waiting.deadline_ms for waiting in self._waiting]
+        self.deadline_ms = min(self._throttled_until_ms or NO_DEADLINE, self._renew_at_ms, *deadlines)
 
-    def _send_api_versions(self, version: int, context: Any) -> tuple[int, bytes]:
-        request = ApiVersionsRequest(client_software_name=software.NAME, client_software_version=software.VERSION)
-        parts = self.send_parts(request, ApiKey.API_VERSIONS, version, self.request_timeout_ms, context)
-        return self.in_flight[-1].correlation_id, b"".join(parts)
+    def _overdue(self, now: float) -> bool:
+        overdue = next((request for request in self._in_flight if request.deadline_ms <= now), None)
+        if overdue is None:
+            return False
+        # Answers come in order: what was asked after it would be late as well. So Kafka's clients hang up.
+        sentence = f"{self.address} did not answer {overdue.api_key.title} within {now - overdue.sent_ms} ms"
+        error = KafkaTimeoutError(sentence)
+        self._give_up(error, sentence)
+        overdue.context.set_exception(error)
+        return True
 
-    def _decode(self, frame: memoryview) -> tuple[int, Any]:
-        request, response = self.receive_frame(frame, True)
-        return request.correlation_id, response
+    def _drop_late(self, now: float) -> None:
+        late = [waiting for waiting in self._waiting if waiting.deadline_ms <= now]
+        if late:
+            self._waiting = deque(waiting for waiting in self._waiting if waiting.deadline_ms > now)
+        for waiting in late:
+            sentence = f"{waiting.api_key.title} could not be sent to {self.address} within {waiting.timeout_ms:g} ms"
+            waiting.completion.set_exception(KafkaTimeoutError(f"{sentence}: {self.state.value}"))
 
-    def _decode_response(self, frame: memoryview) -> tuple[InFlightRequest, Any]:
-        if not self.in_flight:
-            raise SchemaError("it answers no request")
-        request = self.in_flight[0]
-        api_key, version = request.api_key, request.version
-        try:
-            correlation_id: int = _SIZE.unpack_from(frame)[0]
-            position = 4
-            if api_key.response_header_version(version) == 1:
-                position = wire.skip_tagged_fields(frame, 5, frame[4])
-        except (struct.error, IndexError) as error:
-            raise SchemaError("the response header ends too early") from error
-        if correlation_id != request.correlation_id:
-            expected = request.correlation_id
-            raise SchemaError(f"it has correlation id {correlation_id} where {expected} is expected")
-        if api_key is ApiKey.API_VERSIONS and frame[position : position + 2] == _UNSUPPORTED_VERSION:
-            version = 0  # a version that the broker does not know is answered in version 0 (KIP-511)
-        response = api_key.response.decode(frame, version, position)
-        self.in_flight.popleft()  # not before: a request whose answer cannot be read must still be failed
-        return request, response
+    def _renew_when_quiet(self) -> None:
+        if not self._in_flight and self._conversation is None and self.failure is None:
+            self._renew()
+
+    # --- the end
+
+    def close(self) -> Callable[[str, KafkaError | None], None]:
+        """Nothing is sent or received from now on.
+
+        What comes back fails all that is not answered: call it with what has become of the connection, and the error that
+        they shall have instead of one that says so (None: there is none).
+        """
+        self._become(_CLOSED)
+        sent, unsent = list(self._in_flight), list(self._waiting)
+        self._in_flight.clear()
+        self._waiting.clear()
+        self.out.clear()
+        self.work = self._conversation = None
+        self.deadline_ms = self._renew_at_ms = NO_DEADLINE
+        self._throttled_until_ms = 0.0
+
+        def fail(what: str, error: KafkaError | None) -> None:
+            sentence = f"The connection to {self.address} {what}"
+            for request in sent:
+                request.context.set_exception(error or DisconnectError(sentence))
+            for waiting in unsent:
+                waiting.completion.set_exception(error or KafkaConnectionError(sentence))
+            self.established.set_exception(error or KafkaConnectionError(sentence))
+
+        return fail

@@ -14,13 +14,14 @@ from typing import Any, Protocol, TypeVar
 
 from kafkapy.clients.completion import Completion
 from kafkapy.common.time import Time
+from kafkapy.errors import KafkaTimeoutError
 
 T = TypeVar("T")
 
 Buffer = bytes | bytearray | memoryview
 
 
-class Timer(Protocol):
+class TimerHandle(Protocol):
     def cancel(self) -> None:
         """Take it back. Harmless if it has run."""
         ...
@@ -82,13 +83,18 @@ class Driver(Protocol):
 
     time: Time
 
+    @property
+    def scratch(self) -> memoryview:
+        """Where its connections receive what is small, or not begun yet; shared, as they run on one thread."""
+        ...
+
     def connect(
         self, host: str, port: int, channel: Channel, options: SocketOptions = DEFAULT_SOCKET_OPTIONS
     ) -> Transport:
         """Begin to connect, without blocking; `channel` hears how it went."""
         ...
 
-    def call_later(self, delay_ms: float, f: Callable[[], object]) -> Timer: ...
+    def call_later(self, delay_ms: float, f: Callable[[], object]) -> TimerHandle: ...
 
     def call_soon(self, f: Callable[[], object]) -> None: ...
 
@@ -105,3 +111,19 @@ class Driver(Protocol):
     def run_in_thread(self, f: Callable[[], T]) -> Completion[T]:
         """The result of `f`, which may block: it runs in a thread of its own."""
         ...
+
+
+async def wait_for(driver: Driver, completion: Completion[T], timeout_ms: float | None) -> T:
+    """The result, if it comes in time (None: whenever it comes). Raises KafkaTimeoutError; the completion goes on."""
+    if timeout_ms is None or completion.done:
+        return await completion
+    either: Completion[None] = Completion()
+    timer = driver.call_later(timeout_ms, lambda: either.set_result(None))
+    completion.add_callback(lambda _: either.set_result(None))
+    try:
+        await either
+    finally:
+        timer.cancel()
+    if not completion.done:
+        raise KafkaTimeoutError(f"Timed out after {timeout_ms:g} ms")
+    return completion.result()

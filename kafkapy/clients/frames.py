@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Protocol
 
 from kafkapy.protocol.errors import Errors, KafkaError
 
-_SIZE = struct.Struct(">i")
+_FRAME_LENGTH = struct.Struct(">i")
 
 DEFAULT_MAX_FRAME_BYTES = 1 << 30
 """Bound on one response: far above fetch.max.bytes (50 MiB), far below what a garbled length could ask for."""
@@ -15,7 +16,7 @@ DEFAULT_MAX_FRAME_BYTES = 1 << 30
 
 def frame_length(buffer: bytearray | memoryview, max_frame_bytes: int) -> int:
     """The length at the start of `buffer`. Raises `KafkaError(UNKNOWN_SERVER_ERROR)` for one that cannot be."""
-    length: int = _SIZE.unpack_from(buffer)[0]
+    length: int = _FRAME_LENGTH.unpack_from(buffer)[0]
     if not 0 <= length <= max_frame_bytes:
         raise KafkaError(
             Errors.UNKNOWN_SERVER_ERROR,
@@ -25,52 +26,20 @@ def frame_length(buffer: bytearray | memoryview, max_frame_bytes: int) -> int:
     return length
 
 
-class FrameReader:
-    """Collects bytes until whole frames (int32 length, then as many bytes) are there.
+class Receiver(Protocol):
+    """Where the bytes of a connection are received, and cut into frames."""
 
-    Invariant: `_buffer` holds the bytes of at most one unfinished frame (its length field included), and its length was
-    found to be within `max_frame_bytes` before any byte of the frame was kept. Memory grows with the bytes that came,
-    never with the length that was promised.
-    """
+    def buffer(self) -> memoryview:
+        """Memory for the next bytes, not empty."""
+        ...
 
-    def __init__(self, max_frame_bytes: int = DEFAULT_MAX_FRAME_BYTES) -> None:
-        self._max_frame_bytes = max_frame_bytes
-        self._buffer = bytearray()
+    def received(self, count: int) -> Iterable[tuple[memoryview, bool]]:
+        """The frames that `count` more bytes complete, without their length fields, each with whether it is owned.
 
-    def feed(self, data: bytes | bytearray | memoryview) -> list[memoryview]:
-        """The frames that `data` completes, without their length fields.
-
-        A frame is a view: of `data` itself if it came in one piece, else of a buffer that is given away with it.
+        A frame that is not owned is good until the next call of `buffer`.
         Raises `KafkaError(UNKNOWN_SERVER_ERROR)` for a negative length or one above the bound.
         """
-        frames: list[memoryview] = []
-        rest = memoryview(data)
-        while rest:
-            if not self._buffer and len(rest) >= 4:
-                end = 4 + frame_length(rest, self._max_frame_bytes)
-                if end <= len(rest):
-                    frames.append(rest[4:end])
-                    rest = rest[end:]
-                    continue
-            rest = self._take(rest, frames)
-        return frames
-
-    def _take(self, data: memoryview, frames: list[memoryview]) -> memoryview:
-        """Move the bytes that belong to the unfinished frame into the buffer; returns what is left of `data`."""
-        buffer = self._buffer
-        if len(buffer) < 4:
-            missing = 4 - len(buffer)
-            buffer += data[:missing]
-            data = data[missing:]
-            if len(buffer) < 4:
-                return data
-        end = 4 + frame_length(buffer, self._max_frame_bytes)
-        missing = end - len(buffer)
-        buffer += data[:missing]
-        if len(buffer) == end:
-            frames.append(memoryview(buffer)[4:])
-            self._buffer = bytearray()
-        return data[missing:]
+        ...
 
 
 _WHOLE_FRAME_BYTES = 1 << 20
@@ -91,7 +60,6 @@ class ReceiveBuffer:
         self._filled = 0
 
     def buffer(self) -> memoryview:
-        """Memory for the next bytes, not empty."""
         frame = self._frame
         if frame is None:
             return self._scratch
@@ -102,11 +70,6 @@ class ReceiveBuffer:
         return memoryview(frame)[self._filled :]
 
     def received(self, count: int) -> Iterator[tuple[memoryview, bool]]:
-        """The frames that `count` more bytes complete, without their length fields, each with whether it is owned.
-
-        A frame that is not owned lies in the scratch memory: it is good until the next call of `buffer`.
-        Raises `KafkaError(UNKNOWN_SERVER_ERROR)` for a negative length or one above the bound.
-        """
         frame = self._frame
         if frame is None:
             yield from self._cut(self._scratch[:count])
@@ -139,3 +102,36 @@ class ReceiveBuffer:
         bigger = bytearray(wanted)
         bigger[: self._filled] = frame
         self._frame = bigger
+
+
+class BulkBuffer:
+    """Memory for large responses of which one at a time is under way: each is received where the one before was.
+
+    Invariant: `_buffer` holds the first `_filled` bytes of one frame (its length field included); it grows to no more than
+    twice what has come, whatever the frame's length says. A frame is good until the next byte is received.
+    """
+
+    def __init__(self, max_frame_bytes: int = DEFAULT_MAX_FRAME_BYTES) -> None:
+        self._buffer = bytearray(_WHOLE_FRAME_BYTES)
+        self._max_frame_bytes = max_frame_bytes
+        self._filled = 0
+
+    def buffer(self) -> memoryview:
+        if self._filled == len(self._buffer):
+            bigger = bytearray(min(self._end(), 2 * self._filled))
+            bigger[: self._filled] = self._buffer
+            self._buffer = bigger
+        return memoryview(self._buffer)[self._filled :]
+
+    def received(self, count: int) -> Iterable[tuple[memoryview, bool]]:
+        self._filled += count
+        end = self._end() if self._filled >= 4 else self._filled + 1
+        if self._filled < end:
+            return ()
+        if self._filled > end:
+            raise KafkaError(Errors.UNKNOWN_SERVER_ERROR, "The peer sent more than was asked for")
+        self._filled = 0
+        return ((memoryview(self._buffer)[4:end], True),)
+
+    def _end(self) -> int:
+        return 4 + frame_length(self._buffer, self._max_frame_bytes)

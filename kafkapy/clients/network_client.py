@@ -8,14 +8,15 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from kafkapy.clients.api_versions import NodeApiVersions
-from kafkapy.clients.broker_connection import ANY_VERSION, BrokerConnection, State
 from kafkapy.clients.client_apis import api_of
 from kafkapy.clients.client_metadata import COORDINATOR_IDS, ClientMetadata
-from kafkapy.clients.completion import CancelledError, Completion, spawn, wait_for
+from kafkapy.clients.completion import CancelledError, Completion, spawn
 from kafkapy.clients.config import ClientConfig
-from kafkapy.clients.driver import Driver
-from kafkapy.clients.metadata import ClusterMetadata, Node
+from kafkapy.clients.connection import ANY_VERSION, ConnectionState
+from kafkapy.clients.driver import Driver, wait_for
+from kafkapy.clients.metadata import Address, ClusterMetadata, Node
 from kafkapy.clients.metadata_updater import MetadataUpdater, exponential
+from kafkapy.clients.node_connection import NodeConnection
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.errors import (
     Cancelled,
@@ -33,7 +34,6 @@ T = TypeVar("T")
 
 _log = logging.getLogger("kafkapy.clients")
 
-_SCRATCH_BYTES = 1 << 18
 _MAX_IDLE_CHECK_MS = 60_000
 
 
@@ -57,7 +57,6 @@ class NetworkClient:
     def __init__(self, driver: Driver, config: ClientConfig) -> None:
         self.driver = driver
         self.config = config
-        self.scratch = memoryview(bytearray(_SCRATCH_BYTES))
         self._updater = MetadataUpdater(self)
         self.metadata = ClientMetadata(self._updater.wanted, config.allow_auto_create_topics)
         self.metadata.listeners.append(self._forget_moved_nodes)
@@ -67,7 +66,7 @@ class NetworkClient:
         self._bootstrap = {
             -1 - index: Node(-1 - index, address.host, address.port) for index, address in enumerate(config.bootstrap)
         }
-        self._connections: dict[int, BrokerConnection] = {}
+        self._connections: dict[int, NodeConnection] = {}
         self._backoffs: dict[int, _Backoff] = {}
         self._authentication_errors: dict[int, KafkaError] = {}
         self._last_failure = ""
@@ -103,7 +102,7 @@ class NetworkClient:
     def is_ready(self, node_id: int) -> bool:
         """Would a request go out at once? False also while too many are in flight or the broker throttles."""
         connection = self._connections.get(node_id)
-        return connection is not None and connection.can_send
+        return connection is not None and connection.connection.can_send
 
     def ready(self, node_id: int) -> bool:
         """The same, and connects if there is no connection and no back-off."""
@@ -122,7 +121,7 @@ class NetworkClient:
     def in_flight_count(self, node_id: int) -> int:
         """Requests that are not answered, those that wait to be sent included."""
         connection = self._connections.get(node_id)
-        return 0 if connection is None else connection.pending
+        return 0 if connection is None else connection.connection.pending
 
     def versions_of(self, node_id: int) -> NodeApiVersions | None:
         """What the broker serves; None before its handshake."""
@@ -150,15 +149,22 @@ class NetworkClient:
 
     def bootstrap_connected(self) -> bool:
         """Is there a connection to any broker?"""
-        return any(connection.state is State.READY for connection in self._connections.values())
+        return any(connection.state is ConnectionState.READY for connection in self._connections.values())
 
-    def _open(self, node_id: int) -> BrokerConnection:
+    def _open(self, node_id: int) -> NodeConnection:
         if self.closed:
             raise IllegalStateError("The client is closed")
         node = self._bootstrap.get(node_id) if node_id < 0 else self.metadata.node(node_id)
         if node is None:
             raise NodeNotReadyError(f"There is no live broker with id {_true_id(node_id)}")
-        connection = BrokerConnection(self, node_id, node.host, node.port, self._connect_timeout_ms(node_id))
+        connection = NodeConnection(
+            self,
+            self.driver,
+            self.config,
+            Address(node.host, node.port),
+            node_id=node_id,
+            connect_timeout_ms=self._connect_timeout_ms(node_id),
+        )
         self._connections[node_id] = connection
         connection.open(self.connection_delay_ms(node_id))
         return connection
@@ -168,12 +174,12 @@ class NetworkClient:
         first, most = self.config.socket_connection_setup_timeout_ms, self.config.socket_connection_setup_timeout_max_ms
         return exponential(first, max(first, most), backoff.failures if backoff is not None else 0)
 
-    def connection_ready(self, connection: BrokerConnection) -> None:
+    def connection_ready(self, connection: NodeConnection) -> None:
         self.connection_count += 1
         self._backoffs.pop(connection.node_id, None)
         self._authentication_errors.pop(connection.node_id, None)
 
-    def connection_lost(self, connection: BrokerConnection, reason: str, was_ready: bool) -> None:
+    def connection_lost(self, connection: NodeConnection, reason: str, was_ready: bool) -> None:
         node_id = connection.node_id
         if self._connections.get(node_id) is connection:
             del self._connections[node_id]
@@ -181,8 +187,8 @@ class NetworkClient:
         delay = exponential(self.config.reconnect_backoff_ms, self.config.reconnect_backoff_max_ms, backoff.failures)
         backoff.failures += 1
         backoff.until_ms = self.driver.time.monotonic_ms() + delay
-        if connection.authentication_error is not None:
-            self._authentication_errors[node_id] = connection.authentication_error
+        if connection.connection.authentication_error is not None:
+            self._authentication_errors[node_id] = connection.connection.authentication_error
         verb = "ended" if was_ready else "could not be established"
         self._last_failure = f"The connection to {connection.address} {verb}: {reason}"
         self.tell_of_loss(node_id, self._last_failure, not was_ready and backoff.failures == 1)
@@ -227,13 +233,13 @@ class NetworkClient:
         failed_ms = backoff.until_ms if backoff is not None else 0
         if connection is None:
             return 1, 0, failed_ms
-        return (0 if connection.state is State.READY else 1), connection.pending, failed_ms
+        return (0 if connection.state is ConnectionState.READY else 1), connection.connection.pending, failed_ms
 
     # --- metadata
 
     def drop_bootstrap_connections(self) -> None:
         for node_id in [node_id for node_id in self._connections if node_id < 0]:
-            if not self._connections[node_id].pending:
+            if not self._connections[node_id].connection.pending:
                 self.disconnect(node_id)
 
     def adopt_bootstrap_connections(self) -> None:
@@ -241,8 +247,8 @@ class NetworkClient:
         for node in self.metadata.cluster.nodes.values():
             for node_id in self._bootstrap:
                 connection = self._connections.get(node_id)
-                known = (connection.host, connection.port) if connection is not None else None
-                if connection is not None and known == (node.host, node.port) and node.id not in self._connections:
+                at_home = connection is not None and connection.address == (node.host, node.port)
+                if connection is not None and at_home and node.id not in self._connections:
                     self._connections[node.id] = self._connections.pop(node_id)
                     connection.node_id = node.id
 
@@ -250,7 +256,7 @@ class NetworkClient:
         """A broker that came back elsewhere."""
         for node_id, connection in list(self._connections.items()):
             node = self.metadata.node(node_id) if node_id >= 0 else None
-            if node is not None and (node.host, node.port) != (connection.host, connection.port):
+            if node is not None and (node.host, node.port) != connection.address:
                 self._backoffs.pop(node_id, None)
                 self.disconnect(node_id)
 
@@ -265,8 +271,13 @@ class NetworkClient:
         if self.closed:
             return
         since = self.driver.time.monotonic_ms() - self.config.connections_max_idle_ms
-        for node_id, connection in list(self._connections.items()):
-            if connection.state is State.READY and not connection.pending and connection.last_used_ms <= since:
+        for node_id, node_connection in list(self._connections.items()):
+            connection = node_connection.connection
+            if (
+                connection.state is ConnectionState.READY
+                and not connection.pending
+                and connection.last_used_ms <= since
+            ):
                 self.disconnect(node_id)
         self._check_idle_later()
 

@@ -9,14 +9,19 @@ import base64
 import hashlib
 import hmac
 import secrets
-from typing import TYPE_CHECKING, Protocol
+from typing import Any, Protocol
 
 from kafkapy.errors import KafkaConfigurationError, SaslAuthenticationFailedError
 
-if TYPE_CHECKING:
-    from kafkapy.clients.config import ClientConfig
+SASL_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 
-MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
+
+class Credentials(Protocol):
+    """The options that mechanisms take theirs from."""
+
+    sasl_plain_username: str | None
+    sasl_plain_password: str | None
+    sasl_oauth_token_provider: Any
 
 
 class Mechanism(Protocol):
@@ -31,7 +36,7 @@ class Mechanism(Protocol):
         ...
 
 
-def make_mechanism(name: str, config: ClientConfig) -> Mechanism:
+def make_mechanism(name: str, config: Credentials) -> Mechanism:
     """Raises KafkaConfigurationError if an option that the mechanism needs is missing."""
     if name == "OAUTHBEARER":
         if not callable(getattr(config.sasl_oauth_token_provider, "token", None)):
@@ -59,7 +64,7 @@ class Plain:
 class OAuthBearer:
     """The token comes from `sasl_oauth_token_provider`: `token()` and, if it has it, `extensions()` (a dict)."""
 
-    def __init__(self, config: ClientConfig) -> None:
+    def __init__(self, config: Credentials) -> None:
         self._provider = config.sasl_oauth_token_provider
         self._told = False
 

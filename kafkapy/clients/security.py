@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import ssl
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from kafkapy.clients.sasl import MECHANISMS, Mechanism, make_mechanism
+from kafkapy.clients.sasl import SASL_MECHANISMS, Credentials, Mechanism, make_mechanism
 from kafkapy.errors import KafkaConfigurationError
 
-if TYPE_CHECKING:
-    from kafkapy.clients.config import ClientConfig
-
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+
+
+class SecurityOptions(Credentials, Protocol):
+    """The options of a client that say how it is to be secured; see `ClientConfig`."""
+
+    security_protocol: str
+    ssl_context: ssl.SSLContext | None
+    ssl_check_hostname: bool
+    ssl_cafile: str | None
+    ssl_certfile: str | None
+    ssl_keyfile: str | None
+    ssl_password: str | None
+    ssl_crlfile: str | None
+    ssl_ciphers: str | None
+    sasl_mechanism: str | None
 
 
 @dataclass(frozen=True)
@@ -21,10 +33,10 @@ class Security:
 
     tls: ssl.SSLContext | None
     sasl_mechanism: str | None
-    config: ClientConfig
+    config: SecurityOptions
 
     @classmethod
-    def of(cls, config: ClientConfig) -> Security:
+    def of(cls, config: SecurityOptions) -> Security:
         """Raises KafkaConfigurationError."""
         protocol = config.security_protocol
         if protocol not in PROTOCOLS:
@@ -35,9 +47,9 @@ class Security:
         mechanism = None
         if protocol.startswith("SASL"):
             mechanism = config.sasl_mechanism
-            if mechanism not in MECHANISMS:
+            if mechanism not in SASL_MECHANISMS:
                 raise KafkaConfigurationError(
-                    f"sasl_mechanism must be one of {', '.join(MECHANISMS)}; it is {mechanism!r}"
+                    f"sasl_mechanism must be one of {', '.join(SASL_MECHANISMS)}; it is {mechanism!r}"
                 )
             make_mechanism(mechanism, config)  # says now what is missing
         return cls(tls, mechanism, config)
@@ -48,7 +60,7 @@ class Security:
         return make_mechanism(self.sasl_mechanism, self.config)
 
 
-def _tls_context(config: ClientConfig) -> ssl.SSLContext:
+def _tls_context(config: SecurityOptions) -> ssl.SSLContext:
     if config.ssl_context is not None:
         return config.ssl_context
     try:

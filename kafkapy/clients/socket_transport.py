@@ -12,19 +12,23 @@ import ssl
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
 from kafkapy.clients.completion import Completion
-from kafkapy.clients.driver import DEFAULT_SOCKET_OPTIONS, Buffer, Channel, Driver, SocketOptions, Timer
+from kafkapy.clients.driver import DEFAULT_SOCKET_OPTIONS, Buffer, Channel, Driver, SocketOptions, TimerHandle
 
 T = TypeVar("T")
 
 READS_PER_TURN = 8
 """System calls on one socket before the loop looks at others."""
 
+PEER_CLOSED = "the peer closed it"
+
 _IN_PROGRESS = {0, errno.EINPROGRESS, errno.EWOULDBLOCK}
-_MAX_BUFFERS = 512
+_BUFFERS_PER_CALL = 512
 _TLS_CHUNK = 1 << 18
+_SCRATCH_BYTES = 1 << 18
 
 SocketAddress = tuple[int, Any]
 """Address family and what `socket.connect` wants."""
@@ -32,6 +36,10 @@ SocketAddress = tuple[int, Any]
 
 class Loop(Driver, Protocol):
     """A driver that tells when a socket is ready: what a transport needs, and all that the drivers share."""
+
+    @cached_property
+    def scratch(self) -> memoryview:
+        return memoryview(bytearray(_SCRATCH_BYTES))
 
     def connect(
         self, host: str, port: int, channel: Channel, options: SocketOptions = DEFAULT_SOCKET_OPTIONS
@@ -87,7 +95,7 @@ class SocketTransport:
         self._options = options
         self._addresses: deque[SocketAddress] = deque()
         self._socket: socket.socket | None = None
-        self._timer: Timer | None = None
+        self._timer: TimerHandle | None = None
         self._queue: deque[memoryview] = deque()
         self._reading = False
         self._open = False
@@ -244,7 +252,7 @@ class SocketTransport:
             self._fail(_reason(error))
             return False
         if not count:
-            self._fail("the peer closed it")
+            self._fail(PEER_CLOSED)
             return False
         full = count == len(buffer)
         self._channel.bytes_received(count)
@@ -307,7 +315,7 @@ class SocketTransport:
                     offered = len(head)
                     count = sock.send(head)
                 else:
-                    buffers = list(self._queue)[:_MAX_BUFFERS]
+                    buffers = list(self._queue)[:_BUFFERS_PER_CALL]
                     offered = sum(map(len, buffers))
                     count = sock.sendmsg(buffers)
                 self._sent(count)

@@ -11,8 +11,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kafkapy.clients.client_metadata import MetadataRequestBuilder
-from kafkapy.clients.completion import Completion, spawn, wait_for
-from kafkapy.clients.driver import Driver
+from kafkapy.clients.completion import Completion, spawn
+from kafkapy.clients.driver import Driver, wait_for
 from kafkapy.clients.network_client import NetworkClient
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.consumer.config import ConsumerConfig

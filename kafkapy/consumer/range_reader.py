@@ -1,22 +1,23 @@
-"""Reading a range of offsets of one partition in bulk: no group, no event loop, no threads.
+"""Reading a range of offsets of one partition in bulk: no group, no threads; the reader turns the loop itself.
 
 While the records of one response become Arrow columns, the broker already sends the next.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from kafkapy.clients.caller_driver import CallerDriver
 from kafkapy.clients.client_metadata import MetadataRequestBuilder
+from kafkapy.clients.completion import Completion
 from kafkapy.clients.config import ClientConfig
+from kafkapy.clients.frames import BulkBuffer
 from kafkapy.clients.metadata import Address, ClusterMetadata
+from kafkapy.clients.node_client import NodeClient
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.consumer.partition_records import AbortedTransactions, PartitionRecords, offset_after
-from kafkapy.consumer.range_connection import RangeConnection
 from kafkapy.errors import (
-    KafkaConnectionError,
     KafkaTimeoutError,
     OffsetOutOfRangeError,
     as_client_error,
@@ -126,11 +127,17 @@ def is_read_committed(isolation_level: str) -> bool:
     return isolation_level == "read_committed"
 
 
+def bulk_client(driver: CallerDriver, config: ClientConfig, address: Address) -> NodeClient:
+    """One request at a time; its response is good until the next byte is received."""
+    return NodeClient(driver, config, lambda: address, lambda: BulkBuffer(config.receive_message_max_bytes))
+
+
 class _RangeReader:
     """The way through one range.
 
     Invariant: everything before `position` was given out or is hidden. `connection` leads to the partition's leader and
-    has a fetch from `position` under way; None: there is none.
+    `answer` is that of a fetch from `position` under way there; None: there is none. The records of an answer lie in the
+    connection's own memory: they are good until the next one is waited for.
     """
 
     request: FetchRequest
@@ -143,7 +150,9 @@ class _RangeReader:
         self.partition = partition
         self.position = start
         self.end = end
-        self.connection: RangeConnection | None = None
+        self.connection: NodeClient | None = None
+        self.answer: Completion[FetchResponse] | None = None
+        self._driver = CallerDriver()
         self._patience = 0.0
         self._failures = 0
 
@@ -163,7 +172,7 @@ class _RangeReader:
                     continue
                 yield from self._take(data, builder)
         finally:
-            self._disconnect()
+            self.close()
 
     def bounds(self) -> tuple[int, int]:
         """See `log_bounds`."""
@@ -176,7 +185,7 @@ class _RangeReader:
                 except KafkaError as error:
                     self._recover(as_client_error(error))
         finally:
-            self._disconnect()
+            self.close()
 
     def _take(self, data: FetchResponse.PartitionData, builder: ArrowBuilder) -> Iterator[pa.RecordBatch]:
         records = data.records
@@ -219,8 +228,8 @@ class _RangeReader:
         """The partition's part of the response under way. Raises what it says is wrong."""
         if self.connection is None:
             self._connect()
-        assert self.connection is not None
-        response: FetchResponse = self.connection.receive()
+        assert self.answer is not None
+        response: FetchResponse = self._driver.run(self.answer)
         if response.error_code:
             raise error_for(response.error_code)
         data = response.responses[0].partitions[0] if response.responses else None
@@ -234,12 +243,10 @@ class _RangeReader:
 
     def _ask(self, offset: int | None = None) -> None:
         """A failure to ask shows when the answer is to be received."""
-        assert self.connection is not None
+        connection = self.connection
+        assert connection is not None
         self.request.topics[0].partitions[0].fetch_offset = self.position if offset is None else offset
-        try:
-            self.connection.send(self.request, _LAST_VERSION_BY_NAME)
-        except KafkaError:
-            self._disconnect()
+        (self.answer,) = self._driver.run(lambda: (connection.call(self.request, _LAST_VERSION_BY_NAME),))
 
     def _connect(self) -> None:
         """To the leader; and ask it."""
@@ -247,20 +254,19 @@ class _RangeReader:
         self.connection = connection
         self.request.topics[0].partitions[0].current_leader_epoch = epoch
         self._ask()
-        if self.connection is None:
-            raise KafkaConnectionError(f"The connection to {connection.address} ended")
 
-    def _connection_to_leader(self) -> tuple[RangeConnection, int]:
+    def _connection_to_leader(self) -> tuple[NodeClient, int]:
         """(a connection to the leader, its epoch): found by the first bootstrap server that answers."""
         failure: KafkaError | None = None
         for address in self.config.bootstrap:
+            connection = bulk_client(self._driver, self.config, address)
             try:
-                connection = RangeConnection(address, self.config)
+                self._driver.run(connection.connect)
             except KafkaError as error:
                 failure = error
                 continue
             try:
-                response = connection.call(MetadataRequestBuilder([self.partition.topic], False))
+                response = self._driver.run(connection.call, MetadataRequestBuilder([self.partition.topic], False))
                 cluster = ClusterMetadata.of(response)
                 leader = cluster.leader_of(self.partition)
                 found = cluster.partition(self.partition)
@@ -268,10 +274,10 @@ class _RangeReader:
                 if (leader.host, leader.port) == address:
                     return connection, epoch
             except BaseException:
-                connection.close()
+                self._driver.act(connection.close)
                 raise
-            connection.close()
-            return RangeConnection(Address(leader.host, leader.port), self.config), epoch
+            self._driver.act(connection.close)
+            return bulk_client(self._driver, self.config, Address(leader.host, leader.port)), epoch
         assert failure is not None  # there is at least one bootstrap server
         raise failure
 
@@ -288,7 +294,7 @@ class _RangeReader:
                 isolation_level=int(self.read_committed),
                 topics=[ListOffsetsRequest.ListOffsetsTopic(name=self.partition.topic, partitions=[wanted])],
             )
-            answer = self.connection.call(request).topics[0].partitions[0]
+            answer = self._driver.run(self.connection.call, request).topics[0].partitions[0]
             if answer.error_code:
                 raise error_for(answer.error_code)
             bounds.append(answer.offset)
@@ -296,14 +302,18 @@ class _RangeReader:
 
     def _disconnect(self) -> None:
         if self.connection is not None:
-            self.connection.close()
-            self.connection = None
+            self._driver.act(self.connection.close)
+            self.connection = self.answer = None
+
+    def close(self) -> None:
+        self._disconnect()
+        self._driver.close()
 
     # --- patience
 
     def _progress(self) -> None:
         self._failures = 0
-        self._patience = time.monotonic() + self.timeout_ms / 1000
+        self._patience = self._driver.now() + self.timeout_ms / 1000
 
     def _recover(self, error: KafkaError) -> None:
         """After a failure: raise it, or wait a little and go on without a connection."""
@@ -313,10 +323,10 @@ class _RangeReader:
         self._check_patience(error)
         backoff = min(self.config.retry_backoff_max_ms, self.config.retry_backoff_ms * 2**self._failures)
         self._failures = min(self._failures + 1, 20)
-        time.sleep(backoff / 1000)
+        self._driver.time.sleep(backoff / 1000)
 
     def _check_patience(self, error: KafkaError) -> None:
-        if time.monotonic() < self._patience:
+        if self._driver.now() < self._patience:
             return
         if isinstance(error, KafkaTimeoutError):
             raise error

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from kafkapy.clients.caller_driver import CallerDriver
 from kafkapy.clients.client_metadata import MetadataRequestBuilder
 from kafkapy.clients.config import ClientConfig
 from kafkapy.clients.metadata import ClusterMetadata
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.consumer.range_connection import RangeConnection
-from kafkapy.consumer.range_reader import OffsetRangeError, as_client_config, log_bounds, read_range
+from kafkapy.consumer.range_reader import OffsetRangeError, as_client_config, bulk_client, log_bounds, read_range
 from kafkapy.errors import UnknownTopicOrPartitionError, error_for
 from kafkapy.protocol.errors import Errors, KafkaError
 
@@ -83,11 +83,11 @@ def _partitions_of(config: ClientConfig, topic: str) -> list[int]:
     failure: KafkaError | None = None
     for address in config.bootstrap:
         try:
-            connection = RangeConnection(address, config)
+            driver = CallerDriver()
             try:
-                response = connection.call(MetadataRequestBuilder([topic], False))
+                response = driver.run(bulk_client(driver, config, address).call, MetadataRequestBuilder([topic], False))
             finally:
-                connection.close()
+                driver.close()
         except KafkaError as error:
             failure = error
             continue

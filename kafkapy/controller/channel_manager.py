@@ -138,11 +138,4 @@ class ControllerChannelManager:
         sender.queue.put(QueueItem(request, version, callback))
 
     def _blocking_client(self, broker: Broker, host: str, port: int) -> BrokerClient:
-        timeout_ms = self._config.controller_socket_timeout_ms
-        return BlockingClient(
-            host,
-            port,
-            str(self._config.broker_id),
-            request_timeout_ms=timeout_ms,
-            connect_timeout_ms=timeout_ms,
-        )
+        return BlockingClient(host, port, self._config.client, negotiate=False)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from kafkapy.clients.config import ClientConfig
 
 
 @dataclass(slots=True)
@@ -22,7 +24,8 @@ class ControllerConfig:
     auto_leader_rebalance_enable: bool = True
     leader_imbalance_check_interval_seconds: int = 300
     leader_imbalance_per_broker_percentage: int = 10
-    controller_socket_timeout_ms: int = 30_000
+    client: ClientConfig = field(default_factory=ClientConfig)
+    """How brokers are spoken to: time-outs (`controller.socket.timeout.ms`) and security."""
 
     @property
     def control_listener_name(self) -> str:

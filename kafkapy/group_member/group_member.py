@@ -10,7 +10,8 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from kafkapy.clients.completion import CancelledError, Completion, spawn, wait_for
+from kafkapy.clients.completion import CancelledError, Completion, spawn
+from kafkapy.clients.driver import wait_for
 from kafkapy.clients.network_client import NetworkClient
 from kafkapy.errors import (
     ClientError,

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from kafkapy.clients.completion import Completion, spawn, wait_for
-from kafkapy.clients.driver import Driver
+from kafkapy.clients.completion import Completion, spawn
+from kafkapy.clients.driver import Driver, wait_for
 from kafkapy.clients.metadata import ClusterMetadata
 from kafkapy.clients.network_client import NetworkClient
 from kafkapy.common.time import SystemTime

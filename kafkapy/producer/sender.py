@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from kafkapy.clients.completion import Completion
-from kafkapy.clients.driver import Driver, Timer
+from kafkapy.clients.driver import Driver, TimerHandle
 from kafkapy.clients.metadata import ClusterMetadata, Node
 from kafkapy.clients.network_client import NetworkClient
 from kafkapy.common.topic_partition import TopicPartition
@@ -97,7 +97,7 @@ class Sender:
         """By age, as far as order is kept."""
         self._woken = False
         self._running = False
-        self._timer: Timer | None = None
+        self._timer: TimerHandle | None = None
         self._timer_due_ms = _NEVER_MS
         self._leaders: dict[TopicPartition, int] = {}
         self._turn = 0

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, NamedTuple
 
-from kafkapy.clients.completion import Completion, spawn, wait_for
+from kafkapy.clients.completion import Completion, spawn
+from kafkapy.clients.driver import wait_for
 from kafkapy.clients.network_client import NetworkClient
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.errors import (

@@ -47,6 +47,7 @@ from kafkapy.server.handlers.produce import ProduceHandler
 from kafkapy.server.handlers.producer_ids import ProducerIdsHandler
 from kafkapy.server.handlers.records import RecordsHandler
 from kafkapy.server.handlers.topics import TopicsHandler
+from kafkapy.server.inter_broker.client_config import controller_client_config
 from kafkapy.server.inter_broker.producer_ids import ProducerIdManager
 from kafkapy.server.kafka_apis import HANDLERS, Handlers
 from kafkapy.server.metadata.finalized_features import FinalizedFeatureListener
@@ -221,7 +222,7 @@ def build_controller(
         auto_leader_rebalance_enable=config.auto_leader_rebalance_enable,
         leader_imbalance_check_interval_seconds=config.leader_imbalance_check_interval_seconds,
         leader_imbalance_per_broker_percentage=config.leader_imbalance_per_broker_percentage,
-        controller_socket_timeout_ms=config.controller_socket_timeout_ms,
+        client=controller_client_config(config),
     )
     return KafkaController(
         controller_config,

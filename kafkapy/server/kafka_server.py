@@ -39,6 +39,7 @@ from kafkapy.server.build import (
 )
 from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig
 from kafkapy.server.config.kafka_config import KafkaConfig
+from kafkapy.server.inter_broker.client_config import inter_broker_client_config
 from kafkapy.server.inter_broker.producer_ids import Block, ProducerIdManager
 from kafkapy.server.kafka_apis import Handlers, KafkaApis
 from kafkapy.server.metadata.first_metadata import FirstMetadata
@@ -369,10 +370,10 @@ class KafkaServer:
         node = None if controller_id is None else cache.alive_broker(controller_id, listener)
         if node is None:
             raise KafkaError(Errors.NOT_CONTROLLER, "no controller is known")
-        timeout = self.config.controller_socket_timeout_ms
-        with BlockingClient(
-            node.host, node.port, f"broker-{self.config.broker_id}", request_timeout_ms=timeout
-        ) as client:
+        client_config = inter_broker_client_config(
+            self.config, f"broker-{self.config.broker_id}", self.config.controller_socket_timeout_ms, listener
+        )
+        with BlockingClient(node.host, node.port, client_config, negotiate=version is None) as client:
             return client.call(request, version)
 
     # ------------------------------------------------------------------------------------------------ stop

@@ -178,11 +178,13 @@ def _zookeeper_serves(port: int) -> bool:
 def _answers(port: int) -> bool:
     """A broker listens well before it serves: by then all of it has started, the metrics too."""
     from kafkapy.clients.blocking_client import BlockingClient
+    from kafkapy.clients.config import ClientConfig
     from kafkapy.protocol.errors import KafkaError
     from kafkapy.protocol.messages.metadata import MetadataRequest
 
     try:
-        with BlockingClient(HOST, port, connect_timeout_ms=1000, request_timeout_ms=1000) as client:
+        config = ClientConfig(socket_connection_setup_timeout_ms=1000, request_timeout_ms=1000)
+        with BlockingClient(HOST, port, config) as client:
             client.call(MetadataRequest(topics=[]))
         return True
     except KafkaError:

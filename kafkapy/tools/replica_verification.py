@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -176,15 +177,11 @@ class ReplicaReader:
         nodes = {node.id: node for node in admin.describe_cluster().nodes}
         if down := sorted(self.partitions_of.keys() - nodes.keys()):
             raise ToolError(f"All brokers must be up at the start; not up: {', '.join(map(str, down))}")
-        self._clients = {
-            broker: BlockingClient(
-                nodes[broker].host,
-                nodes[broker].port,
-                f"broker-{DEBUGGING_CONSUMER_ID}-fetcher-{broker}",
-                request_timeout_ms=max_wait_ms + 30_000,
-            )
-            for broker in self.partitions_of
-        }
+        self._clients = {}
+        for broker in self.partitions_of:
+            name = f"broker-{DEBUGGING_CONSUMER_ID}-fetcher-{broker}"
+            config = replace(admin.config, client_id=name, request_timeout_ms=max_wait_ms + 30_000)
+            self._clients[broker] = BlockingClient(nodes[broker].host, nodes[broker].port, config)
 
     def close(self) -> None:
         for client in self._clients.values():

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 from twisted.internet.defer import Deferred, fail, maybeDeferred, succeed
 from twisted.python.failure import Failure
 
-from kafkapy.clients.completion import Completion, spawn, wait_for
+from kafkapy.clients.completion import Completion, spawn
+from kafkapy.clients.driver import wait_for
 from kafkapy.clients.twisted_driver import TwistedDriver
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.errors import IllegalStateError, KafkaTimeoutError

@@ -8,6 +8,7 @@ import pytest
 from fake_broker import FakeBroker
 
 from kafkapy.clients.blocking_client import BlockingClient
+from kafkapy.clients.config import ClientConfig
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -21,8 +22,8 @@ def broker() -> Iterator[FakeBroker]:
         yield broker
 
 
-def client_of(broker: FakeBroker, **options: int) -> BlockingClient:
-    return BlockingClient("127.0.0.1", broker.port, "tester", **options)
+def client_of(broker: FakeBroker, **options: bool) -> BlockingClient:
+    return BlockingClient("127.0.0.1", broker.port, ClientConfig(client_id="tester"), **options)
 
 
 def test_a_call_negotiates_once_and_takes_the_highest_common_version(broker: FakeBroker) -> None:
@@ -38,7 +39,7 @@ def test_a_call_negotiates_once_and_takes_the_highest_common_version(broker: Fak
 
 
 def test_a_fixed_version_needs_no_negotiation(broker: FakeBroker) -> None:
-    with client_of(broker) as client:
+    with client_of(broker, negotiate=False) as client:
         assert client.call(HeartbeatRequest(generation_id=3), version=1).error_code == 3
     assert [(key, version) for key, version, _ in broker.requests] == [(ApiKey.HEARTBEAT, 1)]
 
@@ -83,7 +84,7 @@ def test_no_answer_in_time(broker: FakeBroker) -> None:
     release = threading.Event()
     broker.handlers[ApiKey.HEARTBEAT] = lambda request: release.wait(10) and None
     with client_of(broker) as client:
-        sentence = f"{broker.address} did not answer within 50 ms"
+        sentence = f"{broker.address} did not answer Heartbeat within"
         with pytest.raises(KafkaError, match=sentence) as caught:
             client.call(HeartbeatRequest(), timeout_ms=50)
         assert caught.value.error is Errors.REQUEST_TIMED_OUT
@@ -145,4 +146,4 @@ def test_produce_without_acks_returns_at_once(broker: FakeBroker) -> None:
 
 
 def test_ipv6_addresses_are_written_in_brackets() -> None:
-    assert BlockingClient("::1", 9092).address == "[::1]:9092"
+    assert repr(BlockingClient("::1", 9092)) == "<BlockingClient [::1]:9092 closed>"

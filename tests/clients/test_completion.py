@@ -6,7 +6,8 @@ import logging
 import pytest
 from memory_driver import MemoryDriver
 
-from kafkapy.clients.completion import CancelledError, Completion, gather, spawn, wait_for
+from kafkapy.clients.completion import CancelledError, Completion, gather, spawn
+from kafkapy.clients.driver import wait_for
 from kafkapy.errors import KafkaTimeoutError
 
 

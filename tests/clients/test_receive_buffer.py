@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafkapy.clients.frames import ReceiveBuffer
+from kafkapy.clients.frames import BulkBuffer, ReceiveBuffer
 from kafkapy.protocol.errors import KafkaError
 
 
@@ -62,3 +62,35 @@ def test_lengths_that_cannot_be(length: int) -> None:
     with pytest.raises(KafkaError, match="announced a response"):
         list(slow.received(2))
         slow.buffer()
+
+
+@settings(max_examples=60)
+@given(frames=st.lists(st.binary(max_size=300), max_size=8), pieces=st.lists(st.integers(1, 400), max_size=40))
+def test_bulk_frames_are_received_where_the_one_before_was(frames: list[bytes], pieces: list[int]) -> None:
+    buffer = BulkBuffer(1 << 24)
+    buffer._buffer = bytearray(64)
+    sizes = iter(pieces)
+    for frame in frames:
+        data = struct.pack(">i", len(frame)) + frame
+        found: list[bytes] = []
+        while data:
+            assert not found
+            room = buffer.buffer()
+            assert len(room) > 0
+            count = min(len(room), len(data), next(sizes, 1 << 20))
+            room[:count] = data[:count]
+            data = data[count:]
+            found += [bytes(piece) for piece, owned in buffer.received(count) if owned]
+        assert found == [frame]
+    assert len(buffer._buffer) <= 1 << 10
+
+
+def test_bulk_memory_takes_one_frame_at_a_time_and_believes_no_length() -> None:
+    buffer = BulkBuffer(1000)
+    buffer.buffer()[:9] = struct.pack(">i", 4) + b"abcdX"
+    with pytest.raises(KafkaError, match="more than was asked for"):
+        buffer.received(9)
+    greedy = BulkBuffer(1000)
+    greedy.buffer()[:4] = struct.pack(">i", 1001)
+    with pytest.raises(KafkaError, match="announced a response"):
+        greedy.received(4)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from kafkapy.clients.client_metadata import ClientMetadata
+from kafkapy.clients.fetch_session import PartitionWish
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.consumer.config import ConsumerConfig
 from kafkapy.consumer.fetch.fetch_buffer import FetchBuffer
-from kafkapy.consumer.fetch_session import PartitionWish
 from kafkapy.consumer.subscription_state import SubscriptionState, TopicPartitionState
 
 

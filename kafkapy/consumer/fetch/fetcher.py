@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from kafkapy.clients.completion import Completion, spawn
+from kafkapy.clients.fetch_session import FetchSessionHandler, PartitionWish
 from kafkapy.clients.metadata import Node
 from kafkapy.clients.network_client import NetworkClient
 from kafkapy.common.timestamps import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
@@ -22,7 +23,6 @@ from kafkapy.consumer.config import ConsumerConfig
 from kafkapy.consumer.fetch.fetch_buffer import FetchBuffer
 from kafkapy.consumer.fetch.fetch_plan import FetchPlan
 from kafkapy.consumer.fetch.offsets import OffsetFetcher
-from kafkapy.consumer.fetch_session import FetchSessionHandler, PartitionWish
 from kafkapy.consumer.records import ConsumerRecord, RecordFactory
 from kafkapy.consumer.subscription_state import SubscriptionState, TopicPartitionState
 from kafkapy.errors import (
@@ -159,7 +159,7 @@ class Fetcher:
             return
         session = self._sessions.get(node_id)
         if session is None:
-            session = FetchSessionHandler(self._config.enable_incremental_fetch_sessions)
+            session = FetchSessionHandler(self._config.enable_incremental_fetch_sessions, _log)
             self._sessions[node_id] = session
         request, by_id = session.next_request(wishes)
         request.max_wait_ms = self._config.fetch_max_wait_ms
@@ -217,9 +217,8 @@ class Fetcher:
     def _by_partition(
         self, response: FetchResponse, session: FetchSessionHandler
     ) -> dict[TopicPartition, FetchResponse.PartitionData]:
-        names = {wish.topic_id: partition.topic for partition, wish in session.partitions.items()}
         return {
-            TopicPartition(topic.topic or names.get(topic.topic_id, ""), data.partition_index): data
+            TopicPartition(session.name_of(topic), data.partition_index): data
             for topic in response.responses
             for data in topic.partitions
         }

@@ -6,7 +6,8 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from kafkapy.clients.completion import Completion, spawn, wait_for
+from kafkapy.clients.completion import Completion, spawn
+from kafkapy.clients.driver import wait_for
 from kafkapy.clients.network_client import NetworkClient
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.consumer.config import ConsumerConfig

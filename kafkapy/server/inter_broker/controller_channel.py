@@ -7,20 +7,21 @@ from collections.abc import Callable
 from typing import Any
 
 from kafkapy.clients.driver import Driver
+from kafkapy.clients.node_client import NodeClient
+from kafkapy.clients.requests import VersionedRequest
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.message import Message
-from kafkapy.server.inter_broker.inter_broker_client import InterBrokerClient, VersionedRequest
 
 log = logging.getLogger("kafkapy.server.ControllerChannel")
 
-RETRY_BACKOFF_MS = 50
+ASK_AGAIN_MS = 50
 
 
 class ControllerChannel:
     """One request at a time. It is sent until a controller has answered: brokers that are none any more are passed over."""
 
-    def __init__(self, driver: Driver, client: InterBrokerClient, controller_id: Callable[[], int | None]) -> None:
+    def __init__(self, driver: Driver, client: NodeClient, controller_id: Callable[[], int | None]) -> None:
         """`client` connects to whoever is the controller when it connects."""
         self._driver = driver
         self._client = client
@@ -36,7 +37,7 @@ class ControllerChannel:
                 self._client.close()
                 self._connected_to = controller
             try:
-                response = await self._client.call(VersionedRequest(api_key, build), version)
+                response = await self._client.call(VersionedRequest(api_key.request, build), version)
                 if response.error_code != Errors.NOT_CONTROLLER.code:
                     return response
                 log.info("Broker %s is not the controller any more", self._connected_to)
@@ -45,7 +46,7 @@ class ControllerChannel:
                 if error.error is Errors.UNSUPPORTED_VERSION:
                     raise
                 log.debug("The controller %s can't be reached: %s", self._connected_to, error.message)
-            await self._driver.sleep(RETRY_BACKOFF_MS)
+            await self._driver.sleep(ASK_AGAIN_MS)
         return None
 
     def close(self) -> None:

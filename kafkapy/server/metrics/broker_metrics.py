@@ -8,20 +8,21 @@ from typing import Any
 
 from twisted.internet.error import CannotListenError
 
+from kafkapy.clients.metadata import Address
+from kafkapy.clients.node_client import NodeClient
 from kafkapy.clients.twisted_driver import TwistedDriver
 from kafkapy.common import metadata_version
 from kafkapy.common.scheduler import Scheduler
 from kafkapy.common.time import Time
 from kafkapy.network.metrics_site import PATH, MetricsSite
 from kafkapy.server.config.kafka_config import KafkaConfig
-from kafkapy.server.inter_broker.inter_broker_client import Address, InterBrokerClient
+from kafkapy.server.inter_broker.client_config import inter_broker_client_config
 from kafkapy.server.metrics.config import LISTENER, MetricsConfig
 from kafkapy.server.metrics.end_offsets import SCRAPE_TIMEOUT_MS, EndOffsets
 from kafkapy.server.metrics.exposition import CONTENT_TYPE, pieces
 from kafkapy.server.metrics.of_groups import partitions_with_offsets
 from kafkapy.server.metrics.sources import TICK_MS, Sources
 from kafkapy.server.metrics.table import METRICS
-from kafkapy.server.replication.replica_fetcher_manager import inter_broker_client_config
 from kafkapy.server.replication.replica_manager import ReplicaManager
 
 log = logging.getLogger("kafkapy.server.Metrics")
@@ -31,13 +32,13 @@ def end_offsets(config: KafkaConfig, reactor: Any, time: Time, replica_manager: 
     """Asks other brokers over connections of its own."""
     driver, cache = TwistedDriver(reactor, time), replica_manager.metadata_cache
 
-    def new_client(broker_id: int) -> InterBrokerClient:
+    def new_client(broker_id: int) -> NodeClient:
         def address() -> Address | None:
             node = cache.alive_broker(broker_id, config.inter_broker_listener_name)
             return None if node is None else Address(node.host, node.port)
 
         client_config = inter_broker_client_config(config, f"broker-{config.broker_id}-metrics", SCRAPE_TIMEOUT_MS)
-        return InterBrokerClient(driver, client_config, address)
+        return NodeClient(driver, client_config, address)
 
     version = metadata_version.list_offsets_version(config.inter_broker_protocol_version)
     return EndOffsets(replica_manager, cache, new_client, version)

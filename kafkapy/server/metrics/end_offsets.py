@@ -6,11 +6,11 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 
 from kafkapy.clients.completion import Completion, spawn
+from kafkapy.clients.node_client import NodeClient
 from kafkapy.common.timestamps import LATEST_TIMESTAMP
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
-from kafkapy.server.inter_broker.inter_broker_client import InterBrokerClient
 from kafkapy.server.metadata.metadata_cache import MetadataCache
 from kafkapy.server.replication.replica_manager import ReplicaManager
 
@@ -33,7 +33,7 @@ class EndOffsets:
         self,
         replica_manager: ReplicaManager,
         metadata_cache: MetadataCache,
-        new_client: Callable[[int], InterBrokerClient],
+        new_client: Callable[[int], NodeClient],
         list_offsets_version: int,
     ) -> None:
         """`new_client(broker id)`: a connection to that broker."""
@@ -41,7 +41,7 @@ class EndOffsets:
         self._metadata_cache = metadata_cache
         self._new_client = new_client
         self._version = list_offsets_version
-        self._clients: dict[int, InterBrokerClient] = {}
+        self._clients: dict[int, NodeClient] = {}
         self._elsewhere: dict[TopicPartition, int] = {}
 
     def of(self, partition: TopicPartition) -> int | None:

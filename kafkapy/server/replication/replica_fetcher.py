@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
 from typing import Any, NamedTuple, Protocol
 
+from kafkapy.clients.fetch_session import FIRST_WITH_TOPIC_IDS, FetchSessionHandler, PartitionWish
 from kafkapy.common.leader_and_isr import NO_EPOCH
 from kafkapy.common.timestamps import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 from kafkapy.common.topic_partition import TopicPartition
@@ -31,12 +32,12 @@ from kafkapy.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,
 )
-from kafkapy.server.replication.follower_session import Asked, FollowerSession
 from kafkapy.server.replication.replica_truncation import truncation_point
 
 log = logging.getLogger("kafkapy.server.ReplicaFetcher")
 
 FIRST_BACKOFF_MS = 50
+
 _NOT_YET = frozenset(
     (
         Errors.UNKNOWN_LEADER_EPOCH,
@@ -151,7 +152,7 @@ class ReplicaFetcher:
         """Nothing is fetched for them until the controller names a new leader or epoch."""
         self._replicas = replicas
         self._quota = quota
-        self._session = FollowerSession()
+        self._session = FetchSessionHandler()
         self._changed: dict[TopicPartition, None] = {}
         self._forgotten: set[TopicPartition] = set()
         self._waiting: dict[Phase, dict[TopicPartition, None]] = {
@@ -292,7 +293,7 @@ class ReplicaFetcher:
 
     def _fetch(self, now_ms: int) -> Step | None:
         self._apply_quota()
-        changed: dict[TopicPartition, Asked] = {}
+        changed: dict[TopicPartition, PartitionWish] = {}
         for partition in list(self._changed):
             try:
                 start = self._replicas.follower_log(partition).log_start_offset
@@ -301,17 +302,20 @@ class ReplicaFetcher:
                 self._fail(partition)
                 continue
             fetch = self.partitions[partition]
-            changed[partition] = Asked(
-                fetch.topic_id,
+            changed[partition] = PartitionWish(
                 fetch.fetch_offset,
-                start,
                 self.config.partition_max_bytes,
                 fetch.leader_epoch,
+                fetch.topic_id,
+                start,
                 fetch.last_fetched_epoch if self.config.truncates_on_fetch else NO_EPOCH,
             )
         if not changed and not (self._session.partitions.keys() - self._forgotten):
             return None
-        request, version = self._session.request(changed, self._forgotten, self.config.fetch_version)
+        version = self.config.fetch_version
+        request, uses_ids = self._session.request(changed, self._forgotten, version >= FIRST_WITH_TOPIC_IDS)
+        if not uses_ids:
+            version = min(version, FIRST_WITH_TOPIC_IDS - 1)
         self._changed.clear()
         self._forgotten.clear()
         request.min_bytes = self.config.min_bytes
@@ -339,14 +343,14 @@ class ReplicaFetcher:
         """No answer came: the leader can't be reached, or hung up. All that was asked waits."""
         if isinstance(step.request, FetchRequest):
             asked: Iterable[TopicPartition] = list(self._session.partitions)
-            self._session.reset()
+            self._session.failed()
         else:
             asked = step.asked
         self._delay(asked, now_ms)
 
     def interrupted(self) -> None:
         """The connection was given up by our own will during a Fetch: everything is asked again at once."""
-        self._session.reset()
+        self._session.failed()
 
     def handle(self, step: Step, response: Any, now_ms: int) -> None:
         """Take the leader's answer."""
@@ -386,7 +390,7 @@ class ReplicaFetcher:
         self._delay(delayed, now_ms)
 
     def _take(
-        self, partition: TopicPartition, fetch: PartitionFetch, asked: Asked, data: FetchResponse.PartitionData
+        self, partition: TopicPartition, fetch: PartitionFetch, asked: PartitionWish, data: FetchResponse.PartitionData
     ) -> bool:
         """The answer for one partition. False if it is to be left alone for a while."""
         if data.error_code != Errors.NONE.code:
@@ -412,7 +416,7 @@ class ReplicaFetcher:
         return True
 
     def _append(
-        self, partition: TopicPartition, fetch: PartitionFetch, asked: Asked, data: FetchResponse.PartitionData
+        self, partition: TopicPartition, fetch: PartitionFetch, asked: PartitionWish, data: FetchResponse.PartitionData
     ) -> None:
         partition_log = self._replicas.follower_log(partition)
         if fetch.fetch_offset != partition_log.log_end_offset:

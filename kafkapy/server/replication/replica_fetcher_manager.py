@@ -9,15 +9,16 @@ from functools import partial
 from typing import NamedTuple
 
 from kafkapy.clients.completion import CancelledError, Completion, spawn
-from kafkapy.clients.config import ClientConfig
-from kafkapy.clients.driver import Driver, Timer
+from kafkapy.clients.driver import Driver, TimerHandle
+from kafkapy.clients.metadata import Address
+from kafkapy.clients.node_client import NodeClient
+from kafkapy.clients.requests import VersionedRequest
 from kafkapy.common import metadata_version
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import KafkaError
 from kafkapy.protocol.messages.fetch import FetchRequest
 from kafkapy.server.config.kafka_config import KafkaConfig
-from kafkapy.server.inter_broker.inter_broker_client import Address, InterBrokerClient, VersionedRequest
+from kafkapy.server.inter_broker.client_config import inter_broker_client_config
 from kafkapy.server.replication.replica_fetcher import FetcherConfig, FollowerQuota, ReplicaFetcher, Replicas
 
 log = logging.getLogger("kafkapy.server.ReplicaFetcherManager")
@@ -169,21 +170,9 @@ class ReplicaFetcherManager:
             config, f"broker-{config.broker_id}-fetcher-{number}", config.replica_socket_timeout_ms
         )
         client_config.receive_buffer_bytes = config.replica_socket_receive_buffer_bytes
-        client = InterBrokerClient(self._driver, client_config, lambda: self._address_of(leader_id))
+        client = NodeClient(self._driver, client_config, lambda: self._address_of(leader_id))
         log.info("Fetcher %d to broker %d starts", number, leader_id)
         return FetcherLoop(leader_id, number, machine, client, self._driver, self._broker_epoch)
-
-
-def inter_broker_client_config(config: KafkaConfig, client_id: str, timeout_ms: int) -> ClientConfig:
-    """How this broker talks to others, on their inter-broker listener."""
-    return ClientConfig(
-        client_id=client_id,
-        request_timeout_ms=timeout_ms,
-        socket_connection_setup_timeout_ms=min(timeout_ms, config.socket_connection_setup_timeout_ms),
-        receive_message_max_bytes=0x7FFFFFFF,
-        max_in_flight_requests_per_connection=1,
-        security_protocol=config.inter_broker_security_protocol,
-    )
 
 
 class FetcherLoop:
@@ -194,7 +183,7 @@ class FetcherLoop:
         leader_id: int,
         number: int,
         machine: ReplicaFetcher,
-        client: InterBrokerClient,
+        client: NodeClient,
         driver: Driver,
         broker_epoch: Callable[[], int],
     ) -> None:
@@ -210,7 +199,7 @@ class FetcherLoop:
         """The Fetch that is out; None if another question is, or nothing."""
         self._interrupted = False
         self._unreachable = False
-        self._timer: Timer | None = None
+        self._timer: TimerHandle | None = None
         self._task: Completion[None] | None = None
 
     def wake(self) -> None:
@@ -264,7 +253,7 @@ class FetcherLoop:
         request = step.request
         self._fetching = step if isinstance(request, FetchRequest) else None
         if isinstance(request, FetchRequest):
-            request = VersionedRequest(ApiKey.FETCH, partial(self._signed, request))
+            request = VersionedRequest(FetchRequest, partial(self._signed, request))
         try:
             response = await self._client.call(request, step.version)
         except KafkaError as error:

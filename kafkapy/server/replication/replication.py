@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from kafkapy.clients.metadata import Address
+from kafkapy.clients.node_client import NodeClient
 from kafkapy.clients.twisted_driver import TwistedDriver
 from kafkapy.common import metadata_version
 from kafkapy.common.scheduler import Scheduler
 from kafkapy.common.time import Time
 from kafkapy.server.config.kafka_config import KafkaConfig
+from kafkapy.server.inter_broker.client_config import inter_broker_client_config
 from kafkapy.server.inter_broker.controller_channel import ControllerChannel
-from kafkapy.server.inter_broker.inter_broker_client import Address, InterBrokerClient
 from kafkapy.server.replication.alter_partition_manager import AlterPartitionManager, ZkAlterPartitionManager
 from kafkapy.server.replication.follower_logs import FollowerLogs
-from kafkapy.server.replication.replica_fetcher_manager import ReplicaFetcherManager, inter_broker_client_config
+from kafkapy.server.replication.replica_fetcher_manager import ReplicaFetcherManager
 from kafkapy.server.replication.replica_manager import ReplicaManager
 from kafkapy.server.replication.replication_quota import ReplicationQuota, ReplicationThrottles
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
@@ -68,9 +70,12 @@ class Replication:
         config = self._config
         if metadata_version.is_alter_partition_supported(config.inter_broker_protocol_version):
             client_config = inter_broker_client_config(
-                config, f"broker-{config.broker_id}-alter-partition", config.controller_socket_timeout_ms
+                config,
+                f"broker-{config.broker_id}-alter-partition",
+                config.controller_socket_timeout_ms,
+                config.control_plane_listener_name,
             )
-            client = InterBrokerClient(self._driver, client_config, self._controller_address)
+            client = NodeClient(self._driver, client_config, self._controller_address)
             cache = self._replica_manager.metadata_cache
             self._channel = ControllerChannel(self._driver, client, lambda: cache.controller_id)
             manager = AlterPartitionManager(self._channel, self._driver, config.broker_id, self._broker_epoch)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from kafkapy.clients.fetch_session import FetchSessionHandler, PartitionWish
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.consumer.fetch_session import FetchSessionHandler, PartitionWish
+from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
 
@@ -134,3 +135,36 @@ def test_closing() -> None:
     assert request is not None
     assert (request.session_id, request.session_epoch, request.topics) == (5, -1, [])
     assert session.closing_request() is None
+
+
+# --- as followers use it: by changes
+
+
+def test_changes_are_added_to_what_was_wanted() -> None:
+    session = FetchSessionHandler()
+    session.request({A: wish(1), B: wish(2, ID_2)}, ())
+    assert session.accept(FetchResponse(session_id=5))
+    request, by_id = session.request({A: wish(4)}, [B])
+    assert (request.session_id, request.session_epoch, by_id) == (5, 1, True)
+    assert named(request) == {A: 4}
+    assert forgotten(request) == {("u", ID_2, 0)}
+    assert session.partitions == {A: wish(4)}
+    topic = FetchResponse.FetchableTopicResponse(topic_id=ID_1)
+    assert session.name_of(topic) == "t"
+    session.failed()
+    request, _ = session.request({}, ())
+    assert (request.session_id, request.session_epoch) == (5, 0)
+    assert named(request) == {A: 4}
+
+
+def test_a_topic_without_an_id_makes_all_be_called_by_name() -> None:
+    session = FetchSessionHandler()
+    session.request({A: wish(1)}, ())
+    assert session.accept(FetchResponse(session_id=5))
+    request, by_id = session.request({B: wish(2, ZERO_UUID)}, ())
+    assert (request.session_epoch, by_id) == (0, False)
+    assert named(request) == {A: 1, B: 2}
+    assert session.accept(FetchResponse(session_id=6))
+    request, by_id = session.request({B: wish(2, ID_2)}, ())
+    assert (request.session_epoch, by_id) == (0, True)
+    assert session.request({}, (), may_use_ids=False)[1] is False

@@ -1,0 +1,208 @@
+"""The asking half of fetch sessions (KIP-227; Kafka's `FetchSessionHandler`), of consumers and followers, without I/O.
+
+A session lives between one who fetches and one broker. The broker numbers it, both count its epochs; a request names only
+what is new, what changed, and what is forgotten.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.common.uuid import ZERO_UUID
+from kafkapy.protocol.errors import Errors
+from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
+
+NO_SESSION_ID = 0
+FULL_EPOCH = 0
+CLOSING_EPOCH = -1
+FIRST_WITH_TOPIC_IDS = 13
+"""The version of Fetch from which on topics are called by their ids."""
+_LAST_SESSION_EPOCH = 2**31 - 1
+
+
+class PartitionWish(NamedTuple):
+    """What is wanted of one partition; -1: nothing is said of it."""
+
+    fetch_offset: int
+    max_bytes: int
+    current_leader_epoch: int
+    topic_id: bytes = ZERO_UUID
+    log_start_offset: int = -1
+    last_fetched_epoch: int = -1
+
+
+class FetchSessionHandler:
+    """The session with one broker.
+
+    Invariant: `partitions` is what the last request made the session hold, topics' ids included; a request is under way
+    at most once. (session id, epoch) is what the next request says: epoch 0 asks for a new session and names everything.
+    All requests of a session name topics by id, or all by name.
+    """
+
+    def __init__(self, incremental: bool = True, log: logging.Logger | None = None) -> None:
+        """`incremental` False: requests that want no session. `log`: is told of answers that are of no use."""
+        self.session_id = NO_SESSION_ID
+        self.epoch = FULL_EPOCH if incremental else CLOSING_EPOCH
+        self.partitions: dict[TopicPartition, PartitionWish] = {}
+        self._first_epoch = self.epoch
+        self._log = log
+        self._uses_ids = True
+        self._without_id: set[TopicPartition] = set()
+        self._names: dict[bytes, str] = {}
+
+    @property
+    def is_full(self) -> bool:
+        """Does the next request name every partition?"""
+        return self.epoch in (FULL_EPOCH, CLOSING_EPOCH)
+
+    # --- asking
+
+    def next_request(self, wanted: Mapping[TopicPartition, PartitionWish]) -> tuple[FetchRequest, bool]:
+        """A request for exactly these. See `request`."""
+        before = self.partitions
+        if self.is_full:  # in the order of what is wanted
+            before.clear()
+            self._without_id.clear()
+        changed = {partition: wish for partition, wish in wanted.items() if before.get(partition) != wish}
+        return self.request(changed, [partition for partition in before if partition not in wanted])
+
+    def request(
+        self, changed: Mapping[TopicPartition, PartitionWish], gone: Iterable[TopicPartition], may_use_ids: bool = True
+    ) -> tuple[FetchRequest, bool]:
+        """A request for what was wanted before with these changes, without the fields that are no matter of sessions; and
+        whether it names topics by their ids: it does if all have one, and the request's version knows them."""
+        forgotten = self._take_note(changed, gone)
+        uses_ids = may_use_ids and not self._without_id
+        if uses_ids != self._uses_ids:
+            self._uses_ids = uses_ids
+            self.failed()
+        if self.is_full:
+            self._names = {}
+            changed, forgotten = self.partitions, []
+        for partition, wish in changed.items():
+            self._names[wish.topic_id] = partition.topic
+        request = FetchRequest(
+            session_id=self.session_id,
+            session_epoch=self.epoch,
+            topics=_topics(changed),
+            forgotten_topics_data=_forgotten(forgotten),
+        )
+        return request, uses_ids
+
+    def _take_note(
+        self, changed: Mapping[TopicPartition, PartitionWish], gone: Iterable[TopicPartition]
+    ) -> list[tuple[TopicPartition, bytes]]:
+        """-> what the broker is to forget, by the ids that it knows."""
+        partitions = self.partitions
+        forgotten: list[tuple[TopicPartition, bytes]] = []
+        for partition in gone:
+            before = partitions.pop(partition, None)
+            self._without_id.discard(partition)
+            if before is not None:
+                forgotten.append((partition, before.topic_id))
+        for partition, wish in changed.items():
+            before = partitions.get(partition)
+            if before is not None and before.topic_id != wish.topic_id:
+                forgotten.append((partition, before.topic_id))  # the topic has been made anew
+            partitions[partition] = wish
+            if wish.topic_id == ZERO_UUID:
+                self._without_id.add(partition)
+            else:
+                self._without_id.discard(partition)
+        return forgotten
+
+    def name_of(self, topic: FetchResponse.FetchableTopicResponse) -> str:
+        """The topic of an answer, "" if it was never asked for."""
+        return topic.topic or self._names.get(topic.topic_id, "")
+
+    # --- answers
+
+    def accept(self, response: FetchResponse, partitions: Iterable[TopicPartition] | None = None) -> bool:
+        """Take note of a response that has these partitions (None: that is not looked at). False if it is of no use: the
+        next request starts a new session then."""
+        if response.error_code != Errors.NONE.code:
+            error = Errors.for_code(response.error_code)
+            self._tell("A broker could not process a fetch of session %d: %s", self.session_id, error.name)
+            if error is Errors.FETCH_SESSION_ID_NOT_FOUND:
+                self._forget()
+            else:
+                self.failed()
+            return False
+        if partitions is not None and not self._is_complete(response, set(partitions)):
+            return False
+        if response.session_id == NO_SESSION_ID or self.epoch == CLOSING_EPOCH:
+            self._forget()  # the broker has closed it, or never made one
+        else:
+            self.session_id = response.session_id
+            self.epoch = 1 if self.epoch == _LAST_SESSION_EPOCH else self.epoch + 1
+        return True
+
+    def _is_complete(self, response: FetchResponse, answered: set[TopicPartition]) -> bool:
+        """A full request is answered for all that it names, an incremental one for nothing else."""
+        extra = answered - self.partitions.keys()
+        if not self.is_full:
+            if extra:
+                self._tell("An invalid incremental fetch response, with partitions that are not asked for: %s", extra)
+                self.failed()
+            return not extra
+        missing = self.partitions.keys() - answered
+        if extra or missing:
+            if answered or not response.throttle_time_ms:  # KIP-219: an empty answer of a broker that throttles
+                self._tell("An invalid full fetch response, with %s more and without %s", extra, missing)
+            self._forget()
+            return False
+        return True
+
+    def _tell(self, sentence: str, *args: object) -> None:
+        if self._log is not None:
+            self._log.info(sentence, *args)
+
+    def failed(self) -> None:
+        """No answer came: what the broker holds is not known. The next request closes the session and starts another."""
+        self.epoch = self._first_epoch
+
+    def closing_request(self) -> FetchRequest | None:
+        """What ends the session at the broker; None if there is none."""
+        if self.session_id == NO_SESSION_ID:
+            return None
+        request = FetchRequest(max_wait_ms=0, session_id=self.session_id, session_epoch=CLOSING_EPOCH)
+        self._forget()
+        return request
+
+    def _forget(self) -> None:
+        self.session_id = NO_SESSION_ID
+        self.epoch = self._first_epoch
+
+
+def _topics(wishes: Mapping[TopicPartition, PartitionWish]) -> list[FetchRequest.FetchTopic]:
+    topics: dict[tuple[str, bytes], FetchRequest.FetchTopic] = {}
+    for (name, partition), wish in wishes.items():
+        key = (name, wish.topic_id)
+        topic = topics.get(key)
+        if topic is None:
+            topic = topics[key] = FetchRequest.FetchTopic(topic=name, topic_id=wish.topic_id, partitions=[])
+        topic.partitions.append(
+            FetchRequest.FetchPartition(
+                partition=partition,
+                current_leader_epoch=wish.current_leader_epoch,
+                fetch_offset=wish.fetch_offset,
+                last_fetched_epoch=wish.last_fetched_epoch,
+                log_start_offset=wish.log_start_offset,
+                partition_max_bytes=wish.max_bytes,
+            )
+        )
+    return list(topics.values())
+
+
+def _forgotten(partitions: Iterable[tuple[TopicPartition, bytes]]) -> list[FetchRequest.ForgottenTopic]:
+    topics: dict[tuple[str, bytes], FetchRequest.ForgottenTopic] = {}
+    for (name, partition), topic_id in partitions:
+        topic = topics.get((name, topic_id))
+        if topic is None:
+            topic = FetchRequest.ForgottenTopic(topic=name, topic_id=topic_id, partitions=[])
+            topics[name, topic_id] = topic
+        topic.partitions.append(partition)
+    return list(topics.values())

@@ -1,0 +1,92 @@
+"""A client's way to one broker: followers to their leaders, brokers to their controller, the controller to brokers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from kafkapy.clients.api_versions import NodeApiVersions
+from kafkapy.clients.client_apis import api_of
+from kafkapy.clients.completion import Completion
+from kafkapy.clients.config import ClientConfig
+from kafkapy.clients.connection import ANY_VERSION, ConnectionState
+from kafkapy.clients.driver import Driver
+from kafkapy.clients.frames import Receiver
+from kafkapy.clients.metadata import Address
+from kafkapy.clients.node_connection import NodeConnection
+from kafkapy.errors import KafkaConnectionError
+
+
+class NodeClient:
+    """Makes its connection when there is something to send, and again after it was lost.
+
+    Invariant: `_connection` is open or opening, or None; each completion that was given away ends.
+    """
+
+    def __init__(
+        self,
+        driver: Driver,
+        config: ClientConfig,
+        address: Callable[[], Address | None],
+        new_receiver: Callable[[], Receiver] | None = None,
+    ) -> None:
+        """`address()` tells where the broker listens now; None if nobody knows. `new_receiver`: see `NodeConnection`."""
+        self.driver = driver
+        self.config = config
+        self.last_loss: tuple[NodeConnection, str, bool] | None = None
+        """The connection that was lost last, why, and whether its handshake had been done."""
+        self._address = address
+        self._new_receiver = new_receiver
+        self._connection: NodeConnection | None = None
+
+    @property
+    def connected(self) -> bool:
+        connection = self._connection
+        return connection is not None and connection.state in (ConnectionState.READY, ConnectionState.AUTHENTICATING)
+
+    def connect(self) -> Completion[NodeApiVersions]:
+        """What the broker serves; connects first if need be."""
+        connection = self._open()
+        return connection.established if connection is not None else Completion.failed(_unknown())
+
+    def call(
+        self, request: Any, max_version: int = ANY_VERSION, *, min_version: int = 0, timeout_ms: float | None = None
+    ) -> Completion[Any]:
+        """The response to `request` (see `NetworkClient.send`), in the highest version up to `max_version` that the broker
+        knows; ends with a `KafkaError` if none comes within `timeout_ms` (None: request_timeout_ms)."""
+        connection = self._open()
+        if connection is None:
+            return Completion.failed(_unknown())
+        timeout = self.config.request_timeout_ms if timeout_ms is None else timeout_ms
+        return connection.send(request, api_of(request.API_KEY), min_version, max_version, timeout)
+
+    def close(self) -> None:
+        """Whatever is not answered fails. The next `call` connects anew."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def _open(self) -> NodeConnection | None:
+        connection = self._connection
+        if connection is None:
+            address = self._address()
+            if address is None:
+                return None
+            receiver = self._new_receiver() if self._new_receiver is not None else None
+            connection = self._connection = NodeConnection(self, self.driver, self.config, address, receiver=receiver)
+            connection.open()
+        return connection
+
+    # --- what the connection tells
+
+    def connection_ready(self, connection: NodeConnection) -> None:
+        """The request that made it connect is sent by it."""
+
+    def connection_lost(self, connection: NodeConnection, reason: str, was_ready: bool) -> None:
+        self.last_loss = connection, reason, was_ready
+        if self._connection is connection:
+            self._connection = None
+
+
+def _unknown() -> KafkaConnectionError:
+    return KafkaConnectionError("The address of the broker is not known")

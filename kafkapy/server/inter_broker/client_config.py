@@ -1,0 +1,76 @@
+"""How this broker speaks to others: time-outs, and the security of the listener on which they take what it sends."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from kafkapy.clients.config import ClientConfig
+from kafkapy.common.config_def import Password
+from kafkapy.server.config.kafka_config import KafkaConfig
+
+_CREDENTIAL = re.compile(r'(username|password)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s";]+))')
+
+
+def inter_broker_client_config(
+    config: KafkaConfig, client_id: str, timeout_ms: int, listener: str | None = None
+) -> ClientConfig:
+    """`listener`: where the other broker is spoken to; None: its inter-broker listener.
+
+    TLS and SASL come from `ssl.*`, `sasl.mechanism.inter.broker.protocol` and `sasl.jaas.config`, the listener's own where
+    it has them (`listener.name.<listener>.[<mechanism>.]...`), as Kafka's brokers take theirs. Stores are PEM files.
+    Raises KafkaConfigurationError for what cannot be used.
+    """
+    listener = listener or config.inter_broker_listener_name
+    protocol = config.listener_security_protocol_map.get(listener, config.inter_broker_security_protocol)
+    return ClientConfig(
+        client_id=client_id,
+        request_timeout_ms=timeout_ms,
+        socket_connection_setup_timeout_ms=min(timeout_ms, config.socket_connection_setup_timeout_ms),
+        receive_message_max_bytes=0x7FFFFFFF,
+        max_in_flight_requests_per_connection=1,
+        security_protocol=protocol,
+        **(_tls(config, listener) if protocol.endswith("SSL") else {}),
+        **(_sasl(config, listener) if protocol.startswith("SASL") else {}),
+    )
+
+
+def controller_client_config(config: KafkaConfig) -> ClientConfig:
+    """How this broker, as the controller, speaks to the others (`controller.socket.timeout.ms`)."""
+    timeout_ms = config.controller_socket_timeout_ms
+    client = inter_broker_client_config(config, str(config.broker_id), timeout_ms, config.control_plane_listener_name)
+    client.socket_connection_setup_timeout_ms = timeout_ms
+    return client
+
+
+def _tls(config: KafkaConfig, listener: str) -> dict[str, Any]:
+    def value(name: str) -> Any:
+        found = config.listener_value(listener, name)
+        return found.value if isinstance(found, Password) else found
+
+    return {
+        "ssl_check_hostname": bool(value("ssl.endpoint.identification.algorithm")),
+        "ssl_cafile": value("ssl.truststore.location"),
+        "ssl_certfile": value("ssl.keystore.location"),
+        "ssl_password": value("ssl.key.password"),
+        "ssl_ciphers": ":".join(value("ssl.cipher.suites")) or None,
+    }
+
+
+def _sasl(config: KafkaConfig, listener: str) -> dict[str, Any]:
+    mechanism = config.listener_value(listener, "sasl.mechanism.inter.broker.protocol")
+    own = config.originals.get(f"listener.name.{listener.lower()}.{mechanism.lower()}.sasl.jaas.config")
+    jaas = Password(own) if own is not None else config.listener_value(listener, "sasl.jaas.config")
+    options = {} if jaas is None else dict(_jaas_options(jaas.value))
+    return {
+        "sasl_mechanism": mechanism,
+        "sasl_plain_username": options.get("username"),
+        "sasl_plain_password": options.get("password"),
+    }
+
+
+def _jaas_options(text: str) -> list[tuple[str, str]]:
+    """`LoginModule required username="..." password="...";` -> the two."""
+    return [
+        (name, re.sub(r"\\(.)", r"\1", quoted) if quoted else bare) for name, quoted, bare in _CREDENTIAL.findall(text)
+    ]
