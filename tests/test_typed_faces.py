@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
 import subprocess
 import sys
@@ -18,7 +17,6 @@ import kafkapy.aio
 import kafkapy.tx
 from kafkapy.clients.client_options import ClientOptions
 from kafkapy.clients.config import ClientConfig
-from kafkapy.consumer import async_consumer, async_faces
 from kafkapy.consumer.config import ConsumerConfig
 from kafkapy.consumer.options import ConsumerOptions
 from kafkapy.producer.config import ProducerConfig, ProducerOptions
@@ -50,29 +48,6 @@ def test_methods_have_types(face: Any) -> None:
         hints = get_type_hints(method, localns=NAMES)
         parameters = [p for p in inspect.signature(method).parameters if p not in ("self", "cls")]
         assert set(hints) == {*parameters, "return"}, name
-
-
-@pytest.mark.parametrize(
-    ("face", "promise"), [("AwaitableConsumer", "asyncio.Future"), ("DeferredConsumer", "Deferred")]
-)
-def test_the_stub_of_asynchronous_consumers_is_up_to_date(face: str, promise: str) -> None:
-    source = Path(inspect.getfile(async_consumer))
-    stub = Path(inspect.getfile(async_faces)).with_suffix(".pyi")
-    assert promises(stub, face, promise) == promises(source, "AsyncConsumer", "Promise")
-
-
-def promises(path: Path, name: str, promise: str) -> list[tuple[str, ...]]:
-    """Name, arguments and what is promised, of each method of a class that promises something; and other names of them."""
-    (body,) = [n.body for n in ast.parse(path.read_text()).body if isinstance(n, ast.ClassDef) and n.name == name]
-    methods = [n for n in body if isinstance(n, ast.FunctionDef) and not n.name.startswith("_")]
-    overloaded = {method.name for method in methods if method.decorator_list}
-    found: list[tuple[str, ...]] = []
-    for method in methods:
-        result = method.returns
-        counts = method.decorator_list or method.name not in overloaded
-        if counts and isinstance(result, ast.Subscript) and ast.unparse(result.value) == promise:
-            found.append((method.name, ast.unparse(method.args), ast.unparse(result.slice)))
-    return found + [(ast.unparse(n),) for n in body if isinstance(n, ast.Assign) and isinstance(n.value, ast.Name)]
 
 
 def public_methods(face: type) -> list[tuple[str, Any]]:

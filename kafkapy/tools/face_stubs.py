@@ -22,11 +22,17 @@ ROOT = Path(kafkapy.__file__).parent.parent
 
 
 class FaceStub(NamedTuple):
-    """`classes`: name -> the import it needs, and what its methods give, `{}` being what the core's give."""
+    """`classes`: name -> the import it needs, and what its methods give, `{}` being what the core's give. `promises`: the
+    core's methods say `Promise[...]` of it, and its faces derive from it; else they are coroutines."""
 
     core: str
     classes: dict[str, tuple[str, str]]
     beneath: str = "builtins:object"
+    promises: bool = False
+
+
+_AWAITABLE = ("import asyncio", "asyncio.Future[{}]")
+_DEFERRED = ("from twisted.internet.defer import Deferred", "Deferred[{}]")
 
 
 FACES = {
@@ -37,9 +43,14 @@ FACES = {
         "kafkapy.admin.kafka_python:KafkaPythonCore",
         {
             "BlockingMethods": ("", "{}"),
-            "AwaitableMethods": ("import asyncio", "asyncio.Future[{}]"),
-            "DeferredMethods": ("from twisted.internet.defer import Deferred", "Deferred[{}]"),
+            "AwaitableMethods": _AWAITABLE,
+            "DeferredMethods": _DEFERRED,
         },
+    ),
+    "kafkapy.consumer.async_faces": FaceStub(
+        "kafkapy.consumer.async_consumer:AsyncConsumer",
+        {"AwaitableConsumer": _AWAITABLE, "DeferredConsumer": _DEFERRED},
+        promises=True,
     ),
 }
 
@@ -51,12 +62,16 @@ def stub_of(module: str) -> str:
     imports = {statement for statement, _ in face.classes.values() if statement}
     blocks = []
     for name, (_, gives) in face.classes.items():
-        methods = []
-        for method in operations(core, beneath).values():
-            node = _signature(method, gives)
-            imports |= set(_imports(method, node))
-            methods.append(textwrap.indent(ast.unparse(node), "    "))
-        blocks.append("\n".join([f"class {name}:", *methods]))
+        if face.promises:
+            methods = [(core, node) for node in _promising(core, gives)]
+            imports.add(f"from {core.__module__} import {core.__name__}")
+        else:
+            methods = [(method, _signature(method, gives)) for method in operations(core, beneath).values()]
+        for source, node in methods:
+            imports |= set(_imports(source, node))
+        base = f"({core.__name__})" if face.promises else ""
+        lines = [textwrap.indent(ast.unparse(node), "    ") for _, node in methods]
+        blocks.append("\n".join([f"class {name}{base}:", *lines]))
     own = import_module(module)
     return "\n".join([f'"""{inspect.getdoc(own)}"""', *sorted(imports), *blocks]) + "\n"
 
@@ -71,25 +86,49 @@ def _signature(method: Callable[..., Any], gives: str) -> ast.FunctionDef:
     node = ast.parse(textwrap.dedent(inspect.getsource(method))).body[0]
     assert isinstance(node, ast.AsyncFunctionDef)
     assert node.returns is not None, f"{method.__qualname__} does not say what it gives"
+    return _stub(method, node, gives.format(ast.unparse(node.returns)))
+
+
+def _stub(method: Callable[..., Any], node: ast.FunctionDef | ast.AsyncFunctionDef, gives: str) -> ast.FunctionDef:
     doc = inspect.getdoc(method)
     text = doc if doc is None or "\n" not in doc else textwrap.indent(doc, " " * 8).lstrip()
     body: list[ast.stmt] = [ast.Expr(ast.Constant(... if text is None else text))]
-    returns = ast.parse(gives.format(ast.unparse(node.returns)), mode="eval").body
-    made = ast.FunctionDef(node.name, node.args, body, [], returns)
+    returns = ast.parse(gives, mode="eval").body
+    made = ast.FunctionDef(node.name, node.args, body, node.decorator_list, returns)
     return ast.fix_missing_locations(made)
 
 
-def _imports(method: Callable[..., Any], node: ast.FunctionDef) -> Iterator[str]:
+def _promising(core: type, gives: str) -> Iterator[ast.stmt]:
+    """The public methods of a class that give a `Promise[...]`, overloads in place of what they overload, and their
+    other names."""
+    (body,) = (
+        node.body for node in ast.parse(textwrap.dedent(inspect.getsource(core))).body if isinstance(node, ast.ClassDef)
+    )
+    methods = [node for node in body if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")]
+    overloaded = {node.name for node in methods if node.decorator_list}
+    names = set()
+    for node in methods:
+        result = node.returns
+        marked = isinstance(result, ast.Subscript) and ast.unparse(result.value) == "Promise"
+        if marked and (node.decorator_list or node.name not in overloaded):
+            assert isinstance(result, ast.Subscript)
+            names.add(node.name)
+            yield _stub(getattr(core, node.name), node, gives.format(ast.unparse(result.slice)))
+    for other in body:
+        if isinstance(other, ast.Assign) and isinstance(other.value, ast.Name) and other.value.id in names:
+            yield other
+
+
+def _imports(source: Any, node: ast.stmt) -> Iterator[str]:
     """Where the names of the annotations come from: what the core's module imports, or defines itself."""
-    module = inspect.getmodule(method)
+    module = inspect.getmodule(source)
     assert module is not None
     known: dict[str, str] = {}
     for statement in ast.walk(ast.parse(inspect.getsource(module))):
         if isinstance(statement, ast.ImportFrom | ast.Import):
             start = f"from {statement.module} import " if isinstance(statement, ast.ImportFrom) else "import "
-            known |= {alias.asname or alias.name: start + alias.name for alias in statement.names}
-    parts: list[ast.AST] = [*ast.walk(node.args), *ast.walk(node.returns or node.args)]
-    for part in parts:
+            known |= {alias.asname or alias.name: start + ast.unparse(alias) for alias in statement.names}
+    for part in ast.walk(node):
         if isinstance(part, ast.Name) and part.id not in ("asyncio", "Deferred"):
             if part.id in known:
                 yield known[part.id]
