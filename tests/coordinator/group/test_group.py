@@ -10,7 +10,7 @@ from group_harness import REBALANCE, SESSION, subscription
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.group.config import GroupConfig, OffsetConfig
-from kafkapy.coordinator.group.group import NEW_MEMBER_JOIN_TIMEOUT_MS, ClassicGroup
+from kafkapy.coordinator.group.group import ClassicGroup
 from kafkapy.coordinator.group.group_events import Commit, Join
 from kafkapy.coordinator.group.group_state import (
     COMPLETING_REBALANCE,
@@ -21,6 +21,7 @@ from kafkapy.coordinator.group.group_state import (
     TRANSITIONS,
     ClassicGroupState,
 )
+from kafkapy.coordinator.group.joining import NEW_MEMBER_JOIN_TIMEOUT_MS
 from kafkapy.coordinator.group.offsets import GroupOffset
 from kafkapy.coordinator.runtime.effects import CancelTimer, Effect, Reply, StartTimer, Write
 from kafkapy.protocol.errors import Errors
@@ -218,7 +219,7 @@ def test_every_event_in_every_state(event: str, state: ClassicGroupState) -> Non
     else:
         assert lines == expected
     assert group.state is after
-    assert group._all_effects() == []
+    assert group.take_effects() == []
 
 
 def committed(effects: Iterable[Effect]) -> str:
@@ -231,11 +232,11 @@ def committed(effects: Iterable[Effect]) -> str:
 def test_there_is_no_way_but_those_of_the_table(state: ClassicGroupState, target: ClassicGroupState) -> None:
     group = ClassicGroup("g", GroupConfig(), 1, state)
     if target in TRANSITIONS[state]:
-        group._transition_to(target, 2)
+        group.transition_to(target, 2)
         assert (group.state, group.state_timestamp) == (target, 2)
     else:
         with pytest.raises(AssertionError):
-            group._transition_to(target, 2)
+            group.transition_to(target, 2)
         assert (group.state, group.state_timestamp) == (state, 1)
 
 
