@@ -6,6 +6,7 @@ The messages go over the wire where a response has an error message field, so th
 from __future__ import annotations
 
 from enum import Enum
+from typing import Final
 
 _RETRIABLE = 1
 _REFRESH_METADATA = 2 | _RETRIABLE
@@ -521,6 +522,9 @@ class Errors(Enum):
 
 
 _BY_CODE = {error.code: error for error in Errors}
+
+NONE: Final = Errors.NONE
+"""Success, for code that is called often: to look a member up in its class takes ten times as long in Python 3.11."""
 
 
 class KafkaError(Exception):

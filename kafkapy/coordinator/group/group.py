@@ -35,7 +35,7 @@ from kafkapy.coordinator.group.members import HEARTBEAT_TIMER, ClassicGroupMembe
 from kafkapy.coordinator.group.records import group_key, offset_key, offset_value
 from kafkapy.coordinator.group.responses import commit_response, join_error, sync_error
 from kafkapy.coordinator.runtime.effects import Recipient, Reply, Write
-from kafkapy.protocol.errors import Errors
+from kafkapy.protocol.errors import NONE, Errors
 from kafkapy.protocol.messages.leave_group import LeaveGroupRequest
 from kafkapy.protocol.messages.sync_group import SyncGroupRequest
 
@@ -58,7 +58,7 @@ class ClassicGroup(GroupData):
 
     def heartbeat(self, member_id: str, instance_id: str | None, generation_id: int) -> tuple[Errors, Effects]:
         error = self.validate(member_id, instance_id, generation_id)
-        if error is not Errors.NONE:
+        if error is not NONE:
             return error, ()
         if self.state is PREPARING_REBALANCE:
             error = Errors.REBALANCE_IN_PROGRESS
@@ -79,16 +79,16 @@ class ClassicGroup(GroupData):
             log.info("Pending member %s has left group %s", member_id, self.group_id)
             self.forget(member_id)
             rebalance.maybe_complete_join(self, now_ms)
-            return Errors.NONE
+            return NONE
         else:
             error = self.validate(member_id, leaving.group_instance_id)
-            if error is not Errors.NONE:
+            if error is not NONE:
                 return error
         member = self.members[member_id]
         reason = leaving.reason or "not provided"
         log.info("%r has left group %s; client reason: %s", member, self.group_id, reason)
         self._remove(member, f"Removing member {member_id} on LeaveGroup; client reason: {reason}", now_ms)
-        return Errors.NONE
+        return NONE
 
     def _remove(self, member: ClassicGroupMember, reason: str, now_ms: int) -> None:
         """A member has left or failed: the others go on without it."""
@@ -128,13 +128,13 @@ class ClassicGroup(GroupData):
         if isinstance(then, Commit):
             return self._offsets_stored(then, error, base_offset)
         if isinstance(then, Tombstones):
-            if error is not Errors.NONE:
+            if error is not NONE:
                 store_log.error(
                     "Failed to append %d tombstones for expired/deleted offsets and/or metadata for group %s: %s",
                     then.number, self.group_id, error.name,
                 )  # fmt: skip
             return ()
-        if error is not Errors.NONE:
+        if error is not NONE:
             store_log.warning("Metadata from group %s with generation %d failed when appending to log due to %s",
                               self.group_id, then.generation_id, error.name)  # fmt: skip
         error = STORE_GROUP_ERRORS.get(error, error)
@@ -142,7 +142,7 @@ class ClassicGroup(GroupData):
             rebalance.assignment_stored(self, then, error, now_ms)
         elif isinstance(then, ReplacedMember):
             joining.static_stored(self, then, error)
-        elif error is not Errors.NONE:
+        elif error is not NONE:
             # Should this broker fail now, the next one loads the former generation and lets its members time out.
             log.warning("Failed to write empty metadata for group %s: %s", self.group_id, error.message)
         return self.take_effects()
@@ -187,7 +187,7 @@ class ClassicGroup(GroupData):
     def commit(self, commit: Commit) -> Effects:
         """Answered when the offsets are committed to the log."""
         error = self._may_commit(commit)
-        if error is not Errors.NONE:
+        if error is not NONE:
             self.reply(commit.to, commit_response(commit.offsets, error))
             return self.take_effects()
         offsets = commit.stored()
@@ -198,7 +198,7 @@ class ClassicGroup(GroupData):
             # Kafka gives commits the sequence 0 although they have no producer id; so the bytes are the same.
             self.effects.append(Write(records, commit, 0, commit.producer_id, commit.producer_epoch))
         else:
-            self.reply(commit.to, commit_response(commit.offsets, Errors.NONE, commit.too_large))
+            self.reply(commit.to, commit_response(commit.offsets, NONE, commit.too_large))
         return self.take_effects()
 
     def _may_commit(self, commit: Commit) -> Errors:
@@ -206,20 +206,20 @@ class ClassicGroup(GroupData):
         member_id, instance_id, generation_id = commit.member_id, commit.group_instance_id, commit.generation_id
         is_simple = generation_id < 0
         if self.state is EMPTY and is_simple:
-            return Errors.NONE
+            return NONE
         if is_simple and member_id == NO_MEMBER_ID and instance_id is None:
             return Errors.UNKNOWN_MEMBER_ID
         error = self.validate(member_id, instance_id, generation_id)
-        if error is not Errors.NONE:
+        if error is not NONE:
             return error
         if self.state is COMPLETING_REBALANCE:
             # The member has the new generation already, so what it commits may belong to somebody else.
             return Errors.REBALANCE_IN_PROGRESS
         self.expect_heartbeat(self.members[member_id])
-        return Errors.NONE
+        return NONE
 
     def _offsets_stored(self, commit: Commit, error: Errors, base_offset: int) -> Effects:
-        if error is Errors.NONE:
+        if error is NONE:
             self.offsets.written(commit.stored(), base_offset, commit.producer_id)
         else:
             self.offsets.failed(commit.stored(), commit.producer_id)

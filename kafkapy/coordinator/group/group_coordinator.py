@@ -33,7 +33,7 @@ from kafkapy.coordinator.runtime.effects import Performer
 from kafkapy.coordinator.runtime.owned_topic import InternalTopic, OwnedTopic
 from kafkapy.coordinator.runtime.partition_log import PartitionLog
 from kafkapy.coordinator.runtime.turns import in_turns
-from kafkapy.protocol.errors import Errors
+from kafkapy.protocol.errors import NONE, Errors
 from kafkapy.protocol.messages.delete_groups import DeleteGroupsResponse
 from kafkapy.protocol.messages.describe_groups import DescribeGroupsResponse
 from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -132,13 +132,13 @@ class GroupCoordinator:
         """`client_host` as Java prints an address: `/127.0.0.1`."""
         error = self._status(request.group_id)
         config = self._config
-        if error is Errors.NONE and not (
+        if error is NONE and not (
             config.min_session_timeout_ms <= request.session_timeout_ms <= config.max_session_timeout_ms
         ):
             error = Errors.INVALID_SESSION_TIMEOUT
-        if error is Errors.NONE and request.member_id != NO_MEMBER_ID and request.group_id not in self.groups:
+        if error is NONE and request.member_id != NO_MEMBER_ID and request.group_id not in self.groups:
             error = Errors.UNKNOWN_MEMBER_ID
-        if error is not Errors.NONE:
+        if error is not NONE:
             self._performer.reply(reply, join_error(request.member_id, error))
             return
         group = self._get_or_create(request.group_id)
@@ -148,10 +148,10 @@ class GroupCoordinator:
     def sync_group(self, request: SyncGroupRequest, reply: Callable[[SyncGroupResponse], None]) -> None:
         error = self._status(request.group_id)
         group = self.groups.get(request.group_id)
-        if error is Errors.NONE and group is not None:
+        if error is NONE and group is not None:
             self._perform(group, group.sync(request, reply))
             return
-        if error is Errors.NONE:
+        if error is NONE:
             error = Errors.UNKNOWN_MEMBER_ID
         elif error is Errors.COORDINATOR_LOAD_IN_PROGRESS:
             # What was agreed on before is lost. Old clients do not expect the true error here; so they join again.
@@ -160,7 +160,7 @@ class GroupCoordinator:
 
     def heartbeat(self, request: HeartbeatRequest) -> HeartbeatResponse:
         error = self._status(request.group_id)
-        if error is Errors.NONE:
+        if error is NONE:
             group = self.groups.get(request.group_id)
             if group is None:
                 error = Errors.UNKNOWN_MEMBER_ID
@@ -168,7 +168,7 @@ class GroupCoordinator:
                 error, effects = group.heartbeat(request.member_id, request.group_instance_id, request.generation_id)
                 self._perform(group, effects)
         elif error is Errors.COORDINATOR_LOAD_IN_PROGRESS:
-            error = Errors.NONE  # the group will be there in a moment
+            error = NONE  # the group will be there in a moment
         return HeartbeatResponse(error_code=error.code)
 
     def leave_group(self, request: LeaveGroupRequest, version: int) -> LeaveGroupResponse:
@@ -177,7 +177,7 @@ class GroupCoordinator:
         if version < 3:
             members = [LeaveGroupRequest.MemberIdentity(member_id=request.member_id)]
         error = self._status(request.group_id)
-        if error is not Errors.NONE:
+        if error is not NONE:
             return LeaveGroupResponse(error_code=error.code)
         group = self.groups.get(request.group_id)
         if group is None:
@@ -203,9 +203,9 @@ class GroupCoordinator:
         offsets = self._offsets_to_commit(request)
         error = self._status(request.group_id, may_be_empty=True)
         generation_id = request.generation_id_or_member_epoch
-        if error is Errors.NONE and generation_id >= 0 and request.group_id not in self.groups:
+        if error is NONE and generation_id >= 0 and request.group_id not in self.groups:
             error = Errors.ILLEGAL_GENERATION
-        if error is not Errors.NONE:
+        if error is not NONE:
             self._performer.reply(reply, commit_response(offsets, error))
             return
         # A consumer that assigns its partitions itself has a group, too: to keep its offsets.
@@ -241,7 +241,7 @@ class GroupCoordinator:
         """
         response = OffsetFetchResponse.OffsetFetchResponseGroup(group_id=group_id)
         error = self._status(group_id, may_be_empty=True)
-        if error is not Errors.NONE:
+        if error is not NONE:
             response.error_code = error.code
             return response
         group = self.groups.get(group_id)
@@ -261,9 +261,9 @@ class GroupCoordinator:
         """Forget offsets of an empty group, or of topics that a consumer group is not subscribed to."""
         error = self._status(request.group_id)
         group = self.groups.get(request.group_id)
-        if error is Errors.NONE and group is None:
+        if error is NONE and group is None:
             error = Errors.GROUP_ID_NOT_FOUND
-        if error is not Errors.NONE or group is None:
+        if error is not NONE or group is None:
             return OffsetDeleteResponse(error_code=error.code)
         is_empty = group.is_in(EMPTY)
         if not is_empty and not group.is_consumer_group:
@@ -272,7 +272,7 @@ class GroupCoordinator:
         deleted: list[TopicPartition] = []
         for topic in request.topics:
             indexes = [partition.partition_index for partition in topic.partitions]
-            error = Errors.NONE
+            error = NONE
             if not is_empty and group.is_subscribed_to(topic.name):
                 error = Errors.GROUP_SUBSCRIBED_TO_TOPIC
             else:
@@ -313,7 +313,7 @@ class GroupCoordinator:
             return ListGroupsResponse(error_code=Errors.COORDINATOR_NOT_AVAILABLE.code)
         states = {state.lower() for state in request.states_filter}
         types = {group_type.lower() for group_type in request.types_filter}
-        error = Errors.COORDINATOR_LOAD_IN_PROGRESS if self._topic.is_loading else Errors.NONE
+        error = Errors.COORDINATOR_LOAD_IN_PROGRESS if self._topic.is_loading else NONE
         return ListGroupsResponse(
             error_code=error.code,
             groups=[
@@ -332,7 +332,7 @@ class GroupCoordinator:
         """A group that is not there is Dead."""
         described = DescribeGroupsResponse.DescribedGroup(group_id=group_id)
         error = self._status(group_id, may_be_empty=True)
-        if error is not Errors.NONE:
+        if error is not NONE:
             described.error_code = error.code
             return described
         group = self.groups.get(group_id)
@@ -365,7 +365,7 @@ class GroupCoordinator:
 
     def _delete_group(self, group_id: str) -> Errors:
         error = self._status(group_id, may_be_empty=True)
-        if error is not Errors.NONE:
+        if error is not NONE:
             return error
         group = self.groups.get(group_id)
         if group is None:
@@ -374,7 +374,7 @@ class GroupCoordinator:
             return Errors.NON_EMPTY_GROUP
         self._perform(group, group.delete(self._time.milliseconds()))
         self._forget_if_dead(group)
-        return Errors.NONE
+        return NONE
 
     # ------------------------------------------------------------------------------------------------ the cluster
 

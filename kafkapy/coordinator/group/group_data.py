@@ -21,7 +21,7 @@ from kafkapy.coordinator.group.records import group_key, group_value
 from kafkapy.coordinator.group.responses import join_error, sync_error
 from kafkapy.coordinator.runtime.effects import CancelTimer, Effect, Recipient, Reply, StartTimer, Write
 from kafkapy.protocol.consumer_protocol import CONSUMER_PROTOCOL_TYPE
-from kafkapy.protocol.errors import Errors
+from kafkapy.protocol.errors import NONE, Errors
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.messages.join_group import JoinGroupResponse
 from kafkapy.protocol.messages.sync_group import SyncGroupResponse
@@ -134,7 +134,7 @@ class GroupData:
             return Errors.UNKNOWN_MEMBER_ID
         if generation_id is not None and generation_id != self.generation_id:
             return Errors.ILLEGAL_GENERATION
-        return Errors.NONE
+        return NONE
 
     def drop(self, member: ClassicGroupMember) -> None:
         """Take the member out and answer what it still waits for."""

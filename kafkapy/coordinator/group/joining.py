@@ -10,7 +10,7 @@ from kafkapy.coordinator.group.group_events import NO_MEMBER_ID, PENDING_TIMER, 
 from kafkapy.coordinator.group.group_state import COMPLETING_REBALANCE, EMPTY, PREPARING_REBALANCE, STABLE
 from kafkapy.coordinator.group.members import HEARTBEAT_TIMER, ClassicGroupMember
 from kafkapy.coordinator.group.responses import join_error, sync_error
-from kafkapy.protocol.errors import Errors
+from kafkapy.protocol.errors import NONE, Errors
 from kafkapy.protocol.messages.join_group import JoinGroupResponse
 
 log = logging.getLogger("kafkapy.coordinator.group.GroupCoordinator")
@@ -86,7 +86,7 @@ def _add(group: GroupData, join: Join, member_id: str, now_ms: int) -> None:
 
 def _join_again(group: GroupData, join: Join, now_ms: int) -> None:
     error = group.validate(join.member_id, join.group_instance_id)
-    if error is not Errors.NONE:
+    if error is not NONE:
         group.reply(join.to, join_error(join.member_id, error))
         return
     member = group.members[join.member_id]
@@ -152,7 +152,7 @@ def static_stored(group: GroupData, replaced: ReplacedMember, error: Errors) -> 
     member = group.members.get(join.new_member_id)
     if group.state is not STABLE or group.generation_id != replaced.generation_id or member is None:
         return  # what came between has answered the join, or the rebalance will
-    if error is Errors.NONE:
+    if error is NONE:
         group.answer_join(member, _static_joined(group, member, join, before))
         return
     log.warning("Failed to persist metadata for group %s: %s", group.group_id, error.message)

@@ -9,7 +9,7 @@ from kafkapy.coordinator.group.group_events import JOIN_TIMER, SYNC_TIMER, Empty
 from kafkapy.coordinator.group.group_state import COMPLETING_REBALANCE, EMPTY, PREPARING_REBALANCE, STABLE, TRANSITIONS
 from kafkapy.coordinator.group.responses import sync_error
 from kafkapy.coordinator.runtime.effects import CancelTimer, Recipient
-from kafkapy.protocol.errors import Errors
+from kafkapy.protocol.errors import NONE, Errors
 from kafkapy.protocol.messages.sync_group import SyncGroupRequest
 
 log = logging.getLogger("kafkapy.coordinator.group.GroupCoordinator")
@@ -106,9 +106,9 @@ def _begin_generation(group: GroupData) -> None:
 
 def sync(group: GroupData, request: SyncGroupRequest, to: Recipient) -> None:
     error = _validate_sync(group, request)
-    if error is Errors.NONE and group.state is PREPARING_REBALANCE:
+    if error is NONE and group.state is PREPARING_REBALANCE:
         error = Errors.REBALANCE_IN_PROGRESS
-    if error is not Errors.NONE:
+    if error is not NONE:
         group.reply(to, sync_error(error))
         return
     member = group.members[request.member_id]
@@ -129,13 +129,13 @@ def sync(group: GroupData, request: SyncGroupRequest, to: Recipient) -> None:
 
 def _validate_sync(group: GroupData, request: SyncGroupRequest) -> Errors:
     error = group.validate(request.member_id, request.group_instance_id, request.generation_id)
-    if error is not Errors.NONE:
+    if error is not NONE:
         return error
     if request.protocol_type not in (None, group.protocol_type):
         return Errors.INCONSISTENT_GROUP_PROTOCOL
     if request.protocol_name not in (None, group.protocol_name):
         return Errors.INCONSISTENT_GROUP_PROTOCOL
-    return Errors.NONE
+    return NONE
 
 
 def _store_assignment(group: GroupData, request: SyncGroupRequest) -> None:
@@ -153,7 +153,7 @@ def assignment_stored(group: GroupData, new: NewAssignment, error: Errors, now_m
     # Somebody may have joined in between, and then nobody waits for this assignment any more.
     if group.state is not COMPLETING_REBALANCE or group.generation_id != new.generation_id:
         return
-    if error is not Errors.NONE:
+    if error is not NONE:
         _fail_assignment(group, error)
         reason = f"Error {error.name} when storing group assignment during SyncGroup (member: {new.leader_id})"
         prepare(group, reason, now_ms)

@@ -97,8 +97,12 @@ class Performer:
             for effect in effects:
                 if isinstance(effect, StartTimer):
                     self.timers.start((machine, effect.timer, effect.of), effect.delay_ms)
+                elif isinstance(effect, Reply):
+                    self._replies.append(effect)
+                elif isinstance(effect, Write):
+                    self._write(machine, effect)
                 else:
-                    self._do(machine, effect)
+                    self.timers.cancel((machine, effect.timer, effect.of))
         finally:
             if outermost:
                 if self._replies:
@@ -121,14 +125,6 @@ class Performer:
             if outermost:
                 self._send_replies()
                 self._busy = False
-
-    def _do(self, machine: Machine, effect: Reply | CancelTimer | Write) -> None:
-        if isinstance(effect, Reply):
-            self._replies.append(effect)
-        elif isinstance(effect, CancelTimer):
-            self.timers.cancel((machine, effect.timer, effect.of))
-        else:
-            self._write(machine, effect)
 
     def _write(self, machine: Machine, write: Write) -> None:
         def done(error: Errors, base_offset: int) -> None:

@@ -14,11 +14,11 @@ from typing import Generic, Protocol, TypeVar
 from kafkapy.common.scheduler import Scheduler
 from kafkapy.common.time import Time
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.coordinator.runtime.ownership import LoadState, Ownership, Term
+from kafkapy.coordinator.runtime.ownership import ACTIVE, LoadState, Ownership, Term
 from kafkapy.coordinator.runtime.partition_log import PartitionLog
 from kafkapy.coordinator.runtime.replay import Replayed, replay
 from kafkapy.coordinator.runtime.turns import in_turns
-from kafkapy.protocol.errors import Errors
+from kafkapy.protocol.errors import NONE, Errors
 from kafkapy.record.compression import CompressionType
 from kafkapy.record.record_batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE
 from kafkapy.record.records_builder import MemoryRecordsBuilder
@@ -82,6 +82,7 @@ class OwnedTopic(Generic[Contents]):
         self._time = time
         self._log = log
         self._ownership = Ownership()
+        self._terms = self._ownership.terms
         self._partition_count: int | None = None
 
     def startup(self, partition_count: int | None) -> None:
@@ -100,10 +101,10 @@ class OwnedTopic(Generic[Contents]):
 
     def status(self, key: str) -> Errors:
         """NONE if this broker can speak for the key, else COORDINATOR_LOAD_IN_PROGRESS or NOT_COORDINATOR."""
-        term = self._ownership.terms.get(self.partition_for(key))
+        term = self._terms.get(self.partition_for(key))
         if term is None:
             return Errors.NOT_COORDINATOR
-        return Errors.NONE if term.state is LoadState.ACTIVE else Errors.COORDINATOR_LOAD_IN_PROGRESS
+        return NONE if term.state is ACTIVE else Errors.COORDINATOR_LOAD_IN_PROGRESS
 
     @property
     def is_loading(self) -> bool:
@@ -183,7 +184,7 @@ class OwnedTopic(Generic[Contents]):
                 yield turn
                 if not self._ownership.is_current(term):
                     return
-            self._ownership.change(term, LoadState.ACTIVE)
+            self._ownership.change(term, ACTIVE)
             self._keeper.installed(partition, self._time.monotonic_ms() - start)
 
         def retry() -> None:

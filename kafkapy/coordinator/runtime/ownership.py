@@ -13,6 +13,7 @@ ACTIVE   goes on                                     -
 from __future__ import annotations
 
 from enum import Enum
+from typing import Final
 
 
 class LoadState(Enum):
@@ -22,6 +23,9 @@ class LoadState(Enum):
     """It could not be read and will be tried again; clients are told to wait. Half of it would be worse than nothing."""
     ACTIVE = "active"
     """All that it says is known here."""
+
+
+ACTIVE: Final = LoadState.ACTIVE
 
 
 class Term:
@@ -50,7 +54,7 @@ class Ownership:
     @property
     def is_loading(self) -> bool:
         """Is there a partition that is led here and not known yet?"""
-        return any(term.state is not LoadState.ACTIVE for term in self.terms.values())
+        return any(term.state is not ACTIVE for term in self.terms.values())
 
     def hear_of(self, partition: int, epoch: int) -> bool:
         """False if a newer epoch has been heard of."""
