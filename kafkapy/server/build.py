@@ -39,7 +39,9 @@ from kafkapy.server.handlers.configs import ConfigsHandler
 from kafkapy.server.handlers.control import ControlHandler
 from kafkapy.server.handlers.controller_apis import ControllerApisHandler
 from kafkapy.server.handlers.fetch import FetchHandler
-from kafkapy.server.handlers.groups import GroupServices
+from kafkapy.server.handlers.find_coordinator import FindCoordinatorHandler
+from kafkapy.server.handlers.group_offsets import GroupOffsetsHandler
+from kafkapy.server.handlers.groups import GroupsHandler
 from kafkapy.server.handlers.list_offsets import OffsetsHandler
 from kafkapy.server.handlers.log_dirs import LogDirsHandler
 from kafkapy.server.handlers.metadata import MetadataHandler
@@ -245,6 +247,7 @@ def build_handlers(
 ) -> Handlers:
     zk_client, in_thread = outside.zk_client, outside.requests
     replicas, cache, throttles = core.replica_manager, core.metadata_cache, core.replication.throttles
+    groups = core.group_coordinator
     authorizer = AllowAll()
     admin_manager = ZkAdminManager(config, zk_client)
     auto_topics = AutoTopicCreationManager(config, zk_client, cache, in_thread)
@@ -271,7 +274,9 @@ def build_handlers(
         configs=ConfigsHandler(authorizer, cache, in_thread, zk_client, dynamic_config, controller),
         log_dirs=LogDirsHandler(authorizer, core.log_dir_moves, core.log_manager, config, replicas, in_thread),
         producer_ids=ProducerIdsHandler(authorizer, producer_ids),
-        groups=GroupServices(core.group_coordinator, cache, auto_topics, authorizer, config, zk_client, in_thread),
+        find_coordinator=FindCoordinatorHandler(groups, cache, auto_topics, authorizer),
+        groups=GroupsHandler(groups, authorizer, config),
+        group_offsets=GroupOffsetsHandler(groups, cache, authorizer, config, zk_client, in_thread),
         features=FinalizedFeatureListener(zk_client, lambda work: outside.clock.schedule_in_thread("features", work)),
     )
 

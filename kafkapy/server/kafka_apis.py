@@ -19,7 +19,9 @@ from kafkapy.server.handlers.configs import ConfigsHandler
 from kafkapy.server.handlers.control import ControlHandler
 from kafkapy.server.handlers.controller_apis import ControllerApisHandler
 from kafkapy.server.handlers.fetch import FetchHandler
-from kafkapy.server.handlers.groups import GroupServices
+from kafkapy.server.handlers.find_coordinator import FindCoordinatorHandler
+from kafkapy.server.handlers.group_offsets import GroupOffsetsHandler
+from kafkapy.server.handlers.groups import GroupsHandler
 from kafkapy.server.handlers.list_offsets import OffsetsHandler
 from kafkapy.server.handlers.log_dirs import LogDirsHandler
 from kafkapy.server.handlers.metadata import MetadataHandler
@@ -50,7 +52,9 @@ class Handlers:
     configs: ConfigsHandler
     log_dirs: LogDirsHandler
     producer_ids: ProducerIdsHandler
-    groups: GroupServices
+    find_coordinator: FindCoordinatorHandler
+    groups: GroupsHandler
+    group_offsets: GroupOffsetsHandler
     features: FinalizedFeatureListener
 
     def by_api(self) -> dict[ApiKey, Handler]:
@@ -66,15 +70,15 @@ HANDLERS: dict[ApiKey, Callable[[Handlers], Handler]] = {
     ApiKey.STOP_REPLICA: lambda h: h.control.handle_stop_replica,
     ApiKey.UPDATE_METADATA: lambda h: h.control.handle_update_metadata,
     ApiKey.CONTROLLED_SHUTDOWN: lambda h: h.controller.handle_controlled_shutdown,
-    ApiKey.OFFSET_COMMIT: lambda h: partial(groups.handle_offset_commit, h.groups),
-    ApiKey.OFFSET_FETCH: lambda h: partial(groups.handle_offset_fetch, h.groups),
-    ApiKey.FIND_COORDINATOR: lambda h: partial(groups.handle_find_coordinator, h.groups),
-    ApiKey.JOIN_GROUP: lambda h: partial(groups.handle_join_group, h.groups),
-    ApiKey.HEARTBEAT: lambda h: partial(groups.handle_heartbeat, h.groups),
-    ApiKey.LEAVE_GROUP: lambda h: partial(groups.handle_leave_group, h.groups),
-    ApiKey.SYNC_GROUP: lambda h: partial(groups.handle_sync_group, h.groups),
-    ApiKey.DESCRIBE_GROUPS: lambda h: partial(groups.handle_describe_groups, h.groups),
-    ApiKey.LIST_GROUPS: lambda h: partial(groups.handle_list_groups, h.groups),
+    ApiKey.OFFSET_COMMIT: lambda h: h.group_offsets.handle_offset_commit,
+    ApiKey.OFFSET_FETCH: lambda h: h.group_offsets.handle_offset_fetch,
+    ApiKey.FIND_COORDINATOR: lambda h: h.find_coordinator.handle_find_coordinator,
+    ApiKey.JOIN_GROUP: lambda h: h.groups.handle_join_group,
+    ApiKey.HEARTBEAT: lambda h: h.groups.handle_heartbeat,
+    ApiKey.LEAVE_GROUP: lambda h: h.groups.handle_leave_group,
+    ApiKey.SYNC_GROUP: lambda h: h.groups.handle_sync_group,
+    ApiKey.DESCRIBE_GROUPS: lambda h: h.groups.handle_describe_groups,
+    ApiKey.LIST_GROUPS: lambda h: h.groups.handle_list_groups,
     ApiKey.SASL_HANDSHAKE: lambda _: security.handle_sasl,
     ApiKey.API_VERSIONS: lambda h: partial(api_versions.handle_api_versions, tuple(HANDLERS), h.features),
     ApiKey.CREATE_TOPICS: lambda h: h.topics.handle_create_topics,
@@ -95,12 +99,12 @@ HANDLERS: dict[ApiKey, Callable[[Handlers], Handler]] = {
     ApiKey.RENEW_DELEGATION_TOKEN: lambda _: security.handle_delegation_tokens,
     ApiKey.EXPIRE_DELEGATION_TOKEN: lambda _: security.handle_delegation_tokens,
     ApiKey.DESCRIBE_DELEGATION_TOKEN: lambda _: security.handle_delegation_tokens,
-    ApiKey.DELETE_GROUPS: lambda h: partial(groups.handle_delete_groups, h.groups),
+    ApiKey.DELETE_GROUPS: lambda h: h.groups.handle_delete_groups,
     ApiKey.ELECT_LEADERS: lambda h: h.controller.handle_elect_leaders,
     ApiKey.INCREMENTAL_ALTER_CONFIGS: lambda h: h.configs.handle_incremental_alter_configs,
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: lambda h: h.controller.handle_alter_partition_reassignments,
     ApiKey.LIST_PARTITION_REASSIGNMENTS: lambda h: h.controller.handle_list_partition_reassignments,
-    ApiKey.OFFSET_DELETE: lambda h: partial(groups.handle_offset_delete, h.groups),
+    ApiKey.OFFSET_DELETE: lambda h: h.group_offsets.handle_offset_delete,
     ApiKey.DESCRIBE_CLIENT_QUOTAS: lambda h: h.configs.handle_describe_client_quotas,
     ApiKey.ALTER_CLIENT_QUOTAS: lambda h: h.configs.handle_alter_client_quotas,
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: lambda h: h.configs.handle_describe_user_scram_credentials,
@@ -111,8 +115,8 @@ HANDLERS: dict[ApiKey, Callable[[Handlers], Handler]] = {
     ApiKey.DESCRIBE_CLUSTER: lambda h: h.metadata.handle_describe_cluster,
     ApiKey.DESCRIBE_PRODUCERS: lambda h: h.records.handle_describe_producers,
     ApiKey.ALLOCATE_PRODUCER_IDS: lambda h: h.controller.handle_allocate_producer_ids,
-    ApiKey.CONSUMER_GROUP_HEARTBEAT: lambda h: partial(groups.handle_consumer_group_heartbeat, h.groups),
-    ApiKey.CONSUMER_GROUP_DESCRIBE: lambda h: partial(groups.handle_consumer_group_describe, h.groups),
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: lambda _: groups.handle_consumer_group_heartbeat,
+    ApiKey.CONSUMER_GROUP_DESCRIBE: lambda _: groups.handle_consumer_group_describe,
 }
 """Which handler serves which API; what is not here is not served."""
 

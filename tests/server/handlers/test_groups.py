@@ -28,7 +28,9 @@ from kafkapy.protocol.messages.offset_delete import OffsetDeleteRequest
 from kafkapy.protocol.messages.offset_fetch import OffsetFetchRequest
 from kafkapy.protocol.messages.sync_group import SyncGroupRequest
 from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest
-from kafkapy.server.handlers.groups import GroupServices
+from kafkapy.server.handlers.find_coordinator import FindCoordinatorHandler
+from kafkapy.server.handlers.group_offsets import GroupOffsetsHandler
+from kafkapy.server.handlers.groups import GroupsHandler
 from kafkapy.server.kafka_apis import HANDLERS, KafkaApis
 from kafkapy.server.metadata.metadata_cache import MetadataCache
 from kafkapy.zk.errors import ZooKeeperError
@@ -95,10 +97,11 @@ class Broker:
         self.cache = MetadataCache(0, MockClock())
         topics: Any = SimpleNamespace(create_internal_topic=self.created.append)
         config, zk_client, authorizer = (cast(Any, part) for part in (self.config, self.zk, self.authorizer))
+        groups = self.h.coordinator
         handlers: Any = SimpleNamespace(
-            groups=GroupServices(
-                self.h.coordinator, self.cache, topics, authorizer, config, zk_client, MockClock().in_thread
-            )
+            find_coordinator=FindCoordinatorHandler(groups, self.cache, topics, authorizer),
+            groups=GroupsHandler(groups, authorizer, config),
+            group_offsets=GroupOffsetsHandler(groups, self.cache, authorizer, config, zk_client, MockClock().in_thread),
         )
         self.apis = KafkaApis({api: HANDLERS[api](handlers) for api in GROUP_APIS})
         self.update({"t": [0, 0]})

@@ -1,0 +1,87 @@
+"""FindCoordinator: the broker that coordinates a group."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kafkapy.clients.metadata import Node
+from kafkapy.common.topic_names import GROUP_METADATA_TOPIC
+from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
+from kafkapy.network.request import Request
+from kafkapy.protocol.errors import Errors
+from kafkapy.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from kafkapy.server.admin.auto_topic_creation import AutoTopicCreationManager
+from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
+from kafkapy.server.metadata.metadata_cache import MetadataCache
+
+GROUP_TYPE = 0
+TRANSACTION_TYPE = 1
+SHARE_TYPE = 2
+
+_NO_NODE = Node(-1, "", -1, None)
+
+
+@dataclass(eq=False)
+class FindCoordinatorHandler:
+    """Knows whom to ask."""
+
+    _coordinator: GroupCoordinator
+    _cache: MetadataCache
+    _auto_topics: AutoTopicCreationManager
+    _authorizer: Authorizer
+
+    def handle_find_coordinator(self, request: Request) -> FindCoordinatorResponse:
+        """The broker that coordinates a group; from v4 on of several at once."""
+        body: FindCoordinatorRequest = request.body
+        if request.api_version < 4:
+            error, node = self._find_coordinator(request, body.key_type, body.key)
+            return FindCoordinatorResponse(
+                error_code=error.code,
+                error_message=_message(body.key_type, error),
+                node_id=node.id,
+                host=node.host,
+                port=node.port,
+            )
+        response = FindCoordinatorResponse()
+        for key in body.coordinator_keys:
+            error, node = self._find_coordinator(request, body.key_type, key)
+            coordinator = FindCoordinatorResponse.Coordinator(
+                key=key, error_code=error.code, node_id=node.id, host=node.host, port=node.port
+            )
+            if error is Errors.INVALID_REQUEST and body.key_type not in (GROUP_TYPE, SHARE_TYPE):
+                coordinator.error_message = _message(body.key_type, error)
+            response.coordinators.append(coordinator)
+        return response
+
+    def _find_coordinator(self, request: Request, key_type: int, key: str) -> tuple[Errors, Node]:
+        authorizer, context = self._authorizer, request.context
+        if key_type == GROUP_TYPE:
+            if not authorizer.authorize(context, "DESCRIBE", "GROUP", key):
+                return Errors.GROUP_AUTHORIZATION_FAILED, _NO_NODE
+            return self._group_coordinator(context.listener_name, key)
+        if key_type == TRANSACTION_TYPE:
+            if not authorizer.authorize(context, "DESCRIBE", "TRANSACTIONAL_ID", key):
+                return Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, _NO_NODE
+            # Not COORDINATOR_NOT_AVAILABLE: a producer would ask again and again instead of failing with the reason.
+            return Errors.INVALID_REQUEST, _NO_NODE
+        if key_type == SHARE_TYPE and request.api_version >= 6:
+            if not authorizer.authorize(context, "CLUSTER_ACTION", "CLUSTER", CLUSTER_NAME):
+                return Errors.CLUSTER_AUTHORIZATION_FAILED, _NO_NODE
+            return Errors.COORDINATOR_NOT_AVAILABLE, _NO_NODE
+        return Errors.INVALID_REQUEST, _NO_NODE
+
+    def _group_coordinator(self, listener_name: str, group_id: str) -> tuple[Errors, Node]:
+        """The leader of the group's partition; the first who asks has the topic created."""
+        cache = self._cache
+        if not cache.contains_topic(GROUP_METADATA_TOPIC):
+            self._auto_topics.create_internal_topic(GROUP_METADATA_TOPIC)
+            return Errors.COORDINATOR_NOT_AVAILABLE, _NO_NODE
+        state = cache.partition_state(GROUP_METADATA_TOPIC, self._coordinator.partition_for(group_id))
+        node = None if state is None else cache.alive_broker(state.leader, listener_name)
+        return (Errors.COORDINATOR_NOT_AVAILABLE, _NO_NODE) if node is None else (Errors.NONE, node)
+
+
+def _message(key_type: int, error: Errors) -> str | None:
+    if key_type == TRANSACTION_TYPE and error is Errors.INVALID_REQUEST:
+        return "This broker does not serve transactions yet"
+    return error.message

@@ -1,0 +1,210 @@
+"""The offsets of consumer groups: who is allowed to ask, whether the partitions exist, and then the coordinator's answer."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from kafkapy.common.clock import InThread
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
+from kafkapy.network.request import Request
+from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from kafkapy.protocol.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
+from kafkapy.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
+from kafkapy.server.authorizer import Authorizer
+from kafkapy.server.config.kafka_config import KafkaConfig
+from kafkapy.server.handlers.groups import is_static_membership_unsupported, require_group
+from kafkapy.server.handlers.zookeeper_offsets import fetch_from_zookeeper, write_offsets
+from kafkapy.server.metadata.metadata_cache import MetadataCache
+from kafkapy.zk.kafka_zk_client import KafkaZkClient
+
+T = TypeVar("T", OffsetCommitResponse.OffsetCommitResponseTopic, OffsetDeleteResponse.OffsetDeleteResponseTopic)
+
+_NO_OFFSET = -1
+
+
+@dataclass(eq=False)
+class GroupOffsetsHandler:
+    """Checks what is asked for, and passes requests on to the group coordinator, or to ZooKeeper (version 0)."""
+
+    _coordinator: GroupCoordinator
+    _cache: MetadataCache
+    _authorizer: Authorizer
+    _config: KafkaConfig
+    _zk_client: KafkaZkClient
+    _in_thread: InThread
+
+    def handle_offset_commit(self, request: Request) -> OffsetCommitResponse | Awaitable[OffsetCommitResponse] | None:
+        """Answered when the offsets are committed to the log; v0 keeps them in ZooKeeper."""
+        body: OffsetCommitRequest = request.body
+        require_group(self._authorizer, request, "READ", body.group_id)
+        if is_static_membership_unsupported(self._config, body.group_instance_id):
+            raise KafkaError(Errors.UNSUPPORTED_VERSION)
+        refused = OffsetCommitResponse()
+        accepted = []
+        for topic in body.topics:
+            errors = self._refusals(request, topic.name, [partition.partition_index for partition in topic.partitions])
+            if errors:
+                refused.topics.append(_commit_results(topic.name, errors))
+            good = [partition for partition in topic.partitions if partition.partition_index not in errors]
+            if good:
+                accepted.append(OffsetCommitRequest.OffsetCommitRequestTopic(name=topic.name, partitions=good))
+        if not accepted:
+            return refused
+        body.topics = accepted
+        if request.api_version == 0:
+            return self._commit_to_zookeeper(body, refused)
+
+        def reply(response: OffsetCommitResponse) -> None:
+            response.topics = _merged(refused.topics, response.topics)
+            request.respond(response)
+
+        self._coordinator.commit_offsets(body, reply)
+        return None
+
+    async def _commit_to_zookeeper(
+        self, body: OffsetCommitRequest, refused: OffsetCommitResponse
+    ) -> OffsetCommitResponse:
+        limit: int = self._config.offset_metadata_max_bytes
+        errors = await self._in_thread(write_offsets, self._zk_client, body, limit)
+        results = [_commit_results(topic, of_topic) for topic, of_topic in errors.items()]
+        return OffsetCommitResponse(topics=_merged(refused.topics, results))
+
+    def handle_offset_fetch(self, request: Request) -> OffsetFetchResponse | Awaitable[OffsetFetchResponse]:
+        """The committed offsets of a group, from v8 on of several; v0 finds them in ZooKeeper."""
+        body: OffsetFetchRequest = request.body
+        version = request.api_version
+        if version == 0:
+            require_group(self._authorizer, request, "DESCRIBE", body.group_id)
+            return fetch_from_zookeeper(self._zk_client, self._cache, self._authorizer, self._in_thread, request)
+        if version >= 8:
+            groups = [self._fetch_offsets(request, group.group_id, group.topics) for group in body.groups]
+            return OffsetFetchResponse(groups=groups)
+        group = self._fetch_offsets(request, body.group_id, body.topics)
+        error = Errors.for_code(group.error_code)
+        if version < 2 and error is not Errors.NONE:
+            raise KafkaError(error)  # told for each partition
+        return OffsetFetchResponse(
+            error_code=error.code,
+            topics=[
+                OffsetFetchResponse.OffsetFetchResponseTopic(
+                    name=topic.name,
+                    partitions=[
+                        OffsetFetchResponse.OffsetFetchResponsePartition(
+                            partition_index=partition.partition_index,
+                            committed_offset=partition.committed_offset,
+                            committed_leader_epoch=partition.committed_leader_epoch,
+                            metadata=partition.metadata,
+                            error_code=partition.error_code,
+                        )
+                        for partition in topic.partitions
+                    ],
+                )
+                for topic in group.topics
+            ],
+        )
+
+    def _fetch_offsets(
+        self,
+        request: Request,
+        group_id: str,
+        topics: Sequence[OffsetFetchRequest.OffsetFetchRequestTopic | OffsetFetchRequest.OffsetFetchRequestTopics]
+        | None,
+    ) -> OffsetFetchResponse.OffsetFetchResponseGroup:
+        """`topics` None: all that have offsets and that the sender may see."""
+        authorizer, context = self._authorizer, request.context
+        fetch_offsets = self._coordinator.fetch_offsets
+        require_stable: bool = request.body.require_stable
+        if not authorizer.authorize(context, "DESCRIBE", "GROUP", group_id):
+            return OffsetFetchResponse.OffsetFetchResponseGroup(
+                group_id=group_id, error_code=Errors.GROUP_AUTHORIZATION_FAILED.code
+            )
+        if topics is None:
+            response = fetch_offsets(group_id, None, require_stable)
+            response.topics = [t for t in response.topics if authorizer.authorize(context, "DESCRIBE", "TOPIC", t.name)]
+            return response
+        allowed, denied = [], []
+        for topic in topics:
+            if authorizer.authorize(context, "DESCRIBE", "TOPIC", topic.name):
+                allowed += [TopicPartition(topic.name, index) for index in topic.partition_indexes]
+            else:
+                denied.append(_unauthorized_offsets(topic.name, topic.partition_indexes))
+        response = fetch_offsets(group_id, allowed, require_stable)
+        if response.error_code == Errors.NONE.code:
+            response.topics += denied
+        return response
+
+    def handle_offset_delete(self, request: Request) -> OffsetDeleteResponse:
+        body: OffsetDeleteRequest = request.body
+        require_group(self._authorizer, request, "DELETE", body.group_id)
+        refused = OffsetDeleteResponse()
+        accepted = []
+        for topic in body.topics:
+            errors = self._refusals(request, topic.name, [partition.partition_index for partition in topic.partitions])
+            if errors:
+                refused.topics.append(
+                    OffsetDeleteResponse.OffsetDeleteResponseTopic(
+                        name=topic.name,
+                        partitions=[
+                            OffsetDeleteResponse.OffsetDeleteResponsePartition(
+                                partition_index=index, error_code=error.code
+                            )
+                            for index, error in errors.items()
+                        ],
+                    )
+                )
+            good = [partition for partition in topic.partitions if partition.partition_index not in errors]
+            if good:
+                accepted.append(OffsetDeleteRequest.OffsetDeleteRequestTopic(name=topic.name, partitions=good))
+        body.topics = accepted
+        response = self._coordinator.delete_offsets(body)
+        if response.error_code == Errors.NONE.code:
+            response.topics = _merged(refused.topics, response.topics)
+        return response
+
+    def _refusals(self, request: Request, topic: str, partitions: list[int]) -> dict[int, Errors]:
+        """The partitions whose offsets are not to be touched, and why."""
+        if not self._authorizer.authorize(request.context, "READ", "TOPIC", topic):
+            return dict.fromkeys(partitions, Errors.TOPIC_AUTHORIZATION_FAILED)
+        contains = self._cache.contains
+        return {index: Errors.UNKNOWN_TOPIC_OR_PARTITION for index in partitions if not contains(topic, index)}
+
+
+def _commit_results(topic: str, errors: dict[int, Errors]) -> OffsetCommitResponse.OffsetCommitResponseTopic:
+    return OffsetCommitResponse.OffsetCommitResponseTopic(
+        name=topic,
+        partitions=[
+            OffsetCommitResponse.OffsetCommitResponsePartition(partition_index=index, error_code=error.code)
+            for index, error in errors.items()
+        ],
+    )
+
+
+def _merged(first: list[T], second: list[T]) -> list[T]:
+    """Results by topic, each topic once."""
+    if not first:
+        return second
+    by_name = {topic.name: topic for topic in first}
+    for topic in second:
+        if topic.name in by_name:
+            by_name[topic.name].partitions.extend(topic.partitions)
+        else:
+            first.append(topic)
+    return first
+
+
+def _unauthorized_offsets(topic: str, indexes: list[int]) -> OffsetFetchResponse.OffsetFetchResponseTopics:
+    return OffsetFetchResponse.OffsetFetchResponseTopics(
+        name=topic,
+        partitions=[
+            OffsetFetchResponse.OffsetFetchResponsePartitions(
+                partition_index=index,
+                committed_offset=_NO_OFFSET,
+                error_code=Errors.TOPIC_AUTHORIZATION_FAILED.code,
+            )
+            for index in indexes
+        ],
+    )
