@@ -1,5 +1,5 @@
-"""What holds of the whole house: no two files import each other, rooms import downward only, a name means one thing, functions are
-short. `lint-imports` checks the layers of the packages; this looks at files, annotations included."""
+"""What holds of the whole house: no two files import each other, rooms import downward only, a name means one thing, and
+functions are short. `lint-imports` checks the layers of the packages; this looks at files, annotations included."""
 
 from __future__ import annotations
 
