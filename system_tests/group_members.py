@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
-from kafka import ConsumerRebalanceListener, KafkaConsumer  # type: ignore[import-untyped]
-from kafka.errors import KafkaError  # type: ignore[import-untyped]
+from kafka import ConsumerRebalanceListener, KafkaConsumer
+from kafka.errors import KafkaError
 
 from system_tests.clients import number_of
 

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import signal
-import sys
 import uuid
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from zookeeper_server import ZooKeeperServer
+from tests.zookeeper_server import ZooKeeperServer
 
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     # A job that a shell put into the background ignores Ctrl-C, and so would all that the tests start.

@@ -6,7 +6,7 @@ import socket
 import struct
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.headers import RequestHeader
@@ -41,7 +41,7 @@ class FakeBroker:
     def address(self) -> str:
         return f"127.0.0.1:{self.port}"
 
-    def __enter__(self) -> FakeBroker:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc_info: object) -> None:
@@ -105,4 +105,5 @@ class FakeBroker:
         if response is None or isinstance(response, bytes):
             return response
         tags = b"\0" if api_key.response_header_version(version) else b""
-        return struct.pack(">i", header.correlation_id) + tags + response.encode(version)
+        body: bytes = response.encode(version)
+        return struct.pack(">i", header.correlation_id) + tags + body

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from kafkapy.clients.completion import Completion
 from kafkapy.clients.driver import DEFAULT_SOCKET_OPTIONS, Buffer, Channel, SocketOptions
-from kafkapy.common.time import MockTime
+from kafkapy.common.time import MockTime, Time
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.headers import RequestHeader
 from kafkapy.protocol.messages.api_versions import ApiVersionsResponse
@@ -189,7 +189,8 @@ class MemoryDriver:
     """`run` does what is to be done now, `advance` lets time pass. Everything happens inside these two."""
 
     def __init__(self, cluster: MemoryCluster | None = None, time: MockTime | None = None) -> None:
-        self.time = time or MockTime()
+        self.clock = time or MockTime()
+        self.time: Time = self.clock
         self.cluster = cluster or MemoryCluster()
         self.scratch = memoryview(bytearray(1 << 18))
         self._ready: deque[Callable[[], object]] = deque()
@@ -241,10 +242,10 @@ class MemoryDriver:
             f, timer.f = timer.f, None
             if f is None:
                 continue
-            self.time.advance(max(0, -int(-due // 1) - self.time.monotonic_ms()))
+            self.clock.advance(max(0, -int(-due // 1) - self.time.monotonic_ms()))
             f()
             self.run()
-        self.time.advance(max(0, end - self.time.monotonic_ms()))
+        self.clock.advance(max(0, end - self.time.monotonic_ms()))
 
     def result_of(self, completion: Completion[T], within_ms: int = 0) -> T:
         """Its result; lets up to so much time pass."""

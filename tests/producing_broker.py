@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from fake_broker import FakeBroker
-
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.messages.init_producer_id import InitProducerIdResponse
 from kafkapy.protocol.messages.metadata import MetadataResponse
 from kafkapy.protocol.messages.produce import ProduceRequest, ProduceResponse
 from kafkapy.record.record_batch import RecordBatch
+from tests.fake_broker import FakeBroker
 
 
 class ProducingBroker(FakeBroker):

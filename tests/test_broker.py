@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from broker_process import BrokerProcess
 from confluent_kafka import (
     TIMESTAMP_CREATE_TIME,
     Consumer,
@@ -23,6 +22,7 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
 
 from kafkapy.common.free_ports import free_ports
+from tests.broker_process import BrokerProcess
 
 pytestmark = [
     pytest.mark.integration,

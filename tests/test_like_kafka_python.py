@@ -74,10 +74,11 @@ def test_errors() -> None:
     """The same numbers, the same answer to `retriable`, the same bases; where Java differs from kafka-python, Java's."""
     as_in_java = {"CorruptRecordError", "CorruptRecordException", "UnknownLeaderEpochError"}
     compared = 0
-    for name, theirs in vars(kafka.errors).items():
-        if not (inspect.isclass(theirs) and issubclass(theirs, kafka.errors.KafkaError)) or name in as_in_java:
+    classes: dict[str, Any] = dict(inspect.getmembers(kafka.errors, inspect.isclass))
+    for name, theirs in classes.items():
+        if not issubclass(theirs, kafka.errors.KafkaError) or name in as_in_java:
             continue
-        ours = getattr(kafkapy.errors, name)
+        ours: Any = getattr(kafkapy.errors, name)
         assert {base.__name__ for base in theirs.__mro__} <= {base.__name__ for base in ours.__mro__}, name
         if getattr(theirs, "errno", None) is not None:
             assert (ours.errno, ours.retriable) == (theirs.errno, theirs.retriable), name

@@ -8,7 +8,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from fake_broker import FakeBroker
+
+from tests.fake_broker import FakeBroker
 
 
 def make_certificate(directory: Path) -> tuple[Path, Path]:

@@ -60,7 +60,7 @@ class ControllerEventManager:
     """
 
     def __init__(
-        self, process: Callable[[ControllerEvent], None], time: Time, name: str = "controller-event-thread"
+        self, process: Callable[[ControllerEvent], object], time: Time, name: str = "controller-event-thread"
     ) -> None:
         """`process` runs one event and lets no exception out."""
         self._process = process

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
-from fake_broker import FakeBroker
 
 from kafkapy.admin.client import AdminClient
 from kafkapy.admin.configs import ConfigChange
@@ -37,6 +37,7 @@ from kafkapy.protocol.messages.offset_commit import OffsetCommitResponse
 from kafkapy.protocol.messages.offset_delete import OffsetDeleteResponse
 from kafkapy.protocol.messages.offset_fetch import OffsetFetchResponse
 from kafkapy.structs import OffsetAndMetadata, OffsetAndTimestamp
+from tests.fake_broker import FakeBroker
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
@@ -56,7 +57,7 @@ class TwoBrokers:
     def on_all(self, api_key: ApiKey, answer: Any) -> None:
         """`answer(broker id, request)` on both brokers."""
         for broker_id, broker in enumerate(self.brokers):
-            broker.handlers[api_key] = lambda request, broker_id=broker_id: answer(broker_id, request)
+            broker.handlers[api_key] = partial(answer, broker_id)
 
     def asked(self, api_key: ApiKey) -> list[int]:
         """How often each broker was asked."""
@@ -79,7 +80,11 @@ class TwoBrokers:
         )
 
     def _coordinator(self, request: Any) -> FindCoordinatorResponse:
-        node = {"node_id": self.coordinator_id, "host": "127.0.0.1", "port": self.brokers[self.coordinator_id].port}
+        node: dict[str, Any] = {
+            "node_id": self.coordinator_id,
+            "host": "127.0.0.1",
+            "port": self.brokers[self.coordinator_id].port,
+        }
         if request.key:
             return FindCoordinatorResponse(**node)
         coordinator = FindCoordinatorResponse.Coordinator
@@ -380,7 +385,7 @@ class TestGroups:
     def test_committed_offsets_in_every_version(self, cluster: TwoBrokers, highest: int) -> None:
         cluster.brokers[0].ranges[ApiKey.OFFSET_FETCH] = (0, highest)
         old, new = OffsetFetchResponse.OffsetFetchResponsePartition, OffsetFetchResponse.OffsetFetchResponsePartitions
-        rows = [
+        rows: list[dict[str, Any]] = [
             {"partition_index": 0, "committed_offset": 5, "metadata": "m"},
             {"partition_index": 1, "committed_offset": -1},
             {"partition_index": 2, "committed_offset": 5, "error_code": 3},

@@ -6,12 +6,14 @@ import re
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib import import_module
 from types import ModuleType
 from typing import Any
 
 import pytest
-from broker_process import BrokerProcess
+
+from tests.broker_process import BrokerProcess
 
 pytestmark = [
     pytest.mark.integration,
@@ -146,12 +148,16 @@ def until(condition: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
+def succeeds(module: Module, call: Callable[[Any, Module], Any]) -> bool:
+    return module.outcome(call).startswith("{")
+
+
 def test_every_answer_is_kafka_pythons(broker: BrokerProcess) -> None:
     outcomes: list[dict[str, str]] = []
     for name in ("kafka", "kafkapy", "kafka"):  # twice, since the first ever meets a group coordinator that is loading
         module = Module(name, broker.address)
-        until(lambda m=module: m.outcome(lambda c, m: c.list_group_offsets("any")).startswith("{"))
-        until(lambda m=module: m.outcome(lambda c, m: c.create_topics(["t"], validate_only=True)).startswith("{"))
+        until(partial(succeeds, module, lambda c, m: c.list_group_offsets("any")))
+        until(partial(succeeds, module, lambda c, m: c.create_topics(["t"], validate_only=True)))
         outcomes.append({label: module.outcome(call) for label, call in CALLS.items()})
         module.client.close()
     _, ours, theirs = outcomes

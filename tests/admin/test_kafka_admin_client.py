@@ -9,8 +9,6 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 import pytest
-from fake_broker import FakeBroker
-from memory_driver import MemoryCluster, MemoryDriver
 from twisted.internet import selectreactor, task
 
 import kafkapy.aio
@@ -64,6 +62,8 @@ from kafkapy.protocol.messages.list_groups import ListGroupsResponse
 from kafkapy.protocol.messages.list_offsets import ListOffsetsResponse
 from kafkapy.protocol.messages.offset_commit import OffsetCommitResponse
 from kafkapy.protocol.messages.offset_fetch import OffsetFetchResponse
+from tests.fake_broker import FakeBroker
+from tests.memory_driver import MemoryCluster, MemoryDriver
 
 T = TypeVar("T")
 P0, P1 = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -230,7 +230,7 @@ def test_waiting_for_topics(setup: Setup) -> None:
 
 def test_more_partitions(setup: Setup) -> None:
     setup.on(ApiKey.CREATE_PARTITIONS, lambda request: CreatePartitionsResponse())
-    wanted = {"a": 3, "b": NewPartitions(4, [[1]]), "c": {"count": 5, "assignments": [[2], [3]]}}
+    wanted: dict[str, Any] = {"a": 3, "b": NewPartitions(4, [[1]]), "c": {"count": 5, "assignments": [[2], [3]]}}
     setup.run(setup.admin.create_partitions(wanted, validate_only=True))
     ((_, _, request),) = setup.asked(ApiKey.CREATE_PARTITIONS)
     assert request.validate_only
@@ -530,7 +530,7 @@ def test_acls_that_make_no_sense() -> None:
         lambda: ResourcePattern(ResourceType.ANY, "t"),
         lambda: ResourcePattern(ResourceType.TOPIC, "t", ACLResourcePatternType.MATCH),
         lambda: ACL("User:x", "*", ACLOperation.ANY, allow, topic),
-        lambda: ACL("User:x", "*", read, allow, everything),  # type: ignore[arg-type]
+        lambda: ACL("User:x", "*", read, allow, everything),
         lambda: ACLFilter(None, None, 3, allow, everything),  # type: ignore[arg-type]
     ):
         with pytest.raises(IllegalArgumentError):
@@ -548,9 +548,9 @@ def test_a_password_is_salted_as_the_broker_expects_it() -> None:
 
 def test_options() -> None:
     with pytest.raises(KafkaConfigurationError, match="Unrecognized configs: colour"):
-        KafkaAdminClient(colour="red")
+        KafkaAdminClient(colour="red")  # type: ignore[call-arg]  # there is none
     with pytest.raises(KafkaConfigurationError, match="proxy_url is not supported"):
-        KafkaAdminClient(proxy_url="socks5://x")
+        KafkaAdminClient(proxy_url="socks5://x")  # type: ignore[call-arg]  # kafka-python's alone
 
 
 def test_all_three_faces() -> None:

@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Iterator
 
 import pytest
-from producing_broker import ProducingBroker
 
 from kafkapy.aio import KafkaProducer
 from kafkapy.errors import IllegalStateError, KafkaTimeoutError, TopicAuthorizationFailedError
+from tests.producing_broker import ProducingBroker
 
 
 @pytest.fixture
@@ -51,8 +51,7 @@ def test_errors(broker: ProducingBroker) -> None:
 
 def test_little_memory_holds_the_sender_back(broker: ProducingBroker) -> None:
     async def main() -> None:
-        options = {"buffer_memory": 5000, "batch_size": 1000}
-        async with KafkaProducer(bootstrap_servers=broker.address, **options) as producer:
+        async with KafkaProducer(bootstrap_servers=broker.address, buffer_memory=5000, batch_size=1000) as producer:
             for i in range(200):
                 await producer.send("t", b"%03d" % i + bytes(97))
             await producer.flush()

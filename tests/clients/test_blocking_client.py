@@ -3,9 +3,9 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
-from fake_broker import FakeBroker
 
 from kafkapy.clients.blocking_client import BlockingClient
 from kafkapy.clients.config import ClientConfig
@@ -14,6 +14,7 @@ from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from kafkapy.protocol.messages.metadata import MetadataRequest
 from kafkapy.protocol.messages.produce import ProduceRequest
+from tests.fake_broker import FakeBroker
 
 
 @pytest.fixture
@@ -22,7 +23,7 @@ def broker() -> Iterator[FakeBroker]:
         yield broker
 
 
-def client_of(broker: FakeBroker, **options: bool) -> BlockingClient:
+def client_of(broker: FakeBroker, **options: Any) -> BlockingClient:
     return BlockingClient("127.0.0.1", broker.port, ClientConfig(client_id="tester"), **options)
 
 

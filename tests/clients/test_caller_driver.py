@@ -108,8 +108,13 @@ def test_close_gives_the_descriptors_back() -> None:
     before = descriptors()
     idle, busy = CallerDriver(), CallerDriver()
     idle.close()
+
+    def close_soon() -> Completion[None]:
+        busy.call_soon(busy.close)
+        return Completion()
+
     with pytest.raises(IllegalStateError):
-        busy.run(lambda: busy.call_soon(busy.close) or Completion())
+        busy.run(close_soon)
     assert descriptors() == before
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from kafkapy.clients.fetch_session import FetchSessionHandler, PartitionWish
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
@@ -82,11 +84,12 @@ def test_a_session_that_the_broker_does_not_know() -> None:
 
 
 def test_other_errors_and_lost_answers_replace_the_session() -> None:
-    for fail in (
+    failures: list[Callable[[FetchSessionHandler], bool | None]] = [
         lambda s: s.accept(FetchResponse(error_code=Errors.INVALID_FETCH_SESSION_EPOCH.code), []),
         lambda s: s.failed(),
         lambda s: s.accept(FetchResponse(session_id=5), [B]),
-    ):
+    ]
+    for fail in failures:
         session = established((A, wish(1)))
         session.next_request({A: wish(1)})
         assert not fail(session)

@@ -4,11 +4,11 @@ import gc
 import logging
 
 import pytest
-from memory_driver import MemoryDriver
 
 from kafkapy.clients.completion import CancelledError, Completion, gather, spawn
 from kafkapy.clients.driver import wait_for
 from kafkapy.errors import KafkaTimeoutError
+from tests.memory_driver import MemoryDriver
 
 
 def test_callbacks_are_called_once_in_order_and_at_once_when_done() -> None:

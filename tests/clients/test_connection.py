@@ -80,6 +80,9 @@ class Line:
         message = HeartbeatRequest()
         return self.connection.send(message, api_of(message.API_KEY), 0, 32767, timeout_ms)
 
+    def state(self) -> ConnectionState:
+        return self.connection.state
+
     def wait(self, ms: int) -> None:
         self.time.advance(ms)
         if self.connection.deadline_ms <= self.time.monotonic_ms():
@@ -88,7 +91,7 @@ class Line:
 
 def encode(api_key: ApiKey, version: int, correlation_id: int, response: Any) -> bytes:
     tags = b"\0" if api_key.response_header_version(version) else b""
-    body = struct.pack(">i", correlation_id) + tags + response.encode(version)
+    body: bytes = struct.pack(">i", correlation_id) + tags + response.encode(version)
     return struct.pack(">i", len(body)) + body
 
 
@@ -104,11 +107,11 @@ def test_versions_first_then_what_waited() -> None:
     ((api_key, version, correlation_id, request),) = line.asked()
     assert (api_key, version) == (ApiKey.API_VERSIONS, ApiKey.API_VERSIONS.max_version)
     assert (request.client_software_name, request.client_software_version) == (software.NAME, software.VERSION)
-    assert line.connection.state is ConnectionState.CONNECTING
+    assert line.state() is ConnectionState.CONNECTING
     served = [ApiVersionsResponse.ApiVersion(api_key=ApiKey.HEARTBEAT, min_version=0, max_version=2)]
     line.receive(encode(api_key, version, correlation_id, ApiVersionsResponse(api_keys=served)), piece=3)
     assert line.connection.established.result().ranges == {ApiKey.HEARTBEAT: (0, 2)}
-    assert line.connection.state is ConnectionState.READY
+    assert line.state() is ConnectionState.READY
     ((api_key, version, correlation_id, _),) = line.asked()
     assert (api_key, version) == (ApiKey.HEARTBEAT, 2)
     line.receive(encode(api_key, version, correlation_id, HeartbeatResponse(error_code=27)))

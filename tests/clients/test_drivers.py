@@ -15,7 +15,6 @@ from queue import SimpleQueue
 from typing import Any
 
 import pytest
-from fake_broker import FakeBroker
 from twisted.internet import selectreactor, task
 
 from kafkapy.clients.asyncio_driver import AsyncioDriver
@@ -30,6 +29,7 @@ from kafkapy.errors import IllegalStateError, KafkaConnectionError, KafkaTimeout
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
 from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from tests.fake_broker import FakeBroker
 
 Work = Callable[[Any], Coroutine[Any, Any, Any]]
 
@@ -320,7 +320,12 @@ def test_who_only_calls_keeps_nobody_waiting(driver: ThreadDriver) -> None:
     ours, theirs = socket.socketpair()
     ours.setblocking(False)
     seen: list[str] = []
-    driver.call(driver.add_reader, ours, lambda: seen.append("socket") or ours.recv(10))
+
+    def read() -> None:
+        seen.append("socket")
+        ours.recv(10)
+
+    driver.call(driver.add_reader, ours, read)
     driver.call(driver.call_later, 1, lambda: seen.append("timer"))
     theirs.send(b"x")
     deadline = time.monotonic() + 5
@@ -347,8 +352,12 @@ def test_call_now_or_soon(driver: ThreadDriver) -> None:
 
 
 def test_a_callback_that_stops_its_own_client(driver: ThreadDriver) -> None:
+    def stop_soon() -> Completion[None]:
+        driver.call_soon(driver.stop)
+        return Completion()
+
     with pytest.raises(IllegalStateError, match="was closed"):
-        driver.call(lambda: driver.call_soon(driver.stop) or Completion())
+        driver.call(stop_soon)
     driver._thread.join(5)  # type: ignore[union-attr]
     assert not driver.running
 

@@ -3,7 +3,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from memory_driver import SILENCE, MemoryCluster, MemoryDriver
 
 from kafkapy.clients.client_metadata import coordinator_node_id
 from kafkapy.clients.completion import Completion, spawn
@@ -27,6 +26,7 @@ from kafkapy.protocol.messages.api_versions import ApiVersionsResponse
 from kafkapy.protocol.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
 from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from kafkapy.protocol.messages.produce import ProduceRequest
+from tests.memory_driver import SILENCE, MemoryCluster, MemoryDriver
 
 
 class Setup:

@@ -7,9 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_broker import FakeBroker
-from memory_driver import MemoryCluster, MemoryDriver
-from tls_broker import TlsBroker, make_certificate
 
 from kafkapy.clients.completion import spawn
 from kafkapy.clients.config import ClientConfig
@@ -26,6 +23,9 @@ from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from kafkapy.protocol.messages.sasl_authenticate import SaslAuthenticateResponse
 from kafkapy.protocol.messages.sasl_handshake import SaslHandshakeResponse
+from tests.fake_broker import FakeBroker
+from tests.memory_driver import MemoryCluster, MemoryDriver
+from tests.tls_broker import TlsBroker, make_certificate
 
 USER = {"sasl_plain_username": "user", "sasl_plain_password": "pencil"}
 

@@ -279,7 +279,7 @@ def test_whoever_has_caught_up_is_taken_in(replica: Replicated) -> None:
     assert (state.isr, state.leader_epoch, state.partition_epoch, epochs) == ((ME, 2, 1), 0, 0, {1: 77})
     assert replica.partition.isr == {ME, 2}
     confirm(replica)
-    assert (replica.partition.isr, replica.partition.partition_epoch) == ({ME, 1, 2}, 1)
+    assert (replica.partition.isr, replica.partition.partition_epoch) == (frozenset((ME, 1, 2)), 1)
 
 
 def test_not_before_it_has_all_from_before_this_epoch(replica: Replicated) -> None:
@@ -353,7 +353,7 @@ def test_a_refusal_that_says_nothing_was_written_restores_the_old_isr(replica: R
     replica.lead(replicas=(ME, 1), isr=(ME,))
     fetched(replica, 1, 0)
     refuse(replica, Errors.INELIGIBLE_REPLICA)
-    assert (replica.partition.maximal_isr, replica.partition.in_sync.in_flight) == ({ME}, False)
+    assert (replica.partition.maximal_isr, replica.partition.in_sync.in_flight) == (frozenset((ME,)), False)
     fetched(replica, 1, 0)
     assert len(replica.host.proposals) == 2
 

@@ -19,7 +19,8 @@ def test_time_passes_and_what_is_due_runs_on_the_way() -> None:
 
 
 def test_what_is_for_a_thread_runs_at_once() -> None:
-    clock, seen = MockClock(), []
+    clock = MockClock()
+    seen: list[int] = []
     clock.from_thread(seen.append, 1)
     assert asyncio.run(clock.in_thread(len, "ab")) == 2
     assert seen == [1]

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from broker_process import BrokerProcess
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
@@ -24,6 +23,7 @@ from kafkapy.consumer import AsyncConsumerRebalanceListener, ConsumerRebalanceLi
 from kafkapy.consumer.assignors import CooperativeStickyAssignor
 from kafkapy.errors import CommitFailedError, IllegalStateError, KafkaConfigurationError, KafkaTimeoutError
 from kafkapy.structs import OffsetAndMetadata
+from tests.broker_process import BrokerProcess
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(60)]
 
@@ -214,7 +214,12 @@ def test_without_a_group(broker: BrokerProcess, topic: Callable[..., str]) -> No
 
 
 def test_wrong_options() -> None:
-    for wrong in ({"grup_id": "g"}, {"group_instance_id": "a b", "group_id": "g"}, {"group_instance_id": "a"}):
+    wrongs: list[dict[str, Any]] = [
+        {"grup_id": "g"},
+        {"group_instance_id": "a b", "group_id": "g"},
+        {"group_instance_id": "a"},
+    ]
+    for wrong in wrongs:
         with pytest.raises(KafkaConfigurationError):
             KafkaConsumer(**wrong)
     with pytest.raises(KafkaTimeoutError):

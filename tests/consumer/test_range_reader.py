@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from fake_broker import FakeBroker
 
 from kafkapy.clients.config import ClientConfig
 from kafkapy.common.topic_partition import TopicPartition
@@ -27,6 +26,7 @@ from kafkapy.protocol.messages.list_offsets import ListOffsetsResponse
 from kafkapy.protocol.messages.metadata import MetadataResponse
 from kafkapy.record.record_batch import RecordBatch
 from kafkapy.record.records_builder import MemoryRecordsBuilder
+from tests.fake_broker import FakeBroker
 
 
 def batch(base_offset: int, *values: bytes) -> bytes:

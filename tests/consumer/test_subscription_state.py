@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from kafkapy.common.topic_partition import TopicPartition
@@ -19,7 +21,11 @@ def assigned(*partitions: TopicPartition) -> SubscriptionState:
 def test_one_way_to_subscribe() -> None:
     state = SubscriptionState()
     state.subscribe(["t"])
-    for wrong in (lambda: state.assign_from_user([P0]), lambda: state.subscribe(pattern="t.*")):
+    wrongs: list[Callable[[], object]] = [
+        lambda: state.assign_from_user([P0]),
+        lambda: state.subscribe(pattern="t.*"),
+    ]
+    for wrong in wrongs:
         with pytest.raises(IllegalStateError):
             wrong()
     state.unsubscribe()

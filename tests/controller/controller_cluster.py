@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from fake_zookeeper import FakeZooKeeper, FakeZooKeeperClient
-
 from kafkapy.common.broker import Broker, EndPoint
 from kafkapy.common.leader_and_isr import LeaderAndIsr
 from kafkapy.common.time import MockTime
@@ -20,6 +18,7 @@ from kafkapy.protocol.messages.stop_replica import StopReplicaRequest, StopRepli
 from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
 from kafkapy.zk.zk_data import BrokerInfo, TopicPartitionStateZNode
+from tests.controller.fake_zookeeper import FakeZooKeeper, FakeZooKeeperClient
 
 Request = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
 

@@ -226,7 +226,7 @@ class FakeZooKeeperClient:
     def _read(self, request: Exists | GetData | GetChildren) -> Response:
         self.server.reads += 1
         kind = "children" if isinstance(request, GetChildren) else "data"
-        watched = (request.path, kind) in self._handlers and (kind == "data" or request.watch)
+        watched = (request.path, kind) in self._handlers and (not isinstance(request, GetChildren) or request.watch)
         if watched and not (isinstance(request, GetData | GetChildren) and request.path not in self.server.nodes):
             self._watches.add((request.path, kind))
         node = self.server.node(request.path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from controller_cluster import Cluster
+import pytest
 
 from kafkapy.common.broker import EndPoint
 from kafkapy.common.leader_and_isr import LeaderRecoveryState
@@ -12,7 +12,9 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.controller.states import PartitionState
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.leader_and_isr import LeaderAndIsrResponse
+from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest
 from kafkapy.zk.zk_data import BrokerInfo
+from tests.controller.controller_cluster import Cluster
 
 
 def leader_and_isr(cluster: Cluster, topic: str, partition: int = 0) -> tuple[int, tuple[int, ...], int]:
@@ -23,7 +25,7 @@ def leader_and_isr(cluster: Cluster, topic: str, partition: int = 0) -> tuple[in
 # --- failure and return ---------------------------------------------------------------------------------------------
 
 
-def test_a_dead_leader_is_replaced_in_one_write():
+def test_a_dead_leader_is_replaced_in_one_write() -> None:
     cluster = Cluster(1, 2, 3)
     cluster.create_topic("t", {0: [3, 1, 2], 1: [1, 3, 2], 2: [3]})
     cluster.forget()
@@ -48,7 +50,7 @@ def test_a_dead_leader_is_replaced_in_one_write():
     assert 3 not in cluster.channel.brokers
 
 
-def test_a_broker_that_is_back_hears_everything_and_no_state_is_written():
+def test_a_broker_that_is_back_hears_everything_and_no_state_is_written() -> None:
     cluster = Cluster(1, 2, 3)
     cluster.create_topic("t", {0: [1, 2], 1: [1]})
     cluster.kill(2)
@@ -69,7 +71,7 @@ def test_a_broker_that_is_back_hears_everything_and_no_state_is_written():
     ]
 
 
-def test_the_sole_replica_is_leader_again_when_it_is_back():
+def test_the_sole_replica_is_leader_again_when_it_is_back() -> None:
     cluster = Cluster(1, 2)
     cluster.create_topic("t", {0: [2]})
     cluster.kill(2)
@@ -81,7 +83,7 @@ def test_the_sole_replica_is_leader_again_when_it_is_back():
     assert cluster.controller.context.partition_state(TopicPartition("t", 0)) is PartitionState.ONLINE
 
 
-def test_a_broker_that_was_not_in_sync_does_not_lead():
+def test_a_broker_that_was_not_in_sync_does_not_lead() -> None:
     cluster = Cluster(1, 2)
     cluster.create_topic("t", {0: [2, 1]})
     cluster.alter_isr("t", 0, [2])
@@ -90,7 +92,7 @@ def test_a_broker_that_was_not_in_sync_does_not_lead():
     assert leader_and_isr(cluster, "t") == (-1, (2,), 1)
 
 
-def test_unclean_election_by_topic_config(caplog):
+def test_unclean_election_by_topic_config(caplog: pytest.LogCaptureFixture) -> None:
     cluster = Cluster(1, 2)
     cluster.create_topic("t", {0: [2, 1]})
     config = b'{"version":1,"config":{"unclean.leader.election.enable":"true"}}'
@@ -103,7 +105,7 @@ def test_unclean_election_by_topic_config(caplog):
     assert "UNCLEAN" in caplog.text
 
 
-def test_unclean_election_by_default_can_be_enabled_later():
+def test_unclean_election_by_default_can_be_enabled_later() -> None:
     cluster = Cluster(1, 2)
     cluster.create_topic("t", {0: [2, 1]})
     cluster.create_topic("strict", {0: [2, 1]})
@@ -124,7 +126,7 @@ def test_unclean_election_by_default_can_be_enabled_later():
     assert leader_and_isr(cluster, "strict")[:2] == (1, (1,))
 
 
-def test_a_restart_within_the_watch_is_death_and_return():
+def test_a_restart_within_the_watch_is_death_and_return() -> None:
     cluster = Cluster(1, 2)
     cluster.create_topic("t", {0: [2, 1]})
     old = cluster.kill(2)
@@ -137,7 +139,7 @@ def test_a_restart_within_the_watch_is_death_and_return():
     assert cluster.controller.context.live_broker_epochs[2] == cluster.members[2].epoch
 
 
-def test_a_change_between_decision_and_write_is_read_and_decided_anew():
+def test_a_change_between_decision_and_write_is_read_and_decided_anew() -> None:
     cluster = Cluster(1, 2, 3)
     cluster.create_topic("t", {0: [3, 1, 2]})
     path = "/brokers/topics/t/partitions/0/state"
@@ -155,7 +157,7 @@ def test_a_change_between_decision_and_write_is_read_and_decided_anew():
     assert leader_and_isr(cluster, "t") == (2, (2,), 1)
 
 
-def test_new_listeners_reach_everybody():
+def test_new_listeners_reach_everybody() -> None:
     cluster = Cluster(1, 2)
     cluster.forget()
     member = cluster.members[2]
@@ -165,6 +167,7 @@ def test_new_listeners_reach_everybody():
     sent = cluster.channel.take_sent()
     assert [broker_id for broker_id, _ in sent] == [1, 2]
     for _, request in sent:
+        assert isinstance(request, UpdateMetadataRequest)
         end_point = request.live_brokers[1].endpoints[1]
         assert (end_point.listener, end_point.host, end_point.port, end_point.security_protocol) == (
             "EXTERNAL",
@@ -181,7 +184,7 @@ def test_new_listeners_reach_everybody():
 # --- log directories ------------------------------------------------------------------------------------------------
 
 
-def test_a_failed_log_directory_is_like_a_dead_broker_for_its_replicas_only():
+def test_a_failed_log_directory_is_like_a_dead_broker_for_its_replicas_only() -> None:
     cluster = Cluster(1, 2)
     cluster.create_topic("moved", {0: [2, 1]})
     cluster.create_topic("lost", {0: [2]})
@@ -203,7 +206,7 @@ def test_a_failed_log_directory_is_like_a_dead_broker_for_its_replicas_only():
     offline = [
         (topic.topic_name, state.offline_replicas)
         for broker_id, request in cluster.channel.take_sent()
-        if broker_id == 1 and type(request).__name__ == "UpdateMetadataRequest"
+        if broker_id == 1 and isinstance(request, UpdateMetadataRequest)
         for topic in request.topic_states
         for state in topic.partition_states
     ]
@@ -218,7 +221,7 @@ def test_a_failed_log_directory_is_like_a_dead_broker_for_its_replicas_only():
     assert cluster.controller.context.replicas_on_offline_dirs.get(2, set()) == set()
 
 
-def test_a_refused_leader_and_isr_request_is_reported(caplog):
+def test_a_refused_leader_and_isr_request_is_reported(caplog: pytest.LogCaptureFixture) -> None:
     cluster = Cluster(1)
     response = LeaderAndIsrResponse(error_code=Errors.STALE_BROKER_EPOCH.code)
     cluster.controller.leader_and_isr_response_received(response, 1)
@@ -238,7 +241,7 @@ def shut_down(cluster: Cluster, broker_id: int, epoch: int | None = None) -> set
     return answer
 
 
-def test_controlled_shutdown_moves_leaders_and_leaves_the_isrs_in_one_write_each():
+def test_controlled_shutdown_moves_leaders_and_leaves_the_isrs_in_one_write_each() -> None:
     cluster = Cluster(1, 2, 3)
     cluster.create_topic("t", {0: [2, 3, 1], 1: [3, 2], 2: [2]})
     cluster.forget()
@@ -262,7 +265,7 @@ def test_controlled_shutdown_moves_leaders_and_leaves_the_isrs_in_one_write_each
     assert cluster.controller.context.shutting_down_broker_ids == set()
 
 
-def test_controlled_shutdown_names_what_nobody_else_can_lead():
+def test_controlled_shutdown_names_what_nobody_else_can_lead() -> None:
     cluster = Cluster(1, 2)
     cluster.create_topic("t", {0: [2, 1]})
     cluster.alter_isr("t", 0, [2])
@@ -270,14 +273,14 @@ def test_controlled_shutdown_names_what_nobody_else_can_lead():
     assert leader_and_isr(cluster, "t") == (2, (2,), 0)
 
 
-def test_controlled_shutdown_of_the_only_broker_is_quick():
+def test_controlled_shutdown_of_the_only_broker_is_quick() -> None:
     cluster = Cluster(1)
     cluster.create_topic("t", {0: [1], 1: [1]})
     assert shut_down(cluster, 1) == set()
     assert leader_and_isr(cluster, "t", 1) == (1, (1,), 0)
 
 
-def test_controlled_shutdown_of_an_earlier_life_or_an_unknown_broker_is_refused():
+def test_controlled_shutdown_of_an_earlier_life_or_an_unknown_broker_is_refused() -> None:
     cluster = Cluster(1, 2)
     stale = shut_down(cluster, 2, epoch=cluster.members[2].epoch - 1)
     assert isinstance(stale, KafkaError) and stale.error is Errors.STALE_BROKER_EPOCH
@@ -286,14 +289,14 @@ def test_controlled_shutdown_of_an_earlier_life_or_an_unknown_broker_is_refused(
     assert shut_down(cluster, 2, epoch=-1) == set()
 
 
-def test_a_broker_that_shuts_down_gets_no_new_leaders():
+def test_a_broker_that_shuts_down_gets_no_new_leaders() -> None:
     cluster = Cluster(1, 2, 3)
     shut_down(cluster, 2)
     cluster.create_topic("t", {0: [2, 3]})
     assert leader_and_isr(cluster, "t") == (3, (3,), 0)
 
 
-def test_features_that_a_broker_lacks_keep_it_out(caplog):
+def test_features_that_a_broker_lacks_keep_it_out(caplog: pytest.LogCaptureFixture) -> None:
     cluster = Cluster()
     zk = cluster.start(1).zk
     zk.create_recursive("/feature", b'{"version":2,"status":1,"features":{"metadata.rock":{"max_version_level":2}}}')

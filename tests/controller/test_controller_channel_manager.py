@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
+from collections.abc import Iterator
 
 import pytest
 
@@ -31,7 +32,7 @@ class FakeClient:
         self.called = threading.Semaphore(0)
         self.connected = False
 
-    def call(self, request, version):
+    def call(self, request: object, version: int) -> object:
         self.connected = True
         self.calls.append((request, version))
         self.called.release()
@@ -40,18 +41,21 @@ class FakeClient:
             raise answer
         return answer
 
-    def close(self):
+    def close(self) -> None:
         self.connected = False
         self.closed.set()
 
 
+Connected = tuple[ControllerChannelManager, FakeClient, list[tuple[int, str, int]]]
+
+
 @pytest.fixture
-def connected(monkeypatch):
+def connected(monkeypatch: pytest.MonkeyPatch) -> Iterator[Connected]:
     monkeypatch.setattr(channel_manager, "RETRY_BACKOFF_SECONDS", 0)
     client = FakeClient()
-    addresses = []
+    addresses: list[tuple[int, str, int]] = []
 
-    def new_client(broker, host, port):
+    def new_client(broker: Broker, host: str, port: int) -> FakeClient:
         addresses.append((broker.id, host, port))
         return client
 
@@ -63,7 +67,7 @@ def connected(monkeypatch):
     client.answers.put(KafkaError(Errors.NETWORK_EXCEPTION))
 
 
-def test_in_order_one_at_a_time_and_repeated_until_answered(connected):
+def test_in_order_one_at_a_time_and_repeated_until_answered(connected: Connected) -> None:
     manager, client, _ = connected
     answers: queue.SimpleQueue[object] = queue.SimpleQueue()
     manager.send_request(7, "first", 7, lambda response, broker: answers.put((response, broker)))
@@ -78,9 +82,9 @@ def test_in_order_one_at_a_time_and_repeated_until_answered(connected):
     assert client.calls == [("first", 7), ("first", 7), ("second", 8)]
 
 
-def test_removed_broker_gets_nothing_more(connected):
+def test_removed_broker_gets_nothing_more(connected: Connected) -> None:
     manager, client, _ = connected
-    answers = []
+    answers: list[tuple[object, int]] = []
     manager.send_request(7, "first", 7, lambda *answer: answers.append(answer))
     manager.send_request(7, "second", 7, lambda *answer: answers.append(answer))
     assert client.called.acquire(timeout=5)
@@ -95,20 +99,22 @@ def test_removed_broker_gets_nothing_more(connected):
     assert answers == []
 
 
-def test_listener_for_control_requests(connected):
+def test_listener_for_control_requests(connected: Connected) -> None:
     _, _, addresses = connected
     assert addresses == [(7, "h", 2)]
     assert ControllerConfig(1, control_plane_listener_name="CONTROL").control_listener_name == "CONTROL"
 
 
-def test_broker_without_the_listener_is_reported_and_left_alone(caplog):
+def test_broker_without_the_listener_is_reported_and_left_alone(caplog: pytest.LogCaptureFixture) -> None:
     manager = ControllerChannelManager(ControllerConfig(1, inter_broker_listener_name="OTHER"))
     manager.startup([BROKER])
     manager.send_request(7, "request", 7, lambda *answer: None)
     assert "no listener OTHER" in caplog.text
 
 
-def test_an_idle_connection_that_the_broker_closed_is_not_worth_a_word(connected, caplog):
+def test_an_idle_connection_that_the_broker_closed_is_not_worth_a_word(
+    connected: Connected, caplog: pytest.LogCaptureFixture
+) -> None:
     manager, client, _ = connected
     answers: queue.SimpleQueue[object] = queue.SimpleQueue()
     client.answers.put("first answer")

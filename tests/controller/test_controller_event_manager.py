@@ -8,16 +8,16 @@ from kafkapy.common.time import MockTime, SystemTime
 from kafkapy.controller.event_manager import ControllerEvent, ControllerEventManager
 
 
-def by_hand():
+def by_hand() -> tuple[ControllerEventManager, MockTime]:
     time = MockTime()
     return ControllerEventManager(lambda event: event.process(), time), time
 
 
-def test_events_run_in_order_and_may_put_more():
+def test_events_run_in_order_and_may_put_more() -> None:
     manager, _ = by_hand()
-    seen = []
+    seen: list[int] = []
 
-    def first():
+    def first() -> None:
         seen.append(1)
         manager.put(ControllerEvent("third", lambda: seen.append(3)))
 
@@ -29,9 +29,9 @@ def test_events_run_in_order_and_may_put_more():
     assert event.finished.is_set()
 
 
-def test_clear_and_put_preempts_what_waits():
+def test_clear_and_put_preempts_what_waits() -> None:
     manager, _ = by_hand()
-    seen = []
+    seen: list[str] = []
     dropped = manager.put(ControllerEvent("a", lambda: seen.append("a"), preempt=lambda: seen.append("a preempted")))
     manager.clear_and_put(ControllerEvent("b", lambda: seen.append("b")))
     assert dropped.finished.is_set()
@@ -39,9 +39,9 @@ def test_clear_and_put_preempts_what_waits():
     assert seen == ["a preempted", "b"]
 
 
-def test_after_close_events_are_preempted_at_once():
+def test_after_close_events_are_preempted_at_once() -> None:
     manager, _ = by_hand()
-    seen = []
+    seen: list[str] = []
     manager.put(ControllerEvent("a", lambda: seen.append("a"), preempt=lambda: seen.append("a preempted")))
     manager.close()
     manager.put(ControllerEvent("b", lambda: seen.append("b"), preempt=lambda: seen.append("b preempted")))
@@ -49,9 +49,9 @@ def test_after_close_events_are_preempted_at_once():
     assert seen == ["a preempted", "b preempted"]
 
 
-def test_later_events_wait_for_their_time_and_can_be_cancelled():
+def test_later_events_wait_for_their_time_and_can_be_cancelled() -> None:
     manager, time = by_hand()
-    seen = []
+    seen: list[str] = []
     manager.put_later(ControllerEvent("late", lambda: seen.append("late")), 100)
     manager.put_later(ControllerEvent("early", lambda: seen.append("early")), 50)
     manager.process_all()
@@ -64,8 +64,8 @@ def test_later_events_wait_for_their_time_and_can_be_cancelled():
     assert seen == ["early"]
 
 
-def test_one_thread_runs_all_and_survives_close_from_outside():
-    threads = set()
+def test_one_thread_runs_all_and_survives_close_from_outside() -> None:
+    threads: set[str] = set()
     manager = ControllerEventManager(lambda event: event.process(), SystemTime(), name="the-controller")
     manager.start()
     events = [

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from controller_cluster import Cluster, Member
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.wire_enums import ElectionType
@@ -17,6 +16,7 @@ from kafkapy.protocol.messages.leader_and_isr import LeaderAndIsrRequest
 from kafkapy.protocol.messages.stop_replica import StopReplicaRequest
 from kafkapy.zk.requests import Create, Delete, Multi, SetData
 from kafkapy.zk.zk_data import TopicZNode
+from tests.controller.controller_cluster import Cluster, Member
 
 OTHERS = (2, 3, 4)
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -198,7 +198,7 @@ def told(sent: list[tuple[int, Any]]) -> dict[tuple[int, TopicPartition], tuple[
             for state in topic.partition_states:
                 key = (broker, TopicPartition(topic.topic_name, state.partition_index))
                 epoch = known.get(key, (-1, -1))[1]
-                if isinstance(request, LeaderAndIsrRequest):
+                if isinstance(state, LeaderAndIsrRequest.LeaderAndIsrPartitionState):
                     if state.leader_epoch > epoch:
                         known[key] = (state.leader, state.leader_epoch)
                 elif state.delete_partition and (state.leader_epoch < 0 or state.leader_epoch >= epoch):

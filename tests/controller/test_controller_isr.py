@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
-from controller_cluster import Cluster
 
 from kafkapy.common.leader_and_isr import LeaderRecoveryState
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.alter_partition import AlterPartitionResponse
+from tests.controller.controller_cluster import Cluster
 
 
 @pytest.fixture
@@ -28,7 +30,7 @@ def error(answer: AlterPartitionResponse) -> Errors:
 
 
 @pytest.mark.parametrize("version", [0, 1, 2, 3])
-def test_an_isr_grows(cluster: Cluster, version: int):
+def test_an_isr_grows(cluster: Cluster, version: int) -> None:
     answer = cluster.alter_isr("t", 0, [1, 2, 3], version)
     assert answer.error_code == 0
     (topic,) = answer.topics
@@ -42,9 +44,9 @@ def test_an_isr_grows(cluster: Cluster, version: int):
     assert cluster.channel.take_summary() == [f"{broker} UpdateMetadata t-0:1[1,2,3]@0" for broker in (1, 2, 3)]
 
 
-def test_asked_again_the_same_answer_without_a_write(cluster: Cluster):
+def test_asked_again_the_same_answer_without_a_write(cluster: Cluster) -> None:
     request = cluster.alter_partition_request("t", 0, [1])
-    answers = []
+    answers: list[AlterPartitionResponse] = []
     for _ in range(2):
         cluster.controller.alter_partition(request, 3, answers.append)
         cluster.settle()
@@ -52,7 +54,7 @@ def test_asked_again_the_same_answer_without_a_write(cluster: Cluster):
     assert len(cluster.zookeeper.take_writes()) == 1
 
 
-def test_our_own_write_whose_answer_was_lost_counts(cluster: Cluster):
+def test_our_own_write_whose_answer_was_lost_counts(cluster: Cluster) -> None:
     path = "/brokers/topics/t/partitions/0/state"
     lost = iter([True])
 
@@ -82,7 +84,7 @@ def test_our_own_write_whose_answer_was_lost_counts(cluster: Cluster):
         ({"leader_recovery_state": 1}, Errors.INVALID_REQUEST),
     ],
 )
-def test_what_is_refused(cluster: Cluster, changes: dict[str, object], expected: Errors):
+def test_what_is_refused(cluster: Cluster, changes: dict[str, Any], expected: Errors) -> None:
     before = cluster.state("t", 0)
     assert error(cluster.alter_isr("t", 0, [1], **changes)) is expected
     assert cluster.state("t", 0) == before
@@ -90,14 +92,14 @@ def test_what_is_refused(cluster: Cluster, changes: dict[str, object], expected:
 
 
 @pytest.mark.parametrize("version", [0, 1, 2, 3])
-def test_a_replica_that_is_not_alive_cannot_join(cluster: Cluster, version: int):
+def test_a_replica_that_is_not_alive_cannot_join(cluster: Cluster, version: int) -> None:
     cluster.kill(3)
     cluster.settle()
     answer = cluster.alter_isr("t", 0, [1, 2, 3], version)
     assert error(answer) is (Errors.INELIGIBLE_REPLICA if version > 1 else Errors.OPERATION_NOT_ATTEMPTED)
 
 
-def test_recovery_ends_before_the_isr_grows():
+def test_recovery_ends_before_the_isr_grows() -> None:
     cluster = Cluster(1, 2, 3)
     cluster.create_topic("t", {0: [3, 1, 2]})
     cluster.members[1].zk.create_recursive(
@@ -114,7 +116,7 @@ def test_recovery_ends_before_the_isr_grows():
     assert error(cluster.alter_isr("t", 0, [1, 2])) is Errors.NONE
 
 
-def test_somebody_elses_write_is_reported_and_learned(cluster: Cluster):
+def test_somebody_elses_write_is_reported_and_learned(cluster: Cluster) -> None:
     path = "/brokers/topics/t/partitions/0/state"
     once = iter([True])
 
@@ -129,26 +131,26 @@ def test_somebody_elses_write_is_reported_and_learned(cluster: Cluster):
     assert error(cluster.alter_isr("t", 0, [1])) is Errors.NONE
 
 
-def test_several_topics_in_one_request(cluster: Cluster):
+def test_several_topics_in_one_request(cluster: Cluster) -> None:
     cluster.create_topic("u", {0: [1, 2]})
     request = cluster.alter_partition_request("t", 0, [1])
     request.topics += cluster.alter_partition_request("u", 0, [1]).topics
     request.topics += cluster.alter_partition_request("u", 0, [1], topic_id=b"?" * 16).topics
-    answers = []
+    answers: list[AlterPartitionResponse] = []
     cluster.controller.alter_partition(request, 3, answers.append)
     cluster.settle()
     by_id = {topic.topic_id[:1]: topic.partitions[0].error_code for topic in answers[0].topics}
     assert by_id == {b"t": 0, b"u": 0, b"?": Errors.UNKNOWN_TOPIC_ID.code}
 
 
-def test_a_broker_that_is_not_controller_says_so(cluster: Cluster):
-    answers = []
+def test_a_broker_that_is_not_controller_says_so(cluster: Cluster) -> None:
+    answers: list[AlterPartitionResponse] = []
     cluster.members[2].controller.alter_partition(cluster.alter_partition_request("t", 0, [1]), 3, answers.append)
     cluster.settle()
     assert answers[0].error_code == Errors.NOT_CONTROLLER.code
 
 
-def test_isr_change_notifications_of_old_leaders(cluster: Cluster):
+def test_isr_change_notifications_of_old_leaders(cluster: Cluster) -> None:
     zk = cluster.members[1].zk
     path = "/brokers/topics/t/partitions/1/state"
     zk.set_data(path, cluster.zookeeper.json(path).replace("[2,1]", "[2]").encode())

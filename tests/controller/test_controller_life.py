@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import threading
 
-from controller_cluster import Cluster
+import pytest
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest
 from kafkapy.zk.zk_data import ControllerZNode
+from tests.controller.controller_cluster import Cluster
 
 T0 = TopicPartition("t", 0)
 
 
-def test_first_broker_becomes_controller_with_kafkas_writes():
+def test_first_broker_becomes_controller_with_kafkas_writes() -> None:
     cluster = Cluster(1)
     assert cluster.controller.is_active
     assert cluster.controller.controller_id == 1
@@ -28,11 +29,12 @@ def test_first_broker_becomes_controller_with_kafkas_writes():
     assert feature == 'create /feature {"version":2,"status":1,"features":{}}'
 
 
-def test_first_word_to_the_brokers_is_who_is_live():
+def test_first_word_to_the_brokers_is_who_is_live() -> None:
     cluster = Cluster(1, 2)
     sent = cluster.channel.take_sent()
     assert [broker_id for broker_id, _ in sent] == [1, 2]
     for broker_id, request in sent:
+        assert isinstance(request, UpdateMetadataRequest)
         assert request.controller_id == 1
         assert request.controller_epoch == 1
         assert request.broker_epoch == cluster.members[broker_id].epoch
@@ -41,14 +43,14 @@ def test_first_word_to_the_brokers_is_who_is_live():
         assert (end_point.listener, end_point.host, end_point.security_protocol) == ("PLAINTEXT", "127.0.0.1", 0)
 
 
-def test_the_others_wait_and_know_the_controller():
+def test_the_others_wait_and_know_the_controller() -> None:
     cluster = Cluster(1, 2, 3)
     assert [m.controller.is_active for m in cluster.members.values()] == [True, False, False]
     assert [m.controller.controller_id for m in cluster.members.values()] == [1, 1, 1]
     assert cluster.members[2].controller.epoch == 0
 
 
-def test_failover_goes_on_where_the_last_controller_stopped():
+def test_failover_goes_on_where_the_last_controller_stopped() -> None:
     cluster = Cluster(1, 2, 3)
     cluster.create_topic("t", {0: [1, 2, 3], 1: [2, 3, 1]})
     cluster.create_topic("alone", {0: [1]})
@@ -73,7 +75,7 @@ def test_failover_goes_on_where_the_last_controller_stopped():
     assert summary[2:4] == ["2 LeaderAndIsr t-0:2[2,3]@1", "3 LeaderAndIsr t-0:2[2,3]@1"], "leaders come first"
 
 
-def test_failover_never_tells_of_a_part_of_a_topic():
+def test_failover_never_tells_of_a_part_of_a_topic() -> None:
     """A broker that has just started would take it for the whole, and groups to be kept elsewhere than they are."""
     cluster = Cluster(1, 2)
     cluster.create_topic("t", {0: [1, 2], 1: [2, 1], 2: [1, 2]})
@@ -89,7 +91,7 @@ def test_failover_never_tells_of_a_part_of_a_topic():
     assert [sorted(partitions) for partitions in told[1:3]] == [[0, 1, 2]] * 2
 
 
-def test_failover_takes_nothing_from_partitions_that_are_well():
+def test_failover_takes_nothing_from_partitions_that_are_well() -> None:
     cluster = Cluster(1, 2)
     cluster.create_topic("t", {0: [2]})
     before = cluster.state("t", 0)
@@ -101,7 +103,7 @@ def test_failover_takes_nothing_from_partitions_that_are_well():
     assert "2 LeaderAndIsr t-0:2[2]@0" in cluster.channel.take_summary()
 
 
-def test_notifications_from_before_are_deleted_at_failover():
+def test_notifications_from_before_are_deleted_at_failover() -> None:
     cluster = Cluster(1, 2)
     cluster.active.channel.sent.clear()
     cluster.members[2].zk.propagate_log_dir_event(2)
@@ -116,7 +118,7 @@ def test_notifications_from_before_are_deleted_at_failover():
     ]
 
 
-def test_a_controller_that_was_replaced_is_fenced_and_resigns():
+def test_a_controller_that_was_replaced_is_fenced_and_resigns() -> None:
     cluster = Cluster(1, 2)
     cluster.create_topic("t", {0: [1, 2]})
     old = cluster.members[1]
@@ -126,10 +128,11 @@ def test_a_controller_that_was_replaced_is_fenced_and_resigns():
     cluster.members[2].controller.events.process_all()
     assert old.controller.is_active and cluster.members[2].controller.is_active
     state = cluster.state("t", 0)
-    answers = []
+    answers: list[dict[TopicPartition, KafkaError | None] | KafkaError] = []
     old.controller.alter_partition_reassignments({T0: [2, 1]}, answers.append)
     old.controller.events.process_all()
-    assert [answer.error for answer in answers] == [Errors.NOT_CONTROLLER]
+    assert [answer.error for answer in answers if isinstance(answer, KafkaError)] == [Errors.NOT_CONTROLLER]
+    assert len(answers) == 1
     assert not old.controller.is_active
     assert old.controller.controller_id == 2
     assert old.controller.epoch == 0
@@ -137,7 +140,7 @@ def test_a_controller_that_was_replaced_is_fenced_and_resigns():
     assert cluster.state("t", 0) == state
 
 
-def test_resigned_controller_watches_nothing_but_the_controller():
+def test_resigned_controller_watches_nothing_but_the_controller() -> None:
     cluster = Cluster(1, 2)
     cluster.create_topic("t", {0: [1, 2]})
     member = cluster.members[1]
@@ -161,7 +164,7 @@ def test_resigned_controller_watches_nothing_but_the_controller():
     assert list(member.controller.context.all_partitions()) == []
 
 
-def test_a_controller_node_that_is_deleted_by_hand_leads_to_an_election():
+def test_a_controller_node_that_is_deleted_by_hand_leads_to_an_election() -> None:
     cluster = Cluster(1)
     cluster.zookeeper._delete(ControllerZNode.path)
     cluster.settle()
@@ -169,12 +172,12 @@ def test_a_controller_node_that_is_deleted_by_hand_leads_to_an_election():
     assert cluster.zookeeper.json("/controller_epoch") == "2"
 
 
-def test_an_error_during_failover_gives_the_office_back():
+def test_an_error_during_failover_gives_the_office_back() -> None:
     cluster = Cluster()
     member = cluster.start(1)
     failing = iter([True])
 
-    def before_write(path):
+    def before_write(path: str) -> None:
         if path == "/feature" and next(failing, False):
             raise RuntimeError("no")
 
@@ -185,7 +188,7 @@ def test_an_error_during_failover_gives_the_office_back():
     assert any(w == "*delete /controller" for w in cluster.zookeeper.take_writes())
 
 
-def test_expired_session_resigns_before_and_registers_again_after():
+def test_expired_session_resigns_before_and_registers_again_after() -> None:
     cluster = Cluster(1)
     cluster.create_topic("t", {0: [1]})
     member = cluster.members[1]
@@ -210,7 +213,7 @@ def test_expired_session_resigns_before_and_registers_again_after():
     assert not member.controller.events._thread.is_alive()
 
 
-def test_requests_are_answered_not_controller_when_preempted_or_inactive():
+def test_requests_are_answered_not_controller_when_preempted_or_inactive() -> None:
     cluster = Cluster(1, 2)
     answers: list[object] = []
     inactive = cluster.members[2].controller
@@ -227,7 +230,7 @@ def test_requests_are_answered_not_controller_when_preempted_or_inactive():
     assert [a.error for a in answers if isinstance(a, KafkaError)] == [Errors.NOT_CONTROLLER]
 
 
-def test_each_change_of_the_controller_is_one_line_of_each_broker(caplog):
+def test_each_change_of_the_controller_is_one_line_of_each_broker(caplog: pytest.LogCaptureFixture) -> None:
     cluster = Cluster(1, 2, 3)
     caplog.set_level("INFO", "kafkapy.controller")
     caplog.clear()

@@ -6,7 +6,6 @@ import json
 from functools import partial
 
 import pytest
-from controller_cluster import Cluster, led_or_followed_partitions, stopped_partitions
 
 from kafkapy.common.metadata_version import VERSIONS
 from kafkapy.common.replica_assignment import ReplicaAssignment
@@ -20,6 +19,7 @@ from kafkapy.protocol.messages.stop_replica import StopReplicaRequest
 from kafkapy.protocol.messages.update_features import UpdateFeaturesRequest
 from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest
 from kafkapy.zk.zk_data import TopicZNode
+from tests.controller.controller_cluster import Cluster, led_or_followed_partitions, stopped_partitions
 
 
 def cluster_of(version: str) -> Cluster:
@@ -48,7 +48,7 @@ def requests(cluster: Cluster, kind: type, broker_id: int) -> list:  # type: ign
         ("0.8.2", 0, 0, 0),
     ],
 )
-def test_versions_of_requests(protocol: str, leader_and_isr: int, update_metadata: int, stop_replica: int):
+def test_versions_of_requests(protocol: str, leader_and_isr: int, update_metadata: int, stop_replica: int) -> None:
     cluster = cluster_of(protocol)
     cluster.create_topic("t", {0: [1, 2], 1: [2, 1]})
     cluster.kill(2)
@@ -65,7 +65,7 @@ def test_versions_of_requests(protocol: str, leader_and_isr: int, update_metadat
 
 
 @pytest.mark.parametrize("protocol", VERSIONS)
-def test_a_topic_comes_and_goes_in_every_version(protocol: str):
+def test_a_topic_comes_and_goes_in_every_version(protocol: str) -> None:
     """The channel encodes each request, and its answer, in the version that it is sent in."""
     cluster = cluster_of(protocol)
     cluster.create_topic("t", {0: [1, 2], 1: [3, 1]})
@@ -76,7 +76,7 @@ def test_a_topic_comes_and_goes_in_every_version(protocol: str):
 
 
 @pytest.mark.parametrize(("protocol", "grouped"), [("2.1", False), ("2.2", True), ("2.7", True)])
-def test_partitions_are_grouped_by_topic_from_2_2_on(protocol: str, grouped: bool):
+def test_partitions_are_grouped_by_topic_from_2_2_on(protocol: str, grouped: bool) -> None:
     cluster = cluster_of(protocol)
     cluster.forget()
     cluster.create_topic("t", {0: [1, 2], 1: [2, 1]})
@@ -90,7 +90,7 @@ def test_partitions_are_grouped_by_topic_from_2_2_on(protocol: str, grouped: boo
     assert names == ([] if grouped else [("t", 0), ("t", 1)])
 
 
-def test_the_oldest_brokers_are_told_the_plaintext_address_alone():
+def test_the_oldest_brokers_are_told_the_plaintext_address_alone() -> None:
     cluster = cluster_of("0.8.2")
     (request, *_) = requests(cluster, UpdateMetadataRequest, 1)
     addresses = [(broker.id, broker.v0_host, broker.v0_port) for broker in request.live_brokers]
@@ -98,7 +98,7 @@ def test_the_oldest_brokers_are_told_the_plaintext_address_alone():
 
 
 @pytest.mark.parametrize(("protocol", "requests_to_stop"), [("2.1", 2), ("2.4-IV0", 2), ("2.5", 2), ("2.6", 1)])
-def test_a_request_that_stops_and_deletes_is_two_before_2_6(protocol: str, requests_to_stop: int):
+def test_a_request_that_stops_and_deletes_is_two_before_2_6(protocol: str, requests_to_stop: int) -> None:
     cluster = cluster_of(protocol)
     cluster.create_topic("stopped", {0: [1, 2]})
     cluster.create_topic("deleted", {0: [2], 1: [2]})
@@ -133,7 +133,7 @@ def test_a_request_that_stops_and_deletes_is_two_before_2_6(protocol: str, reque
 
 
 @pytest.mark.parametrize("protocol", ["2.1", "2.7"])
-def test_an_answer_without_topic_ids_marks_replicas_offline(protocol: str):
+def test_an_answer_without_topic_ids_marks_replicas_offline(protocol: str) -> None:
     cluster = cluster_of(protocol)
     cluster.create_topic("t", {0: [2, 1]})
     cluster.channel.storage_errors.add((2, TopicPartition("t", 0)))
@@ -144,7 +144,7 @@ def test_an_answer_without_topic_ids_marks_replicas_offline(protocol: str):
 
 
 @pytest.mark.parametrize(("protocol", "has_id"), [("2.7", False), ("2.8-IV0", True)])
-def test_topics_get_ids_from_2_8_on(protocol: str, has_id: bool):
+def test_topics_get_ids_from_2_8_on(protocol: str, has_id: bool) -> None:
     cluster = cluster_of(protocol)
     cluster.members[1].zk.create_recursive("/brokers/topics/t", TopicZNode.encode(None, {0: ReplicaAssignment((1,))}))
     cluster.settle()
@@ -152,7 +152,7 @@ def test_topics_get_ids_from_2_8_on(protocol: str, has_id: bool):
 
 
 @pytest.mark.parametrize(("protocol", "leader_recovery_state"), [("3.1", None), ("3.2-IV0", 1)])
-def test_an_unclean_leader_recovers_from_3_2_on(protocol: str, leader_recovery_state: int | None):
+def test_an_unclean_leader_recovers_from_3_2_on(protocol: str, leader_recovery_state: int | None) -> None:
     cluster = Cluster(1, 2, inter_broker_protocol_version=protocol, unclean_leader_election_enable=True)
     cluster.create_topic("t", {0: [2, 1]})
     cluster.kill(1)
@@ -179,11 +179,11 @@ def test_an_unclean_leader_recovers_from_3_2_on(protocol: str, leader_recovery_s
         ("3.3-IV0", '{"version":2,"status":1,"features":{}}'),
     ],
 )
-def test_feature_versioning_by_protocol(protocol: str, node: str):
+def test_feature_versioning_by_protocol(protocol: str, node: str) -> None:
     assert cluster_of(protocol).zookeeper.json("/feature") == node
 
 
-def test_feature_versioning_is_switched_off_and_features_go():
+def test_feature_versioning_is_switched_off_and_features_go() -> None:
     cluster = Cluster(inter_broker_protocol_version="2.6")
     finalized = b'{"version":2,"status":1,"features":{"f":{"max_version_level":2}}}'
     cluster.start(1).zk.create_recursive("/feature", finalized)
@@ -192,7 +192,7 @@ def test_feature_versioning_is_switched_off_and_features_go():
     assert cluster.active.id == 1, "a broker without the feature is let in"
 
 
-def test_finalized_features_stay_and_are_written_in_the_version_of_the_protocol():
+def test_finalized_features_stay_and_are_written_in_the_version_of_the_protocol() -> None:
     cluster = Cluster(inter_broker_protocol_version="3.2")
     finalized = b'{"version":2,"status":1,"features":{"f":{"max_version_level":2}}}'
     cluster.start(1).zk.create_recursive("/feature", finalized)
@@ -204,7 +204,7 @@ def test_finalized_features_stay_and_are_written_in_the_version_of_the_protocol(
     }
 
 
-def test_features_cannot_be_updated_while_versioning_is_off():
+def test_features_cannot_be_updated_while_versioning_is_off() -> None:
     cluster = cluster_of("2.6")
     answers: list[object] = []
     update = UpdateFeaturesRequest.FeatureUpdateKey(feature="f", max_version_level=1)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from controller_cluster import Cluster
-
 from kafkapy.common.replica_assignment import ReplicaAssignment
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.zk.zk_data import ReassignPartitionsZNode, TopicZNode
+from tests.controller.controller_cluster import Cluster
 
 T0 = TopicPartition("t", 0)
 
@@ -43,7 +42,7 @@ def state_writes(cluster: Cluster) -> list[str]:
     return [write.split(" {")[0].removeprefix("*set /brokers/topics/") for write in cluster.zookeeper.take_writes()]
 
 
-def test_another_order_of_the_same_replicas():
+def test_another_order_of_the_same_replicas() -> None:
     cluster = Cluster(1, 2)
     cluster.create_topic("t", {0: [1, 2]})
     cluster.forget()
@@ -54,7 +53,7 @@ def test_another_order_of_the_same_replicas():
     assert reassigning(cluster) == {}
 
 
-def test_one_more_replica():
+def test_one_more_replica() -> None:
     cluster = Cluster(1, 2)
     cluster.create_topic("t", {0: [1]})
     cluster.forget()
@@ -72,7 +71,7 @@ def test_one_more_replica():
     assert reassigning(cluster) == {}
 
 
-def test_a_move_to_other_brokers_elects_removes_and_deletes():
+def test_a_move_to_other_brokers_elects_removes_and_deletes() -> None:
     cluster = Cluster(1, 2, 3)
     cluster.create_topic("t", {0: [1, 2]})
     assert alter(cluster, t0=[2, 3]) == {"t0": Errors.NONE}
@@ -90,7 +89,7 @@ def test_a_move_to_other_brokers_elects_removes_and_deletes():
     assert not any(replica.replica == 1 for replica in cluster.controller.context.replica_states)
 
 
-def test_cancel_goes_back_and_stops_the_new_replicas():
+def test_cancel_goes_back_and_stops_the_new_replicas() -> None:
     cluster = Cluster(1, 2, 3)
     cluster.create_topic("t", {0: [1, 2]})
     alter(cluster, t0=[3, 2])
@@ -103,7 +102,7 @@ def test_cancel_goes_back_and_stops_the_new_replicas():
     assert alter(cluster, t0=None) == {"t0": Errors.NO_REASSIGNMENT_IN_PROGRESS}
 
 
-def test_a_new_target_replaces_the_old_one():
+def test_a_new_target_replaces_the_old_one() -> None:
     cluster = Cluster(1, 2, 3, 4)
     cluster.create_topic("t", {0: [1]})
     alter(cluster, t0=[2])
@@ -116,7 +115,7 @@ def test_a_new_target_replaces_the_old_one():
     assert cluster.state("t", 0).leader == 3
 
 
-def test_what_is_refused():
+def test_what_is_refused() -> None:
     cluster = Cluster(1, 2)
     cluster.create_topic("t", {0: [1], 1: [1], 2: [1], 3: [1]})
     cluster.forget()
@@ -130,7 +129,7 @@ def test_what_is_refused():
     assert state_writes(cluster) == []
 
 
-def test_a_new_controller_takes_a_reassignment_over():
+def test_a_new_controller_takes_a_reassignment_over() -> None:
     cluster = Cluster(1, 2, 3)
     cluster.create_topic("t", {0: [2]})
     alter(cluster, t0=[3])
@@ -142,7 +141,7 @@ def test_a_new_controller_takes_a_reassignment_over():
     assert (cluster.state("t", 0).leader, cluster.state("t", 0).isr) == (3, (3,))
 
 
-def test_a_target_that_is_back_is_told_again():
+def test_a_target_that_is_back_is_told_again() -> None:
     cluster = Cluster(1, 2)
     cluster.create_topic("t", {0: [1]})
     alter(cluster, t0=[1, 2])
@@ -156,7 +155,7 @@ def test_a_target_that_is_back_is_told_again():
     assert reassigning(cluster) == {}
 
 
-def test_the_legacy_znode():
+def test_the_legacy_znode() -> None:
     cluster = Cluster(1, 2)
     cluster.create_topic("t", {0: [1]})
     path, zk = ReassignPartitionsZNode.path, cluster.members[1].zk
@@ -172,7 +171,7 @@ def test_the_legacy_znode():
     assert not zk.path_exists(path)
 
 
-def test_the_api_overrides_the_legacy_znode():
+def test_the_api_overrides_the_legacy_znode() -> None:
     cluster = Cluster(1, 2, 3)
     cluster.create_topic("t", {0: [1]})
     zk = cluster.members[1].zk

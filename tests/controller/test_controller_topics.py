@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from controller_cluster import Cluster
+import pytest
 
 from kafkapy.common.replica_assignment import ReplicaAssignment
 from kafkapy.common.topic_partition import TopicPartition
@@ -10,6 +10,7 @@ from kafkapy.controller.states import PartitionAndReplica, PartitionState, Repli
 from kafkapy.protocol.messages.leader_and_isr import LeaderAndIsrRequest
 from kafkapy.protocol.messages.stop_replica import StopReplicaRequest
 from kafkapy.zk.zk_data import TopicZNode
+from tests.controller.controller_cluster import Cluster
 
 ID = b"t" * 16
 
@@ -26,7 +27,7 @@ def state_json(leader: int, leader_epoch: int, isr: str) -> str:
 # --- creation -------------------------------------------------------------------------------------------------------
 
 
-def test_creation_writes_parents_then_states_then_tells_replicas_then_everybody():
+def test_creation_writes_parents_then_states_then_tells_replicas_then_everybody() -> None:
     cluster = Cluster(1, 2, 3)
     cluster.forget()
     cluster.create_topic("t", {0: [1, 2], 1: [2, 1]}, ID)
@@ -47,7 +48,7 @@ def test_creation_writes_parents_then_states_then_tells_replicas_then_everybody(
     ]
 
 
-def test_leader_and_isr_request_says_all_a_broker_must_know():
+def test_leader_and_isr_request_says_all_a_broker_must_know() -> None:
     cluster = Cluster(1, 2)
     cluster.forget()
     cluster.create_topic("t", {0: [2, 1]}, ID)
@@ -76,13 +77,13 @@ def test_leader_and_isr_request_says_all_a_broker_must_know():
     assert state.is_new and state.leader_recovery_state == 0
 
 
-def test_only_live_replicas_are_in_the_first_isr():
+def test_only_live_replicas_are_in_the_first_isr() -> None:
     cluster = Cluster(1, 2)
     cluster.create_topic("t", {0: [3, 2, 1]})
     assert (cluster.state("t", 0).leader, cluster.state("t", 0).isr) == (2, (2, 1))
 
 
-def test_a_topic_without_live_replica_gets_its_leader_when_one_starts(caplog):
+def test_a_topic_without_live_replica_gets_its_leader_when_one_starts(caplog: pytest.LogCaptureFixture) -> None:
     cluster = Cluster(1)
     cluster.create_topic("t", {0: [2]})
     assert "none of its replicas [2]" in caplog.text
@@ -92,7 +93,7 @@ def test_a_topic_without_live_replica_gets_its_leader_when_one_starts(caplog):
     assert (cluster.state("t", 0).leader, cluster.state("t", 0).isr) == (2, (2,))
 
 
-def test_topics_of_before_2_8_get_an_id():
+def test_topics_of_before_2_8_get_an_id() -> None:
     cluster = Cluster(1)
     cluster.forget()
     cluster.members[1].zk.create_topic_assignment("old", None, {0: [1]})
@@ -101,10 +102,11 @@ def test_topics_of_before_2_8_get_an_id():
     assert written.topic_id == cluster.controller.context.topic_ids["old"]
     assert len(written.topic_id) == 16
     _, request = cluster.channel.take_sent()[0]
+    assert isinstance(request, LeaderAndIsrRequest)
     assert request.topic_states[0].topic_id == written.topic_id
 
 
-def test_a_partition_state_that_is_there_already_is_not_overwritten(caplog):
+def test_a_partition_state_that_is_there_already_is_not_overwritten(caplog: pytest.LogCaptureFixture) -> None:
     cluster = Cluster(1)
     zk = cluster.members[1].zk
     zk.create_recursive("/brokers/topics/t/partitions/0/state", state_json(7, 7, "7").encode())
@@ -114,7 +116,7 @@ def test_a_partition_state_that_is_there_already_is_not_overwritten(caplog):
     assert cluster.state("t", 0).leader == 7
 
 
-def test_a_topic_node_that_vanishes_is_forgotten():
+def test_a_topic_node_that_vanishes_is_forgotten() -> None:
     cluster = Cluster(1)
     cluster.create_topic("t", {0: [1]})
     cluster.members[1].zk.delete_path("/brokers/topics/t")
@@ -127,7 +129,7 @@ def test_a_topic_node_that_vanishes_is_forgotten():
 # --- more partitions ------------------------------------------------------------------------------------------------
 
 
-def test_more_partitions():
+def test_more_partitions() -> None:
     cluster = Cluster(1, 2)
     cluster.create_topic("t", {0: [1, 2]}, ID)
     cluster.forget()
@@ -150,7 +152,7 @@ def test_more_partitions():
     assert cluster.state("t", 2).leader == 1
 
 
-def test_partitions_added_to_a_topic_under_deletion_are_taken_back():
+def test_partitions_added_to_a_topic_under_deletion_are_taken_back() -> None:
     cluster = Cluster(1, 2)
     cluster.create_topic("t", {0: [1, 2]}, ID)
     cluster.kill(2)
@@ -166,7 +168,7 @@ def test_partitions_added_to_a_topic_under_deletion_are_taken_back():
 # --- deletion -------------------------------------------------------------------------------------------------------
 
 
-def test_deletion_in_kafkas_order():
+def test_deletion_in_kafkas_order() -> None:
     cluster = Cluster(1, 2)
     cluster.create_topic("one", {0: [1, 2]})
     cluster.members[1].zk.create_recursive("/config/topics/one", b'{"version":1,"config":{}}')
@@ -197,7 +199,7 @@ def test_deletion_in_kafkas_order():
     assert not context.topics_to_be_deleted and not context.topics_with_deletion_started
 
 
-def test_a_topic_can_be_made_again_after_deletion():
+def test_a_topic_can_be_made_again_after_deletion() -> None:
     cluster = Cluster(1)
     for n in range(3):
         cluster.create_topic("t", {0: [1]}, bytes([n + 1]) * 16)
@@ -208,7 +210,7 @@ def test_a_topic_can_be_made_again_after_deletion():
         assert not cluster.members[1].zk.topic_exists("t")
 
 
-def test_deletion_waits_for_a_dead_broker_and_ends_when_it_is_back():
+def test_deletion_waits_for_a_dead_broker_and_ends_when_it_is_back() -> None:
     cluster = Cluster(1, 2)
     cluster.create_topic("t", {0: [1, 2], 1: [2, 1]})
     cluster.kill(2)
@@ -230,7 +232,7 @@ def test_deletion_waits_for_a_dead_broker_and_ends_when_it_is_back():
     assert not cluster.members[1].zk.is_topic_marked_for_deletion("t")
 
 
-def test_a_new_controller_goes_on_with_a_deletion():
+def test_a_new_controller_goes_on_with_a_deletion() -> None:
     cluster = Cluster(1, 2, 3)
     cluster.create_topic("t", {0: [2, 3]})
     cluster.kill(3)
@@ -245,7 +247,7 @@ def test_a_new_controller_goes_on_with_a_deletion():
     assert not cluster.members[2].zk.topic_exists("t")
 
 
-def test_a_broker_that_cannot_delete_halts_the_deletion_until_it_restarts():
+def test_a_broker_that_cannot_delete_halts_the_deletion_until_it_restarts() -> None:
     cluster = Cluster(1, 2)
     cluster.create_topic("t", {0: [1, 2]})
     cluster.channel.storage_errors.add((2, TopicPartition("t", 0)))
@@ -261,7 +263,7 @@ def test_a_broker_that_cannot_delete_halts_the_deletion_until_it_restarts():
     assert not cluster.members[1].zk.topic_exists("t")
 
 
-def test_many_topics_go_at_once_with_one_request_of_each_kind_to_each_broker():
+def test_many_topics_go_at_once_with_one_request_of_each_kind_to_each_broker() -> None:
     cluster = Cluster(1)
     for n in range(5):
         cluster.create_topic(f"t{n}", {0: [1], 1: [1]})
@@ -275,14 +277,14 @@ def test_many_topics_go_at_once_with_one_request_of_each_kind_to_each_broker():
     assert not cluster.controller.context.all_topics
 
 
-def test_deleting_what_is_not_there_is_forgotten():
+def test_deleting_what_is_not_there_is_forgotten() -> None:
     cluster = Cluster(1)
     cluster.members[1].zk.create_delete_topic_path("ghost")
     cluster.settle()
     assert not cluster.members[1].zk.is_topic_marked_for_deletion("ghost")
 
 
-def test_deletion_can_be_disabled():
+def test_deletion_can_be_disabled() -> None:
     cluster = Cluster(1, delete_topic_enable=False)
     cluster.create_topic("t", {0: [1]})
     before = cluster.state("t", 0)
@@ -293,7 +295,7 @@ def test_deletion_can_be_disabled():
     assert not cluster.controller.is_topic_queued_for_deletion("t")
 
 
-def test_deletion_waits_for_a_reassignment():
+def test_deletion_waits_for_a_reassignment() -> None:
     cluster = Cluster(1, 2)
     cluster.create_topic("t", {0: [1]})
     cluster.controller.alter_partition_reassignments({TopicPartition("t", 0): [1, 2]}, lambda _: None)

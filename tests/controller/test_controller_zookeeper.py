@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
-from controller_cluster import RecordingChannel
 
 from kafkapy.common.broker import Broker, EndPoint
 from kafkapy.common.time import SystemTime
@@ -16,6 +16,7 @@ from kafkapy.controller.controller_config import ControllerConfig
 from kafkapy.controller.kafka_controller import KafkaController
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
 from kafkapy.zk.zk_data import BrokerInfo
+from tests.controller.controller_cluster import RecordingChannel, Request
 
 pytestmark = pytest.mark.integration
 
@@ -23,7 +24,9 @@ pytestmark = pytest.mark.integration
 class AnsweringChannel(RecordingChannel):
     """Answers at once."""
 
-    def send_request(self, broker_id, request, version, callback):
+    def send_request(
+        self, broker_id: int, request: Request, version: int, callback: Callable[[Any, int], object]
+    ) -> None:
         super().send_request(broker_id, request, version, callback)
         self.answer_all()
 
@@ -72,7 +75,7 @@ def leader(member: Member, partition: TopicPartition) -> int | None:
     return None if state is None else state.leader_and_isr.leader
 
 
-def test_topics_and_failover(members: list[Member]):
+def test_topics_and_failover(members: list[Member]) -> None:
     first, second = members
     eventually(lambda: second.controller.controller_id == 1)
     eventually(lambda: len(first.controller.context.live_broker_epochs) == 2)
@@ -89,7 +92,7 @@ def test_topics_and_failover(members: list[Member]):
     assert second.zk.topic_exists("t")
 
 
-def test_expired_session(members: list[Member]):
+def test_expired_session(members: list[Member]) -> None:
     first, second = members
     eventually(lambda: len(first.controller.context.live_broker_epochs) == 2)
     second.zk.create_topic_assignment("t", b"t" * 16, {0: [1, 2]})
@@ -115,14 +118,18 @@ def expire(member: Member) -> None:
     other.close()
 
 
-def test_requests_from_many_threads(members: list[Member]):
+def test_requests_from_many_threads(members: list[Member]) -> None:
     first, _ = members
     answers: list[object] = []
     done = threading.Semaphore(0)
 
+    def answered(answer: object) -> None:
+        answers.append(answer)
+        done.release()
+
     def ask() -> None:
         for _ in range(20):
-            first.controller.list_partition_reassignments(None, lambda answer: (answers.append(answer), done.release()))
+            first.controller.list_partition_reassignments(None, answered)
 
     threads = [threading.Thread(target=ask) for _ in range(5)]
     for thread in threads:

@@ -7,12 +7,12 @@ import uuid
 from collections.abc import Callable, Iterator
 
 import pytest
-from broker_process import BrokerProcess
-from registry_instance import RegistryInstance
 
 from kafkapy import KafkaConsumer
 from kafkapy.clients.thread_driver import ThreadDriver
 from kafkapy.errors import InconsistentGroupProtocolError
+from tests.broker_process import BrokerProcess
+from tests.group_member.registry_instance import RegistryInstance
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(60)]
 
@@ -44,7 +44,7 @@ def test_two_instances_elect_a_primary(broker: BrokerProcess, driver: ThreadDriv
     group_id = f"registry-{uuid.uuid4().hex[:8]}"
 
     def instance(url: str) -> RegistryInstance:
-        made = driver.call(RegistryInstance, driver, [broker.address], url, True, group_id)
+        made: RegistryInstance = driver.call(RegistryInstance, driver, [broker.address], url, True, group_id)
         driver.call(made.run)
         return made
 

@@ -5,9 +5,6 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from memory_driver import MemoryCluster, MemoryDriver
-from registry_instance import RegistryInstance
-
 from kafkapy.clients.completion import spawn
 from kafkapy.errors import InconsistentGroupProtocolError
 from kafkapy.group_member.membership import MembershipState
@@ -18,6 +15,8 @@ from kafkapy.protocol.messages.heartbeat import HeartbeatResponse
 from kafkapy.protocol.messages.join_group import JoinGroupResponse
 from kafkapy.protocol.messages.leave_group import LeaveGroupResponse
 from kafkapy.protocol.messages.sync_group import SyncGroupResponse
+from tests.group_member.registry_instance import RegistryInstance
+from tests.memory_driver import MemoryCluster, MemoryDriver
 
 ONE, TWO = "http://one:8081", "http://two:8081"
 
@@ -168,7 +167,7 @@ def test_a_leader_that_cannot_assign_says_so_and_comes_back() -> None:
         one.perform_assignment = assign  # type: ignore[method-assign]
         raise ValueError("mine")
 
-    one.perform_assignment = fail  # type: ignore[method-assign]
+    one.perform_assignment = fail  # type: ignore[method-assign, assignment]
     one.run()
     group.driver.advance(1_000)
     assert isinstance(one.error.__cause__ if one.error else None, ValueError)

@@ -6,14 +6,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from log_support import NOW, PARTITION, LogDirFixture, marker
-
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.cleaning.log_cleaner import CleanerConfig, CleanerThread, LogCleaner
 from kafkapy.log.log import AppendOrigin, Log
 from kafkapy.record.batches import batches
 from kafkapy.record.record_batch import Record, RecordBatch
 from kafkapy.record.records_builder import MemoryRecordsBuilder
+from tests.log.log_support import NOW, PARTITION, LogDirFixture, marker
 
 KeyValue = tuple[str, str | None]
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from cleaner_support import CleanerFixture
-from log_support import LogDirFixture
+from tests.log.cleaner_support import CleanerFixture
+from tests.log.log_support import LogDirFixture
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from log_support import DATA, LogDirFixture, offsets
 
 from kafkapy.log.log import FetchIsolation
 from kafkapy.record.batches import batches
+from tests.log.log_support import DATA, LogDirFixture, offsets
 
 SAMPLES = ["d-idem-0", "d-idx-0", "d-none-0", "d-txn-0"]
 

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from log_support import NOW, LogDirFixture, batch, offsets, records
 
 from kafkapy import compiled
 from kafkapy.log.files.checkpoints import LeaderEpochCheckpointFile
@@ -21,6 +20,7 @@ from kafkapy.log.log_validator import RecordValidationError
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record.batches import batches
 from kafkapy.record.records_builder import MemoryRecordsBuilder
+from tests.log.log_support import NOW, LogDirFixture, batch, offsets, records
 
 END, COMMITTED = FetchIsolation.LOG_END, FetchIsolation.HIGH_WATERMARK
 SIZE = len(batch())

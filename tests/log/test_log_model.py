@@ -9,10 +9,10 @@ from pathlib import Path
 import hypothesis.strategies as st
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-from log_support import NOW, LogDirFixture, batch, records
 
 from kafkapy.log.log import FetchIsolation
 from kafkapy.record.batches import batches
+from tests.log.log_support import NOW, LogDirFixture, batch, records
 
 
 class LogModel(RuleBasedStateMachine):

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from log_support import NOW, LogDirFixture, batch, marker, offsets, records
 
 from kafkapy.log.log import AppendOrigin, FetchIsolation, Log
 from kafkapy.log.segments.log_segment import LogSegment
 from kafkapy.protocol.errors import KafkaError
 from kafkapy.record.record_batch import RecordBatch
+from tests.log.log_support import NOW, LogDirFixture, batch, marker, offsets, records
 
 SIZE = len(batch())
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from log_support import NOW, LogDirFixture, batch, offsets
-
 from kafkapy.log.log import Log
+from tests.log.log_support import NOW, LogDirFixture, batch, offsets
 
 SIZE = len(batch())
 

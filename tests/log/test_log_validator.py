@@ -190,8 +190,7 @@ def test_size_limit() -> None:
 
 def test_size_limit_after_recompression() -> None:
     data = batch(CompressionType.GZIP, records=200)
-    configs = {"max_message_bytes": 2000, "compression_type": "uncompressed"}
-    assert error_of(data, **configs) is Errors.MESSAGE_TOO_LARGE
+    assert error_of(data, max_message_bytes=2000, compression_type="uncompressed") is Errors.MESSAGE_TOO_LARGE
     bomb = spoiled(compress(1, encode_record(0, 0, None, bytes(50_000_000)), 9), attributes=1)
     assert error_of(bomb, compression_type="uncompressed") is Errors.MESSAGE_TOO_LARGE
 

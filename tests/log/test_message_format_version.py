@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from log_support import NOW, PARTITION, LogDirFixture, batch, log_config
 
 from kafkapy.log.log_config import LogConfig
 from kafkapy.log.log_validator import LogValidator, RecordValidationError, ValidationResult
@@ -16,6 +15,7 @@ from kafkapy.record.compression import CompressionType
 from kafkapy.record.legacy import LegacyRecordBatch
 from kafkapy.record.record_batch import Record, TimestampType
 from kafkapy.record.records_builder import MemoryRecordsBuilder
+from tests.log.log_support import NOW, PARTITION, LogDirFixture, batch, log_config
 
 NONE, GZIP, SNAPPY, LZ4, ZSTD = CompressionType
 FORMATS = {0: "0.9.0", 1: "0.10.2", 2: "0.11.0"}
@@ -114,7 +114,7 @@ def test_log_append_time(magic: int, codec: CompressionType, shallow: int) -> No
 
 
 def test_producers_with_an_id_need_format_v2() -> None:
-    idempotent = {"producer_id": 5, "producer_epoch": 0, "base_sequence": 0}
+    idempotent: dict[str, Any] = {"producer_id": 5, "producer_epoch": 0, "base_sequence": 0}
     for options in (idempotent, {**idempotent, "is_transactional": True}):
         assert error_of(records_of(2, **options), 1) is Errors.UNSUPPORTED_FOR_MESSAGE_FORMAT
         assert error_of(records_of(2, GZIP, **options), 0) is Errors.UNSUPPORTED_FOR_MESSAGE_FORMAT

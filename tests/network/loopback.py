@@ -46,7 +46,7 @@ class Loopback:
             send_buffer=send_buffer,
         )
         self.now = 0.0
-        self.server.now = lambda: self.now  # type: ignore[method-assign]
+        self.server.now = lambda: self.now
         self.records: FileRecords | bytes = b""
         self.hold = False
         self.requests: list[Request] = []

@@ -46,7 +46,8 @@ def errors() -> Iterator[Errors]:
 
 
 def accept(error: int) -> None:
-    port: Any = PlaintextPort(0, Factory(), interface="127.0.0.1", reactor=BrokerReactor())
+    factory: Any = Factory()
+    port: Any = PlaintextPort(0, factory, interface="127.0.0.1", reactor=BrokerReactor())
     port.startListening()
     listening, port.socket = port.socket, Failing(error)
     port.doRead()

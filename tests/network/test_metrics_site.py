@@ -6,9 +6,9 @@ import socket
 from collections.abc import Callable, Iterator
 
 import pytest
-from loopback import Loopback
 
 from kafkapy.network.metrics_site import MetricsSite
+from tests.network.loopback import Loopback
 
 
 class Made:

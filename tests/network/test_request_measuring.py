@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from loopback import Loopback, LoopbackClient
 
 from kafkapy.common.metrics_requests import RequestStats, RequestStatsByApi
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.messages.fetch import FetchResponse
 from kafkapy.protocol.messages.heartbeat import HeartbeatResponse
+from tests.network.loopback import Loopback, LoopbackClient
 
 
 @pytest.fixture

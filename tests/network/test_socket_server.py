@@ -9,15 +9,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from loopback import Loopback
 from twisted.internet.defer import Deferred
 
 from kafkapy.common.broker import EndPoint
 from kafkapy.common.rate import Rate
 from kafkapy.network import socket_server
+from kafkapy.network.channel import KafkaChannel
 from kafkapy.network.connection_quotas import ConnectionLimits, ListenerLimits
+from kafkapy.network.request import Request
+from kafkapy.network.send_queue import Part
 from kafkapy.network.socket_server import ALL_ADDRESSES, ListenError
 from kafkapy.record.file_records import FileRecords
+from tests.network.loopback import Loopback
 
 MakeLoopback = Callable[..., Loopback]
 LARGE = 8 << 20
@@ -304,10 +307,15 @@ def test_large_buffers_arrive_too(make_loopback: MakeLoopback, large_file: bytes
         assert client.fetched() == large_file
 
 
+def channel_of(request: Request) -> KafkaChannel:
+    assert isinstance(request.channel, KafkaChannel)
+    return request.channel
+
+
 def test_parts_arrive_in_order(make_loopback: MakeLoopback, tmp_path: Path) -> None:
     loop = make_loopback(send_buffer=1 << 12)
     (tmp_path / "log").write_bytes(bytes(range(256)) * 4096)
-    parts = [
+    parts: list[Part] = [
         b"start",
         slice_of(tmp_path / "log", 5, 700_000),
         b"",
@@ -324,7 +332,7 @@ def test_parts_arrive_in_order(make_loopback: MakeLoopback, tmp_path: Path) -> N
     client = loop.connect(loop.listen(), 1 << 12)
     client.heartbeat()
     loop.until(lambda: len(loop.requests) == 1)
-    loop.requests[0].channel.send_parts(parts)
+    channel_of(loop.requests[0]).send_parts(parts)
     loop.until(lambda: client.read_some() and len(client.received) >= len(expected))
     assert bytes(client.received) == expected
 
@@ -350,7 +358,7 @@ def test_the_server_hangs_up_after_the_answer(make_loopback: MakeLoopback, large
     client = loop.connect(loop.listen())
     client.heartbeat()
     loop.until(lambda: len(loop.requests) == 1)
-    loop.requests[0].channel.send_parts([large_file])
+    channel_of(loop.requests[0]).send_parts([large_file])
     loop.requests[0].close_connection("test")
     loop.until(client.is_closed)
     assert bytes(client.received) == large_file

@@ -1,17 +1,19 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
-from producer_setup import Setup
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.errors import MessageSizeTooLargeError
 from kafkapy.producer.record_accumulator import RecordAccumulator
 from kafkapy.producer.sticky_choice import StickyChoice
+from tests.producer.producer_setup import Setup
 
 P0 = TopicPartition("t", 0)
 
 
-def accumulator(**options: int) -> RecordAccumulator:
+def accumulator(**options: Any) -> RecordAccumulator:
     defaults = {"batch_size": 1000, "max_batch_bytes": 1000, "buffer_memory": 3000}
     return RecordAccumulator(**{**defaults, **options}, monotonic_ms=lambda: 0, clock=lambda: 1.0)
 

@@ -4,13 +4,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from producer_setup import Setup
 
 from kafkapy.errors import KafkaConfigurationError
 from kafkapy.partitioner import Partitioner
+from kafkapy.partitioner.abc import Cluster
 from kafkapy.producer.bulk import BulkSend, columns_of_arrow
 from kafkapy.producer.config import ProducerConfig
 from kafkapy.producer.future import FutureBatchMetadata
+from tests.producer.producer_setup import Setup
 
 
 def bulk(setup: Setup, *args: Any, **kwargs: Any) -> FutureBatchMetadata:
@@ -64,9 +65,9 @@ def test_buffers_are_copied() -> None:
 
 
 class Last(Partitioner):
-    def partition(self, topic: Any, key: Any, key_bytes: Any, value: Any, value_bytes: Any, cluster: Any) -> int:
+    def partition(self, topic: Any, key: Any, key_bytes: Any, value: Any, value_bytes: Any, cluster: Cluster) -> int:
         assert cluster.topics() == {"t"}
-        return max(cluster.partitions_for_topic(topic))
+        return max(cluster.partitions_for_topic(topic) or {0})
 
 
 @pytest.mark.parametrize("partitioner", [Last(), lambda key, everything, available: max(everything)])

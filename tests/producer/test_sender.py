@@ -3,7 +3,6 @@ from __future__ import annotations
 import random
 
 import pytest
-from producer_setup import Setup
 
 from kafkapy.clients.completion import spawn
 from kafkapy.common.topic_partition import TopicPartition
@@ -18,6 +17,7 @@ from kafkapy.errors import (
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.produce import ProduceResponse
+from tests.producer.producer_setup import Setup
 
 PARTITION = TopicPartition("t", 0)
 
@@ -65,8 +65,8 @@ def test_flush_does_not_wait_for_linger() -> None:
 
 
 def test_batches_grow_while_the_broker_is_busy_unless_the_size_was_chosen() -> None:
-    for options, sizes in (({}, [1, 1, 1, 1, 1, 95]), ({"batch_size": 2000}, None)):
-        setup = Setup(**options)
+    for batch_size, sizes in ((None, [1, 1, 1, 1, 1, 95]), (2000, None)):
+        setup = Setup() if batch_size is None else Setup(batch_size=batch_size)
         setup.send(b"first")
         setup.flush()
         broker = setup.cluster.brokers[0]
@@ -116,7 +116,13 @@ def test_a_retry_keeps_order_and_neither_loses_nor_doubles(fault: Errors | str) 
 def test_any_mix_of_faults(seed: int) -> None:
     rng = random.Random(seed)
     setup = Setup([0, 1, 0], batch_size=rng.choice([0, 60, 16384]))
-    retriable = [Errors.NOT_LEADER_OR_FOLLOWER, Errors.REQUEST_TIMED_OUT, Errors.NOT_ENOUGH_REPLICAS, "lost", "unheard"]
+    retriable: list[Errors | str] = [
+        Errors.NOT_LEADER_OR_FOLLOWER,
+        Errors.REQUEST_TIMED_OUT,
+        Errors.NOT_ENOUGH_REPLICAS,
+        "lost",
+        "unheard",
+    ]
     setup.fault = lambda *_: rng.choice(retriable) if rng.random() < 0.3 else None
     sent: dict[int, list[bytes]] = {0: [], 1: [], 2: []}
     futures = []

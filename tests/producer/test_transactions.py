@@ -3,7 +3,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from producer_setup import Setup
 
 from kafkapy.clients.completion import Completion, spawn
 from kafkapy.common.topic_partition import TopicPartition
@@ -24,6 +23,7 @@ from kafkapy.protocol.messages.end_txn import EndTxnResponse
 from kafkapy.protocol.messages.find_coordinator import FindCoordinatorResponse
 from kafkapy.protocol.messages.txn_offset_commit import TxnOffsetCommitResponse
 from kafkapy.structs import OffsetAndMetadata
+from tests.producer.producer_setup import Setup
 
 
 class Coordinator(Setup):

@@ -41,6 +41,8 @@ def hot_codec(api_key: ApiKey, version: int) -> ApiCodec:
 
 def schema_codec(api_key: ApiKey, version: int) -> ApiCodec:
     codec, flexible = ApiCodec(api_key, version), api_key.flexible(version)
-    codec._decoder = compile_decoder(api_key.request, version, flexible)
-    codec._encoder = compile_encoder(api_key.response, version, flexible)
+    request: Any = api_key.request
+    response: Any = api_key.response
+    codec._decoder = compile_decoder(request, version, flexible)
+    codec._encoder = compile_encoder(response, version, flexible)
     return codec

@@ -5,7 +5,6 @@ from __future__ import annotations
 import struct
 
 import pytest
-from protocol_samples import every_version, populated
 
 from kafkapy.protocol.consumer_protocol import ConsumerProtocolSubscription
 from kafkapy.protocol.decoder import decoder_source
@@ -24,6 +23,7 @@ from kafkapy.protocol.records.control_record import ControlRecordKey, EndTxnMark
 from kafkapy.protocol.records.group_metadata import GroupMetadataKey
 from kafkapy.protocol.records.offset_commit import OffsetCommitKey, OffsetCommitValue
 from kafkapy.protocol.wire import SchemaError
+from tests.protocol.protocol_samples import every_version, populated
 
 
 @pytest.mark.parametrize("nulls", [False, True])
@@ -254,7 +254,7 @@ def test_decoded_records_are_views_of_the_request() -> None:
     found = ProduceRequest.decode(encoded, 9).topic_data[0].partition_data[0].records
     assert isinstance(found, memoryview)
     assert found.obj is encoded
-    assert found == b"batch"
+    assert bytes(found) == b"batch"
 
 
 def test_a_slice_cannot_be_encoded_as_a_whole() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from protocol_samples import populated
 
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.error_responses import error_response
@@ -27,6 +26,7 @@ from kafkapy.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFet
 from kafkapy.protocol.messages.produce import ProduceRequest, ProduceResponse
 from kafkapy.protocol.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
 from kafkapy.protocol.schema import Struct
+from tests.protocol.protocol_samples import populated
 
 WHY = Errors.INVALID_REQUEST
 CODE = WHY.code

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, BinaryIO
 
-from hot_codecs import hot, hot_codec, maker, schema_codec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ from kafkapy.protocol.framing import ApiCodec
 from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
 from kafkapy.protocol.wire import NOT_READ, SchemaError
 from kafkapy.record.file_records import FileRecords
+from tests.protocol.hot_codecs import hot, hot_codec, maker, schema_codec
 
 VERSIONS = range(11, 18)
 

@@ -17,13 +17,13 @@ from kio.index import load_entity_schema, load_request_schema, load_response_sch
 from kio.schema.errors import ErrorCode
 from kio.serial import entity_writer
 from kio.static.constants import EntityType
-from protocol_samples import populated
 
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from kafkapy.protocol.headers import RequestHeader, ResponseHeader
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.principal_data import DefaultPrincipalData
+from tests.protocol.protocol_samples import populated
 
 
 def to_kio(value: Any, kio_class: Any, version: int) -> Any:

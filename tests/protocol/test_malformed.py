@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from protocol_samples import every_version, populated
 
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.headers import RequestHeader
@@ -22,6 +21,7 @@ from kafkapy.protocol.messages.metadata import MetadataRequest
 from kafkapy.protocol.messages.produce import ProduceRequest
 from kafkapy.protocol.messages.sync_group import SyncGroupRequest
 from kafkapy.protocol.wire import SchemaError, rest_of_varint, unsigned_varint, varint
+from tests.protocol.protocol_samples import every_version, populated
 
 EVERY_VERSION = every_version()
 NEWEST = [(cls, version) for cls, version in EVERY_VERSION if version == cls.VERSIONS.highest]

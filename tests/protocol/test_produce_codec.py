@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hot_codecs import hot, hot_codec, maker, schema_codec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.framing import ApiCodec
 from kafkapy.protocol.messages.produce import ProduceRequest, ProduceResponse
 from kafkapy.protocol.wire import SchemaError
+from tests.protocol.hot_codecs import hot, hot_codec, maker, schema_codec
 
 VERSIONS = range(7, 12)
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafkapy.record.batch_encoder import (
+    NO_PRODUCER,
     BatchProducer,
     Columns,
+    Headers,
     encode_columns,
     finish_batch,
     time_runs,
@@ -22,8 +27,18 @@ header_lists = st.none() | st.lists(st.tuples(st.text(max_size=5), st.none() | s
 times = st.integers(0, 1 << 41)
 
 
-def built(values, keys, headers, timestamps, codec=CompressionType.NONE, producer=None):
-    state = producer or BatchProducer()
+Fields = Sequence[bytes | None]
+HeaderLists = Sequence[Headers | None]
+
+
+def built(
+    values: Fields,
+    keys: Fields | None,
+    headers: HeaderLists | None,
+    timestamps: Sequence[int],
+    codec: CompressionType = CompressionType.NONE,
+    state: BatchProducer = NO_PRODUCER,
+) -> bytes:
     builder = MemoryRecordsBuilder(
         compression_type=codec,
         producer_id=state.producer_id,
@@ -37,14 +52,21 @@ def built(values, keys, headers, timestamps, codec=CompressionType.NONE, produce
     return builder.build()
 
 
-def encoded(values, keys, headers, timestamps, codec=CompressionType.NONE, producer=None):
+def encoded(
+    values: Fields,
+    keys: Fields | None,
+    headers: HeaderLists | None,
+    timestamps: Sequence[int],
+    codec: CompressionType = CompressionType.NONE,
+    state: BatchProducer = NO_PRODUCER,
+) -> bytes:
     columns = Columns(values, keys, headers, time_runs(timestamps))
-    return finish_batch(encode_columns(columns, codec), producer or BatchProducer())
+    return finish_batch(encode_columns(columns, codec), state)
 
 
 @settings(max_examples=150, deadline=None)
 @given(st.data())
-def test_same_bytes_as_the_builder(data):
+def test_same_bytes_as_the_builder(data: st.DataObject) -> None:
     values = data.draw(st.lists(fields, min_size=1, max_size=150))
     count = len(values)
     keys = data.draw(st.none() | st.lists(fields, min_size=count, max_size=count))
@@ -60,14 +82,14 @@ def test_same_bytes_as_the_builder(data):
 
 @settings(max_examples=20, deadline=None)
 @given(st.lists(times, min_size=1, max_size=100))
-def test_a_timestamp_for_each_record(timestamps):
-    values = [b"v"] * len(timestamps)
+def test_a_timestamp_for_each_record(timestamps: list[int]) -> None:
+    values: Fields = [b"v"] * len(timestamps)
     assert encoded(values, None, None, timestamps) == built(values, None, None, timestamps)
 
 
 @pytest.mark.parametrize("count", [1, 63, 64, 65, 8191, 8192, 8193, 20000])
 @pytest.mark.parametrize("keyed", [False, True])
-def test_offsets_of_every_size(count, keyed):
+def test_offsets_of_every_size(count: int, keyed: bool) -> None:
     values = [b"%d" % i for i in range(count)]
     keys = values if keyed else None
     timestamps = [5] * (count // 2) + [7] * (count - count // 2)
@@ -75,7 +97,7 @@ def test_offsets_of_every_size(count, keyed):
 
 
 @pytest.mark.parametrize("codec", list(CompressionType))
-def test_codecs_and_producer_state(codec):
+def test_codecs_and_producer_state(codec: CompressionType) -> None:
     values = [b"ab" * (i % 50) for i in range(500)]
     state = BatchProducer(4711, 3, 99, True)
     batch = encoded(values, None, None, [1_700_000_000_000] * 500, codec, state)
@@ -85,13 +107,13 @@ def test_codecs_and_producer_state(codec):
     assert [record.value for record in view.records()] == values
 
 
-def test_large_fields():
+def test_large_fields() -> None:
     values = [bytes(n) for n in (8191, 8192, 70_000, 1 << 20)]
     assert encoded(values, values, None, [1] * 4) == built(values, values, None, [1] * 4)
 
 
-def test_bytearrays_and_views():
-    values = [bytearray(b"abc"), memoryview(b"def"), b"g"]
+def test_bytearrays_and_views() -> None:
+    values: list[Any] = [bytearray(b"abc"), memoryview(b"def"), b"g"]
     assert encoded(values, values, None, [1] * 3) == built(
         [b"abc", b"def", b"g"], [b"abc", b"def", b"g"], None, [1] * 3
     )

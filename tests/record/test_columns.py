@@ -130,7 +130,7 @@ class TestDecoding:
         assert found.next_offset == 1010
 
     def test_batches_of_several_epochs(self) -> None:
-        rows = [(1, 0, None, b"x", [])] * 2
+        rows: list[Any] = [(1, 0, None, b"x", [])] * 2
         data = build(rows, partition_leader_epoch=1) + build(rows, partition_leader_epoch=2)
         found = columns.decode_batches([b for b in batches(data) if isinstance(b, RecordBatch)])
         assert found.per_record(1).tolist() == [1, 1, 2, 2]

@@ -24,9 +24,8 @@ from kafkapy.log.manager.log_manager import LogManager
 from kafkapy.network.channel import KafkaChannel
 from kafkapy.network.connection_quotas import ConnectionLimits
 from kafkapy.network.request import RequestContext
-from kafkapy.network.send_queue import SendQueue
+from kafkapy.network.send_queue import Part, SendQueue
 from kafkapy.network.socket_server import SocketServer
-from kafkapy.network.transport import Part
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.headers import ResponseHeader, encode_request
@@ -177,11 +176,12 @@ class HeldCopies(MockClock):
         self.holds = False
         self.held: list[tuple[Callable[[], Any], Completion[Any]]] = []
 
-    def in_thread(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Completion[R]:
+    async def in_thread(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         if not self.holds:
-            return Completion.of(function(*args, **kwargs))
-        self.held.append((partial(function, *args, **kwargs), Completion()))
-        return self.held[-1][1]
+            return function(*args, **kwargs)
+        done: Completion[R] = Completion()
+        self.held.append((partial(function, *args, **kwargs), done))
+        return await done
 
 
 class BrokerCore:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from broker_core import BrokerCore, Client, MakeCore
+from tests.server.broker_core import BrokerCore, Client, MakeCore
 
 
 @pytest.fixture(autouse=True)

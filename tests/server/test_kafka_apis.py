@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from broker_core import BrokerCore, Client
 
 from kafkapy.clients.completion import Completion
 from kafkapy.network.request import Request
@@ -17,6 +16,7 @@ from kafkapy.protocol.messages.envelope import EnvelopeRequest
 from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from kafkapy.protocol.messages.produce import ProduceRequest
 from kafkapy.server.kafka_apis import HANDLERS
+from tests.server.broker_core import BrokerCore, Client
 
 Handler = Callable[[Request], Any]
 Install = Callable[[Handler], None]

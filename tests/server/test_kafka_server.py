@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import os
 from types import SimpleNamespace
 from typing import Any
 
@@ -176,8 +178,8 @@ def test_the_broker_ends_with_its_last_log_directory_and_in_an_older_cluster_wit
     server.config.inter_broker_protocol_version = protocol
     exits: list[int] = []
     told: list[Any] = []
-    monkeypatch.setattr(kafka_server.os, "_exit", exits.append)
-    monkeypatch.setattr(kafka_server.logging, "shutdown", lambda: None)
+    monkeypatch.setattr(os, "_exit", exits.append)
+    monkeypatch.setattr(logging, "shutdown", lambda: None)
     monkeypatch.setattr(server, "_in_thread", lambda *call: told.append(call))
     part: Any = SimpleNamespace(
         live_log_dirs=live,

@@ -19,7 +19,7 @@ class FakeReactor(Clock):
     def __init__(self) -> None:
         super().__init__()
         self.work: list[Callable[[], None]] = []
-        self.from_threads: list[Callable[[], None]] = []
+        self.from_threads: list[Callable[[], object]] = []
 
     def getThreadPool(self) -> FakeReactor:
         return self

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from broker_core import TOPIC, BrokerCore, batch
-
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.produce import ProduceRequest
+from tests.server.broker_core import TOPIC, BrokerCore, batch
 
 PARTITION = TopicPartition(TOPIC, 0)
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from broker_process import BrokerProcess
 
 from kafkapy.admin.client import AdminClient
 from kafkapy.admin.results import values_of
@@ -19,6 +18,7 @@ from kafkapy.protocol.messages.produce import ProduceRequest
 from kafkapy.record.compression import CompressionType
 from kafkapy.record.record_batch import Header
 from kafkapy.record.records_builder import MemoryRecordsBuilder
+from tests.broker_process import BrokerProcess
 
 Row = tuple[int, bytes | None, bytes | None, Sequence[Header]]
 """Timestamp in ms, key, value, headers."""

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from broker_process import BrokerProcess
 
 from kafkapy import KafkaProducer
 from kafkapy.admin.client import AdminClient
 from kafkapy.admin.results import values_of
 from kafkapy.admin.topics import NewTopic
+from tests.broker_process import BrokerProcess
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
 

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_spark_batch import error_of, load, places
+
+from tests.spark.test_spark_batch import error_of, load, places
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_spark_batch import error_of
 
 from kafkapy.admin.results import values_of
 from kafkapy.admin.topics import NewPartitions
@@ -15,6 +14,7 @@ from kafkapy.common.time import MockTime
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.spark.options import Mode, source_options
 from kafkapy.spark.stream_reader import START, KafkaStreamReader
+from tests.spark.test_spark_batch import error_of
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
 

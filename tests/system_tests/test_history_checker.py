@@ -8,10 +8,10 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from simulated_kafka import SimulatedKafka
 
 from system_tests.checker import ANOMALIES, OF_REPEATED_SENDS, Verdict, check, main
 from system_tests.history import History, Kind, Poll, Send
+from tests.system_tests.simulated_kafka import SimulatedKafka
 
 P = ("t", 0)
 Q = ("t", 1)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from fake_broker import FakeBroker
-
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import Errors
@@ -18,6 +16,7 @@ from kafkapy.protocol.messages.elect_leaders import ElectLeadersResponse
 from kafkapy.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsResponse
 from kafkapy.protocol.messages.list_partition_reassignments import ListPartitionReassignmentsResponse
 from kafkapy.protocol.messages.metadata import MetadataResponse
+from tests.fake_broker import FakeBroker
 
 Replicas = list[int]
 

@@ -1,4 +1,4 @@
-"""Makes data/recordings anew: python tests/tools/record.py BROKER CLASSPATH
+"""Makes data/recordings anew: python -m tests.tools.record BROKER CLASSPATH
 
 BROKER (127.0.0.1:port) is an Apache Kafka 3.9.1 broker with id 0 and nothing in it, best with offsets.topic.num.partitions=2;
 CLASSPATH is Kafka's libs directory with a star: 'kafka/libs/*'.
@@ -12,14 +12,12 @@ import sys
 import time
 from pathlib import Path
 
-HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parents[1])]
+from kafka import KafkaConsumer, KafkaProducer
 
-from kafka import KafkaConsumer, KafkaProducer  # noqa: E402
-from recording import RecordingProxy, save  # noqa: E402
-from scenarios import SCENARIOS, TOOLS, Scenario  # noqa: E402
+from tests.tools.recording import RecordingProxy, save
+from tests.tools.scenarios import SCENARIOS, TOOLS, Scenario
 
-DATA = HERE / "data"
+DATA = Path(__file__).parent / "data"
 
 
 def main(broker: str, classpath: str) -> None:
@@ -68,7 +66,7 @@ def with_broker(arguments: list[str], broker: str) -> list[str]:
 
 def run_ours(tool: str, broker: str, arguments: list[str]) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", f"kafkapy.tools.{tool}", *with_broker(arguments, broker)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=HERE.parents[1], timeout=60)
+    return subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2], timeout=60)
 
 
 def forwarder(port: int):  # type: ignore[no-untyped-def]

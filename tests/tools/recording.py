@@ -7,10 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from fake_broker import FakeBroker
-
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.headers import RequestHeader
+from tests.fake_broker import FakeBroker
 
 HOST = b"127.0.0.1"
 RECORDED_PORT = 9092

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kafkapy.clients.java_properties import Property
 from kafkapy.clients.java_security import jaas_options
 from kafkapy.common.config_def import (
     parse_type,
@@ -19,7 +20,6 @@ from kafkapy.tools import client_partitioners
 from kafkapy.tools.client_properties import (
     CONSUMER,
     PRODUCER,
-    Property,
     arguments_of,
     consumer_arguments,
     key_values,

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from broker_process import BrokerProcess
+
+from tests.broker_process import BrokerProcess
 
 ROOT = Path(__file__).parents[2]
 LIMIT_SECONDS = 60

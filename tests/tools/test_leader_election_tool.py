@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from fake_cluster import FakeCluster
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import Errors
 from kafkapy.tools import leader_election
+from tests.tools.fake_cluster import FakeCluster
 
 Tool = Callable[..., tuple[str, str]]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import signal
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -98,7 +99,7 @@ class TestThrottler:
         """How many seconds it takes."""
         clock = Clock()
         start = clock.now
-        monkeypatch.setattr(client_tool.time, "time", clock)
+        monkeypatch.setattr(time, "time", clock)
 
         def sleep(seconds: float) -> None:
             clock.now += seconds

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_cluster import FakeCluster, Move
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,6 +18,7 @@ from kafkapy.protocol.errors import Errors
 from kafkapy.tools import reassign_partitions
 from kafkapy.tools.reassignment_json import format_reassignment, read_reassignment
 from kafkapy.tools.reassignment_throttles import PartitionMove, proposed_moves, throttled_replicas
+from tests.tools.fake_cluster import FakeCluster, Move
 
 A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)
 TOPIC, BROKER = 2, 4

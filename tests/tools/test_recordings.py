@@ -6,10 +6,10 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from recording import ReplayBroker, load
-from scenarios import SCENARIOS, Scenario
 
 from kafkapy.protocol.api_keys import ApiKey
+from tests.tools.recording import ReplayBroker, load
+from tests.tools.scenarios import SCENARIOS, Scenario
 
 DATA = Path(__file__).parent / "data"
 

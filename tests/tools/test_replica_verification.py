@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
-from fake_broker import FakeBroker
 
 from kafkapy.admin.client import AdminClient
 from kafkapy.common.topic_partition import TopicPartition
@@ -27,6 +27,7 @@ from kafkapy.tools.replica_verification import (
     report,
     verify,
 )
+from tests.fake_broker import FakeBroker
 
 T0 = TopicPartition("t", 0)
 
@@ -87,10 +88,7 @@ class Replicas:
     def __init__(self, first: Sequence[bytes | None], second: Sequence[bytes | None]) -> None:
         handlers = {ApiKey.METADATA: self.metadata, ApiKey.LIST_OFFSETS: self.list_offsets}
         self.answers = [list(first), list(second)]
-        self.brokers = [
-            FakeBroker({**handlers, ApiKey.FETCH: lambda request, broker=broker: self.fetch(broker, request)})
-            for broker in range(2)
-        ]
+        self.brokers = [FakeBroker({**handlers, ApiKey.FETCH: partial(self.fetch, broker)}) for broker in range(2)]
         self.topic_ids = b"i" * 16
         for broker in self.brokers:
             broker.ranges.pop(ApiKey.DESCRIBE_CLUSTER)
@@ -142,7 +140,7 @@ def rounds(replicas: Replicas, count: int, capsys: pytest.CaptureFixture[str]) -
         left.pop()
         return fetch(*arguments)
 
-    reader.fetch = fetch_while_rounds_are_left  # type: ignore[method-assign]
+    reader.fetch = fetch_while_rounds_are_left  # type: ignore[method-assign, assignment]
     try:
         with ThreadPoolExecutor(2) as threads:
             verify(reader, threads, offsets, -1)

@@ -8,7 +8,8 @@ import time
 from pathlib import Path
 
 import pytest
-from broker_process import BrokerProcess
+
+from tests.broker_process import BrokerProcess
 
 pytestmark = pytest.mark.integration
 

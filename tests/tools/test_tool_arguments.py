@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.tools import configs, consumer_groups, delete_records, get_offsets, topics
+from kafkapy.tools import configs, consumer_groups, consumer_groups_common, delete_records, get_offsets, topics
 from kafkapy.tools.command_line import ToolError
 from kafkapy.tools.common import IncludeList
 from kafkapy.tools.configs_alter import parse_configs, parse_credential
@@ -118,7 +118,7 @@ class TestConfigs:
 
 class TestConsumerGroups:
     def test_topic_with_partitions(self) -> None:
-        parse = consumer_groups.parse_topic_with_partitions
+        parse = consumer_groups_common.parse_topic_with_partitions
         assert parse("t:0,2") == [TopicPartition("t", 0), TopicPartition("t", 2)]
         with pytest.raises(ToolError, match="Invalid partition 'x' specified in topic arg 't:x'"):
             parse("t:x")

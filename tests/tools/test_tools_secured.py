@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tls_broker import TlsBroker, make_certificate
 
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.messages.sasl_authenticate import SaslAuthenticateResponse
 from kafkapy.protocol.messages.sasl_handshake import SaslHandshakeResponse
 from kafkapy.tools import broker_api_versions, topics
+from tests.tls_broker import TlsBroker, make_certificate
 
 CONFIGS = """
 security.protocol=SASL_SSL

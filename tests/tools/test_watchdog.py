@@ -14,12 +14,12 @@ from types import SimpleNamespace
 
 import psutil
 import pytest
-from broker_process import BrokerProcess
 from kazoo.client import KazooClient
-from zookeeper_server import ZooKeeperServer
 
 from kafkapy.tools import kafka_server_start, kafka_server_stop, watchdog
 from kafkapy.zk.session_closer import Session
+from tests.broker_process import BrokerProcess
+from tests.zookeeper_server import ZooKeeperServer
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -271,8 +271,8 @@ def test_a_process_that_lives() -> None:
 def test_gives_up(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     """Without ZooKeeper: after ten times the session's time, with the reason."""
     now = [0.0]
-    monkeypatch.setattr(watchdog.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(watchdog.time, "sleep", lambda seconds: now.__setitem__(0, now[0] + seconds))
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "sleep", lambda seconds: now.__setitem__(0, now[0] + seconds))
     tried: list[float] = []
 
     def refuse(session: Session, address: tuple[str, int], timeout: float) -> bool:

@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from zookeeper_server import ZooKeeperServer
 
 from kafkapy.tools import java, zookeeper_server_start, zookeeper_server_stop, zookeeper_shell
 from kafkapy.tools.command_line import ToolError
+from tests.zookeeper_server import ZooKeeperServer
 
 BIN = Path(__file__).resolve().parents[2] / "bin"
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 import pytest_twisted
-from producing_broker import ProducingBroker
 from twisted.internet import defer
 
 from kafkapy.errors import IllegalStateError, KafkaTimeoutError, TopicAuthorizationFailedError
 from kafkapy.tx import KafkaConsumer, KafkaProducer
+from tests.producing_broker import ProducingBroker
 
 
 @pytest.fixture
@@ -42,8 +42,7 @@ async def test_a_consumer_that_has_started_is_given_back(broker: ProducingBroker
 
 @pytest_twisted.ensureDeferred
 async def test_little_memory(broker: ProducingBroker) -> Any:
-    options = {"buffer_memory": 5000, "batch_size": 1000}
-    producer = await KafkaProducer(bootstrap_servers=broker.address, **options).start()
+    producer = await KafkaProducer(bootstrap_servers=broker.address, buffer_memory=5000, batch_size=1000).start()
     deferreds = [producer.send("t", b"%03d" % i + bytes(97)) for i in range(300)]
     await producer.flush()
     assert all(deferred.called for deferred in deferreds)

@@ -39,7 +39,7 @@ STATE = b'{"controller_epoch":1,"leader":1,"version":1,"leader_epoch":0,"isr":[1
 
 def same_json(left: bytes, right: bytes) -> bool:
     assert b" " not in left
-    return json.loads(left) == json.loads(right)
+    return bool(json.loads(left) == json.loads(right))
 
 
 def test_controller() -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from kazoo.client import KazooClient
-from zookeeper_server import ZooKeeperServer
 
 from kafkapy.zk.errors import (
     NodeExistsError,
@@ -24,6 +23,7 @@ from kafkapy.zk.request_pipeline import RequestPipeline
 from kafkapy.zk.requests import Check, Create, Delete, Exists, GetChildren, GetData, Multi, MultiRead, SetData
 from kafkapy.zk.zookeeper_client import ZooKeeperClient
 from system_tests.proxy import Proxy
+from tests.zookeeper_server import ZooKeeperServer
 
 pytestmark = pytest.mark.integration
 

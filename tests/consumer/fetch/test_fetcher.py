@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any
 
 import pytest
-from memory_driver import SILENCE, MemoryCluster, MemoryDriver
 
 from kafkapy.clients.completion import spawn
 from kafkapy.clients.network_client import NetworkClient
@@ -30,6 +29,7 @@ from kafkapy.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpo
 from kafkapy.record.record_batch import RecordBatch
 from kafkapy.record.records_builder import MemoryRecordsBuilder
 from kafkapy.structs import OffsetAndMetadata, OffsetAndTimestamp, OffsetResetStrategy
+from tests.memory_driver import SILENCE, MemoryCluster, MemoryDriver
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 
@@ -88,7 +88,7 @@ class Setup:
             found = self.fetcher.collect(count)
         return found
 
-    def values(self, **options: Any) -> dict[TopicPartition, list[bytes]]:
+    def values(self, **options: Any) -> dict[TopicPartition, list[Any]]:
         return {partition: [r.value for r in records] for partition, records in self.poll(**options).items()}
 
     def offset(self, partition: TopicPartition = A) -> int | None:

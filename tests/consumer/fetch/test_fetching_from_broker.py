@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from broker_process import BrokerProcess
 
 from kafkapy.clients.blocking_client import BlockingClient
 from kafkapy.common.topic_partition import TopicPartition
@@ -18,6 +17,7 @@ from kafkapy.protocol.messages.create_topics import CreateTopicsRequest
 from kafkapy.protocol.messages.produce import ProduceRequest
 from kafkapy.record.compression import CompressionType
 from kafkapy.record.records_builder import MemoryRecordsBuilder
+from tests.broker_process import BrokerProcess
 
 pytestmark = pytest.mark.integration
 
@@ -98,6 +98,7 @@ def test_offsets(broker: str) -> None:
         assert reader.beginning_offsets([partition]) == {partition: 0}
         assert reader.end_offsets([partition]) == {partition: COUNT}
         found = reader.offsets_for_times({partition: 1_000_500})[partition]
+        assert found is not None
         assert (found.offset, found.timestamp) == (500, 1_000_500)
         assert reader.offsets_for_times({partition: 2_000_000}) == {partition: None}
 

@@ -3,7 +3,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from memory_group import P0, P1, Group
 
 from kafkapy.clients.completion import spawn
 from kafkapy.consumer.assignors import CooperativeStickyAssignor
@@ -20,6 +19,7 @@ from kafkapy.errors import (
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import Errors
 from kafkapy.structs import OffsetAndMetadata
+from tests.consumer.group.memory_group import P0, P1, Group
 
 
 class Listener(ConsumerRebalanceListener):

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from broker_process import BrokerProcess
 
 from kafkapy import KafkaConsumer, KafkaProducer, TopicPartition
 from kafkapy.admin import KafkaAdminClient, NewTopic
@@ -28,6 +27,7 @@ from kafkapy.consumer.assignors import (
     StickyPartitionAssignor,
 )
 from kafkapy.tools.java import find_java
+from tests.broker_process import BrokerProcess
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
 

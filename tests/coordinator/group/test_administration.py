@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 import pytest
-from group_harness import DELAY, GROUP, HOST, Harness, subscription
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.group.records import group_key, offset_key
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.list_groups import ListGroupsRequest
+from tests.coordinator.group.group_harness import DELAY, GROUP, HOST, Harness, subscription
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
-from group_harness import REBALANCE, SESSION, subscription
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.group.config import GroupConfig, OffsetConfig
@@ -27,6 +26,7 @@ from kafkapy.coordinator.runtime.effects import CancelTimer, Effect, Reply, Star
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.leave_group import LeaveGroupRequest
 from kafkapy.protocol.messages.sync_group import SyncGroupRequest
+from tests.coordinator.group.group_harness import REBALANCE, SESSION, subscription
 
 NOW = 1_000
 DELAY = 3_000

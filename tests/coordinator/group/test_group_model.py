@@ -6,7 +6,6 @@ group's own books agree, and when the clients behave again the group settles.
 
 from __future__ import annotations
 
-from group_harness import Harness, Reply, subscription
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
@@ -14,6 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from kafkapy.coordinator.group.config import GroupConfig
 from kafkapy.coordinator.group.group_state import ClassicGroupState
 from kafkapy.protocol.errors import Errors
+from tests.coordinator.group.group_harness import Harness, Reply, subscription
 
 SESSION = 10_000
 REBALANCE = 20_000
@@ -252,7 +252,8 @@ class Groups(RuleBasedStateMachine):
         assert members.pending_sync <= ids
         assert not ids & members.pending
         assert all(members[name].member_id == name for name in ids)
-        assert all(members.static_member_id(m.group_instance_id) == m.member_id for m in members if m.is_static)
+        static = {m.group_instance_id: m.member_id for m in members if m.group_instance_id is not None}
+        assert {name: members.static_member_id(name) for name in static} == static
         assert members.num_static == sum(m.is_static for m in members)
         assert timers("rebalance") == ({""} if group.is_in(ClassicGroupState.PREPARING_REBALANCE) else set())
         assert timers("sync") == ({""} if members.pending_sync else set())

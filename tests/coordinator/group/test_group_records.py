@@ -4,7 +4,6 @@ import logging
 from pathlib import Path
 
 import pytest
-from group_harness import GROUP, FakeLog, Harness
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -34,6 +33,7 @@ from kafkapy.protocol.wire import SchemaError
 from kafkapy.record.batches import batches
 from kafkapy.record.record_batch import RecordBatch
 from kafkapy.record.records_builder import MemoryRecordsBuilder
+from tests.coordinator.group.group_harness import GROUP, FakeLog, Harness
 
 LOG = (Path(__file__).parent / "data" / "consumer_offsets.log").read_bytes()
 """Written by Apache Kafka 3.9.1 for a consumer of librdkafka, then transactions of Java and librdkafka; all deleted."""

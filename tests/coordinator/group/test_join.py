@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 import pytest
-from group_harness import DELAY, REBALANCE, SESSION, Harness, Reply, subscription
 
 from kafkapy.coordinator.group.config import GroupConfig
 from kafkapy.coordinator.group.joining import NEW_MEMBER_JOIN_TIMEOUT_MS
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.join_group import JoinGroupRequest
+from tests.coordinator.group.group_harness import DELAY, REBALANCE, SESSION, Harness, Reply, subscription
 
 
 @pytest.fixture

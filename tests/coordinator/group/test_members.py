@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import pytest
-from group_harness import subscription
 
 from kafkapy.coordinator.group.members import ClassicGroupMember, Members, Protocols, subscribed_topics
+from tests.coordinator.group.group_harness import subscription
 
 
 def member(name: str, *protocols: str, instance: str | None = None) -> ClassicGroupMember:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import pytest
-from group_harness import GROUP, SESSION, Harness, Reply, commit_errors, subscription
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.group.config import GroupConfig, OffsetConfig
@@ -9,6 +8,7 @@ from kafkapy.coordinator.group.records import OffsetKey, group_key, offset_key, 
 from kafkapy.coordinator.runtime.effects import Write
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.offset_delete import OffsetDeleteRequest
+from tests.coordinator.group.group_harness import GROUP, SESSION, Harness, Reply, commit_errors, subscription
 
 T0, T1, U0 = ("t", 0), ("t", 1), ("u", 0)
 DAY = 24 * 3600 * 1000

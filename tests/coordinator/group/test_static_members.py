@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import pytest
-from group_harness import DELAY, GROUP, RANGE, REBALANCE, SESSION, Harness, subscription
 
 from kafkapy.coordinator.group.records import read_group_value
 from kafkapy.protocol.errors import Errors
+from tests.coordinator.group.group_harness import DELAY, GROUP, RANGE, REBALANCE, SESSION, Harness, subscription
 
 
 @pytest.fixture

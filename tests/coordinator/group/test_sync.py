@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import pytest
-from group_harness import DELAY, GROUP, REBALANCE, SESSION, Harness, Reply, subscription
 
 from kafkapy.coordinator.group.records import group_key, read_group_value
 from kafkapy.protocol.errors import Errors
+from tests.coordinator.group.group_harness import DELAY, GROUP, REBALANCE, SESSION, Harness, Reply, subscription
 
 
 @pytest.fixture

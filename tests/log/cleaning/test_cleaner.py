@@ -6,10 +6,8 @@ import itertools
 from pathlib import Path
 
 import pytest
-from cleaner_support import CleanerFixture, latest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from log_support import NOW, log_config, marker
 
 from kafkapy.log.cleaning.cleaner import group_segments_by_size
 from kafkapy.log.log import AppendOrigin
@@ -17,6 +15,8 @@ from kafkapy.log.segments.log_segment import LogSegment
 from kafkapy.record.compression import CompressionType
 from kafkapy.record.record_batch import RecordBatch, TimestampType
 from kafkapy.record.records_builder import MemoryRecordsBuilder
+from tests.log.cleaner_support import CleanerFixture, latest
+from tests.log.log_support import NOW, log_config, marker
 
 DAY = 24 * 60 * 60 * 1000
 
@@ -329,7 +329,7 @@ def test_a_reader_sees_the_same_state_before_and_after(
             compacted.end_transaction(7, bool(commit))
             sequence += len(keys)  # type: ignore[arg-type]
             if commit:
-                for i, key in enumerate(keys):  # type: ignore[arg-type, var-annotated]
+                for i, key in enumerate(keys):  # type: ignore[arg-type]
                     written[start + i] = (key, "txn")
                     state[key] = (start + i, "txn")
         elif kind == "roll":

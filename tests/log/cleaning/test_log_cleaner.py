@@ -7,12 +7,12 @@ import threading
 from pathlib import Path
 
 import pytest
-from cleaner_support import CleanerFixture, latest
-from log_support import NOW, PARTITION
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.cleaning.log_cleaner import CleanerConfig
 from kafkapy.log.cleaning.log_cleaner_manager import LogCleaningAbortedError
+from tests.log.cleaner_support import CleanerFixture, latest
+from tests.log.log_support import NOW, PARTITION
 
 DAY = 24 * 60 * 60 * 1000
 

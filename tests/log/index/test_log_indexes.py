@@ -181,9 +181,14 @@ def test_one_who_reads_on_in_a_cold_index_costs_one_read(tmp_path: Path, monkeyp
         index.append(n + 1, n)
     index.trim_to_valid_size()
     assert index.lookup(2000) == (2000, 1999)
-    reads = []
+    reads: list[int] = []
     pread = os.pread
-    monkeypatch.setattr(os, "pread", lambda *args: reads.append(args) or pread(*args))
+
+    def counted(file: int, size: int, position: int) -> bytes:
+        reads.append(position)
+        return pread(file, size, position)
+
+    monkeypatch.setattr(os, "pread", counted)
     for offset in range(2064, 2064 + 64 * 20, 64):
         assert index.lookup(offset) == (offset, offset - 1)
     assert len(reads) == 20

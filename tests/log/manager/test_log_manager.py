@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from log_support import NOW, batch, log_config, offsets
 
 from kafkapy.common.scheduler import MockScheduler
 from kafkapy.common.time import MockTime
@@ -22,6 +21,7 @@ from kafkapy.log.manager.log_manager import LogManager
 from kafkapy.log.manager.log_manager_config import LogManagerConfig
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.server.config.kafka_config import KafkaConfig
+from tests.log.log_support import NOW, batch, log_config, offsets
 
 SIZE = len(batch())
 T0, T1, T2 = (TopicPartition("topic-with-dash", n) for n in range(3))

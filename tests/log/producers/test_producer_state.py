@@ -6,7 +6,6 @@ import struct
 from pathlib import Path
 
 import pytest
-from log_support import DATA, NOW, PARTITION, LogDirFixture, batch, marker
 
 from kafkapy.log.files.checkpoints import MalformedFileError
 from kafkapy.log.log import AppendOrigin, FetchIsolation, Log, LogOffsetMetadata
@@ -14,6 +13,7 @@ from kafkapy.log.producers.producer_snapshot import decode_snapshot, encode_snap
 from kafkapy.log.producers.producer_state import MAX_SEQUENCE, ProducerStateEntry, RetainedBatch
 from kafkapy.log.producers.producer_state_manager import ProducerStateManager
 from kafkapy.protocol.errors import Errors, KafkaError
+from tests.log.log_support import DATA, NOW, PARTITION, LogDirFixture, batch, marker
 
 DAY_MS = 86_400_000
 

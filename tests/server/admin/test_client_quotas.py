@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from config_zookeeper import ConfigZooKeeper
 
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.server.admin.client_quotas import Entity, Filter, QuotaOp, alter_client_quotas, describe_client_quotas
+from tests.config_zookeeper import ConfigZooKeeper
 
 ALICE: Entity = {"user": "alice"}
 NAMED = Filter(any_name=False, name="alice")

@@ -7,11 +7,11 @@ import hashlib
 from typing import Any
 
 import pytest
-from config_zookeeper import ConfigZooKeeper
 
 from kafkapy.protocol.errors import Errors
 from kafkapy.server.admin.client_quotas import QuotaOp, alter_client_quotas
 from kafkapy.server.admin.scram_credentials import Deletion, Upsertion, alter, credential_text, describe
+from tests.config_zookeeper import ConfigZooKeeper
 
 
 @pytest.fixture

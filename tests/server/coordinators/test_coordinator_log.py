@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from broker_core import TOPIC, BrokerCore, MakeCore, batch
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record.batches import batches
 from kafkapy.server.coordinators.coordinator_log import CoordinatorLog
+from tests.server.broker_core import TOPIC, BrokerCore, MakeCore, batch
 
 PARTITION = TopicPartition(TOPIC, 0)
 

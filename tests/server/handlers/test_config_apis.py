@@ -9,7 +9,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from config_zookeeper import ConfigZooKeeper
 
 from kafkapy.common.clock import MockClock
 from kafkapy.common.time import MockTime
@@ -23,6 +22,7 @@ from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.handlers.configs import ConfigsHandler
 from kafkapy.server.reconfiguration.change_handlers import config_handlers
 from kafkapy.server.replication.replication_quota import ReplicationQuota, ReplicationThrottles
+from tests.config_zookeeper import ConfigZooKeeper
 
 TOPIC, BROKER, LOGGER, CLIENT_METRICS = 2, 4, 8, 16
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3

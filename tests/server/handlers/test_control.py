@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from broker_core import BROKER_EPOCH, CONTROLLER_EPOCH, TOPIC, BrokerCore, MakeCore, live_broker, topic_id_of
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
@@ -14,6 +13,15 @@ from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.leader_and_isr import LeaderAndIsrRequest
 from kafkapy.protocol.messages.stop_replica import StopReplicaRequest
 from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest
+from tests.server.broker_core import (
+    BROKER_EPOCH,
+    CONTROLLER_EPOCH,
+    TOPIC,
+    BrokerCore,
+    MakeCore,
+    live_broker,
+    topic_id_of,
+)
 
 PARTITION = TopicPartition(TOPIC, 0)
 LIVE = [live_broker(0)]
@@ -286,11 +294,12 @@ def test_every_version_updates_the_cache(make_core: MakeCore, version: int) -> N
 
 def test_stale_updates_are_refused(core: BrokerCore) -> None:
     core.replicas.controller_epoch = 5
-    for fields, expected in (
-        ({"controller_epoch": 4, "broker_epoch": BROKER_EPOCH}, Errors.STALE_CONTROLLER_EPOCH),
-        ({"controller_epoch": 5, "broker_epoch": BROKER_EPOCH - 1}, Errors.STALE_BROKER_EPOCH),
+    for controller_epoch, broker_epoch, expected in (
+        (4, BROKER_EPOCH, Errors.STALE_CONTROLLER_EPOCH),
+        (5, BROKER_EPOCH - 1, Errors.STALE_BROKER_EPOCH),
     ):
-        response = core.controller.call(UpdateMetadataRequest(controller_id=9, **fields), 8)
+        request = UpdateMetadataRequest(controller_id=9, controller_epoch=controller_epoch, broker_epoch=broker_epoch)
+        response = core.controller.call(request, 8)
         assert Errors.for_code(response.error_code) is expected
     assert core.cache.controller_id == 0
 

@@ -102,21 +102,21 @@ def failure(handler: Callable[..., Awaitable[Any]], body: Any, answer: object = 
 # --- brokers ask ----------------------------------------------------------------------------------------------------
 
 
-def test_alter_partition_hands_request_and_version_on():
+def test_alter_partition_hands_request_and_version_on() -> None:
     body, answer = AlterPartitionRequest(), AlterPartitionResponse(error_code=7)
     response, controller, _ = call(ControllerApisHandler.handle_alter_partition, body, answer, version=2)
     assert response is answer
     assert controller.asked == ("alter_partition", body, 2)
 
 
-def test_allocate_producer_ids():
+def test_allocate_producer_ids() -> None:
     body, answer = AllocateProducerIdsRequest(broker_id=1), AllocateProducerIdsResponse(producer_id_start=5)
     response, controller, _ = call(ControllerApisHandler.handle_allocate_producer_ids, body, answer)
     assert response is answer
     assert controller.asked == ("allocate_producer_ids", body)
 
 
-def test_controlled_shutdown_lists_what_is_left():
+def test_controlled_shutdown_lists_what_is_left() -> None:
     body = ControlledShutdownRequest(broker_id=2, broker_epoch=33)
     response, controller, _ = call(ControllerApisHandler.handle_controlled_shutdown, body, {T1, T0})
     assert controller.asked == ("controlled_shutdown", 2, 33)
@@ -132,7 +132,7 @@ def test_controlled_shutdown_lists_what_is_left():
         (ControllerApisHandler.handle_allocate_producer_ids, AllocateProducerIdsRequest()),
     ],
 )
-def test_only_the_controller_answers(handler: Any, body: Any):
+def test_only_the_controller_answers(handler: Any, body: Any) -> None:
     assert failure(handler, body, active=False) is Errors.NOT_CONTROLLER
 
 
@@ -147,7 +147,7 @@ def test_only_the_controller_answers(handler: Any, body: Any):
         (ControllerApisHandler.handle_update_features, UpdateFeaturesRequest(), "ALTER"),
     ],
 )
-def test_authorization(handler: Any, body: Any, operation: str):
+def test_authorization(handler: Any, body: Any, operation: str) -> None:
     assert failure(handler, body, denied=operation) is Errors.CLUSTER_AUTHORIZATION_FAILED
 
 
@@ -171,7 +171,7 @@ def results(response: ElectLeadersResponse) -> dict[str, tuple[int, str | None]]
     }
 
 
-def test_elect_leaders_waits_until_this_broker_knows_the_leaders():
+def test_elect_leaders_waits_until_this_broker_knows_the_leaders() -> None:
     answer = {T0: 1, U0: KafkaError(Errors.ELECTION_NOT_NEEDED)}
     response, controller, cache = call(
         ControllerApisHandler.handle_elect_leaders, elect_request(T0, U0), answer, leaders={T0: 1}
@@ -185,7 +185,7 @@ def test_elect_leaders_waits_until_this_broker_knows_the_leaders():
     }
 
 
-def test_elect_leaders_times_out():
+def test_elect_leaders_times_out() -> None:
     answer = {T0: 1, T1: 2}
     response, _, _ = call(
         ControllerApisHandler.handle_elect_leaders, elect_request(T0, T1), answer, leaders={T0: 3, T1: 2}
@@ -193,7 +193,7 @@ def test_elect_leaders_times_out():
     assert results(response) == {"t-0": (Errors.REQUEST_TIMED_OUT.code, None), "t-1": (0, None)}
 
 
-def test_elect_leaders_of_all_partitions_leaves_out_those_that_are_well():
+def test_elect_leaders_of_all_partitions_leaves_out_those_that_are_well() -> None:
     body = ElectLeadersRequest(topic_partitions=None, election_type=1)
     answer = {T0: 1, U0: KafkaError(Errors.ELECTION_NOT_NEEDED)}
     response, controller, _ = call(ControllerApisHandler.handle_elect_leaders, body, answer, leaders={T0: 1, U0: 1})
@@ -201,14 +201,14 @@ def test_elect_leaders_of_all_partitions_leaves_out_those_that_are_well():
     assert results(response) == {"t-0": (0, None)}
 
 
-def test_elect_leaders_elsewhere():
+def test_elect_leaders_elsewhere() -> None:
     answer = KafkaError(Errors.NOT_CONTROLLER)
     response, _, _ = call(ControllerApisHandler.handle_elect_leaders, elect_request(T0), answer)
     assert response.error_code == 0
     assert results(response) == {"t-0": (Errors.NOT_CONTROLLER.code, None)}
 
 
-def test_elect_leaders_without_permission():
+def test_elect_leaders_without_permission() -> None:
     response, controller, _ = call(ControllerApisHandler.handle_elect_leaders, elect_request(T0), denied="ALTER")
     assert controller.asked is None
     assert response.error_code == Errors.CLUSTER_AUTHORIZATION_FAILED.code
@@ -218,7 +218,7 @@ def test_elect_leaders_without_permission():
 # --- reassignments --------------------------------------------------------------------------------------------------
 
 
-def test_alter_partition_reassignments():
+def test_alter_partition_reassignments() -> None:
     topic = AlterPartitionReassignmentsRequest.ReassignableTopic
     partition = AlterPartitionReassignmentsRequest.ReassignablePartition
     body = AlterPartitionReassignmentsRequest(
@@ -239,7 +239,7 @@ def test_alter_partition_reassignments():
     assert failure(ControllerApisHandler.handle_alter_partition_reassignments, body, error) is Errors.NOT_CONTROLLER
 
 
-def test_list_partition_reassignments():
+def test_list_partition_reassignments() -> None:
     asked = ListPartitionReassignmentsRequest.ListPartitionReassignmentsTopics(name="t", partition_indexes=[0, 1])
     answer = {T0: ReplicaAssignment((2, 1), (2,), (1,))}
     body = ListPartitionReassignmentsRequest(topics=[asked])
@@ -258,7 +258,7 @@ def test_list_partition_reassignments():
 # --- features -------------------------------------------------------------------------------------------------------
 
 
-def test_update_features():
+def test_update_features() -> None:
     body = UpdateFeaturesRequest()
     answer = {"f": KafkaError(Errors.INVALID_REQUEST, "no"), "g": KafkaError(Errors.NONE)}
     response, controller, _ = call(ControllerApisHandler.handle_update_features, body, answer, version=1)

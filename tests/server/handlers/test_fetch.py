@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from broker_core import TOPIC, BrokerCore, Client, MakeCore, batch
 
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.protocol.errors import Errors
@@ -13,6 +12,7 @@ from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
 from kafkapy.record.batches import batches
 from kafkapy.record.legacy import LegacyRecordBatch
 from kafkapy.record.record_batch import RecordBatch
+from tests.server.broker_core import TOPIC, BrokerCore, Client, MakeCore, batch
 
 NEWEST = 17
 LAST_WITH_NAMES = 12
@@ -20,7 +20,7 @@ FOLLOWER = 1
 Partition = FetchResponse.PartitionData
 
 
-def wanted(index: int = 0, offset: int = 0, *, max_bytes: int = 1 << 20, **fields: int) -> FetchRequest.FetchPartition:
+def wanted(index: int = 0, offset: int = 0, *, max_bytes: int = 1 << 20, **fields: Any) -> FetchRequest.FetchPartition:
     return FetchRequest.FetchPartition(partition=index, fetch_offset=offset, partition_max_bytes=max_bytes, **fields)
 
 
@@ -169,6 +169,7 @@ def test_a_follower_refuses_and_names_the_leader(make_core: MakeCore) -> None:
     response = core.connect().call(request, 16)
     got = only(response)
     assert error(got) is Errors.FENCED_LEADER_EPOCH
+    assert got.current_leader is not None
     assert (got.current_leader.leader_id, got.current_leader.leader_epoch) == (1, 3)
     assert [(n.node_id, n.host, n.port) for n in response.node_endpoints] == [(1, "host-1", 9093)]
     assert only(core.connect().call(request, 15)).current_leader is None
@@ -220,6 +221,7 @@ def test_a_reader_whose_log_diverges_is_told_where(
     if diverging is None:
         assert got.diverging_epoch is None
     else:
+        assert got.diverging_epoch is not None
         assert (got.diverging_epoch.epoch, got.diverging_epoch.end_offset) == diverging
         assert (values(got), got.high_watermark) == ([], 3)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from broker_core import BROKER_ID, TOPIC, BrokerCore, Client, MakeCore, topic_id_of
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.errors import Errors
@@ -17,6 +16,7 @@ from kafkapy.server.replication.replica_selector import (
     ReplicaView,
     make_replica_selector,
 )
+from tests.server.broker_core import BROKER_ID, TOPIC, BrokerCore, Client, MakeCore, topic_id_of
 
 NAME = TopicPartition(TOPIC, 0)
 
@@ -68,6 +68,7 @@ def answer(client: Client) -> FetchResponse.PartitionData:
     response = client.response()
     assert response is not None, "not answered yet"
     (topic,) = response.responses
+    partition: FetchResponse.PartitionData
     (partition,) = topic.partitions
     return partition
 

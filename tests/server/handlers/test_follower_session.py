@@ -6,13 +6,15 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from broker_core import BROKER_ID, TOPIC, BrokerCore, Client, MakeCore, topic_id_of
+from twisted.internet.error import ConnectionLost
+from twisted.python.failure import Failure
 
 from kafkapy.cluster.replica import Replica
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
 from kafkapy.server.fetch.fetch_session import LOOK_AT_ALL_MS, FollowerFetchSession
+from tests.server.broker_core import BROKER_ID, TOPIC, BrokerCore, Client, MakeCore, topic_id_of
 
 PARTITIONS = 3
 REPLICAS = [BROKER_ID, 1, 2]
@@ -328,7 +330,7 @@ def test_a_new_session_takes_the_place_of_the_old(core: BrokerCore) -> None:
 def test_a_fetch_of_a_broken_connection_does_not_silence_the_next(core: BrokerCore) -> None:
     follower = settled(core)
     follower.ask({}, max_wait_ms=500)
-    follower.client.channel.connectionLost(None)
+    follower.client.channel.connectionLost(Failure(ConnectionLost()))
     follower.client = core.connect("again")
     follower.session_epoch += 1
     core.advance(300)

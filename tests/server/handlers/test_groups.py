@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, TypeVar, cast
 
@@ -34,10 +32,7 @@ from kafkapy.server.handlers.groups import GroupsHandler
 from kafkapy.server.kafka_apis import HANDLERS, KafkaApis
 from kafkapy.server.metadata.metadata_cache import MetadataCache
 from kafkapy.zk.errors import ZooKeeperError
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "coordinator" / "group"))
-
-from group_harness import DELAY, GROUP, Harness, subscription
+from tests.coordinator.group.group_harness import DELAY, GROUP, Harness, subscription
 
 M = TypeVar("M", bound=Message)
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from broker_core import BROKER_ID, TOPIC, BrokerCore, MakeCore, batch, topic_id_of
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.log import Log
@@ -17,6 +16,7 @@ from kafkapy.protocol.messages.alter_replica_log_dirs import AlterReplicaLogDirs
 from kafkapy.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
 from kafkapy.protocol.messages.stop_replica import StopReplicaRequest
 from kafkapy.server.replication import replica_alter_log_dirs
+from tests.server.broker_core import BROKER_ID, TOPIC, BrokerCore, MakeCore, batch, topic_id_of
 
 NAME = TopicPartition(TOPIC, 0)
 

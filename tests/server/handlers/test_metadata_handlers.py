@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from broker_core import TOPIC, BrokerCore, Client, MakeCore, live_broker, topic_id_of
 
 from kafkapy.clients.completion import Completion
 from kafkapy.common.uuid import ZERO_UUID
@@ -16,6 +15,7 @@ from kafkapy.protocol.messages.describe_cluster import DescribeClusterRequest
 from kafkapy.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest
 from kafkapy.server.kafka_apis import HANDLERS
+from tests.server.broker_core import TOPIC, BrokerCore, Client, MakeCore, live_broker, topic_id_of
 
 NEWEST = 12
 NO_OPERATIONS = -2147483648

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from broker_core import TOPIC, BrokerCore, Client, MakeCore, batch
 
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.fetch import FetchRequest
@@ -14,6 +13,7 @@ from kafkapy.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpo
 from kafkapy.protocol.messages.produce import ProduceRequest
 from kafkapy.record.batches import batches
 from kafkapy.record.compression import CompressionType
+from tests.server.broker_core import TOPIC, BrokerCore, Client, MakeCore, batch
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def produce(client: Client, records: bytes, version: int = 9) -> Errors:
     return Errors.for_code(response.responses[0].partition_responses[0].error_code)
 
 
-def fetch(client: Client, version: int, max_bytes: int = 1 << 20, **fields: int) -> Any:
+def fetch(client: Client, version: int, max_bytes: int = 1 << 20, **fields: Any) -> Any:
     partition = FetchRequest.FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=max_bytes, **fields)
     request = FetchRequest(
         max_wait_ms=0,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 
 import pytest
-from broker_core import TOPIC, BrokerCore, Client, MakeCore, batch, topic_id_of
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.network.request import Request
@@ -15,6 +14,7 @@ from kafkapy.protocol.messages.produce import ProduceRequest, ProduceResponse
 from kafkapy.record.batches import batches
 from kafkapy.record.legacy import LegacyRecordBatch
 from kafkapy.record.record_batch import RecordBatch
+from tests.server.broker_core import TOPIC, BrokerCore, Client, MakeCore, batch, topic_id_of
 
 NEWEST = 11
 PARTITION = TopicPartition(TOPIC, 0)
@@ -146,6 +146,7 @@ def test_a_follower_refuses_and_names_the_leader_from_version_10_on(make_core: M
     for got, epoch in zip(answers(response).values(), (3, 5), strict=True):
         assert Errors.for_code(got.error_code) is Errors.NOT_LEADER_OR_FOLLOWER
         if version >= 10:
+            assert got.current_leader is not None
             assert (got.current_leader.leader_id, got.current_leader.leader_epoch) == (1, epoch)
         else:
             assert got.current_leader is None
@@ -158,7 +159,9 @@ def test_a_leader_that_is_not_known(make_core: MakeCore) -> None:
     core.create_topic(replicas=[0, 1], isr=[0], leader=-1)
     response = core.connect().call(produce((TOPIC, 0, batch())), NEWEST)
     assert error(response) is Errors.NOT_LEADER_OR_FOLLOWER
-    assert answer(response).current_leader.leader_id == -1
+    named = answer(response).current_leader
+    assert named is not None
+    assert named.leader_id == -1
     assert response.node_endpoints == []
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from broker_core import BrokerCore, Client
 
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.init_producer_id import InitProducerIdRequest
+from tests.server.broker_core import BrokerCore, Client
 
 
 @pytest.mark.parametrize("version", range(6))

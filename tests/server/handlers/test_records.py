@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from broker_core import TOPIC, BrokerCore, Client, MakeCore, batch
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.delete_records import DeleteRecordsRequest
 from kafkapy.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
 from kafkapy.protocol.messages.describe_producers import DescribeProducersRequest
+from tests.server.broker_core import TOPIC, BrokerCore, Client, MakeCore, batch
 
 HIGH_WATERMARK = -1
 

@@ -13,6 +13,7 @@ from kafkapy.common.clock import MockClock
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.common.wire_enums import ConfigSourceType
 from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.protocol.message import Message
 from kafkapy.protocol.messages.create_partitions import CreatePartitionsRequest
 from kafkapy.protocol.messages.create_topics import CreateTopicsRequest
 from kafkapy.protocol.messages.delete_topics import DeleteTopicsRequest
@@ -208,7 +209,7 @@ def test_configs_are_hidden_from_who_may_not_describe_them(harness: Harness) -> 
 
 def test_only_the_controller_acts(harness: Harness) -> None:
     harness.controller.is_active = False
-    bodies: list[tuple[Any, Any]] = [
+    bodies: list[Message] = [
         create_request("t"),
         DeleteTopicsRequest(topic_names=["t"]),
         CreatePartitionsRequest(topics=[CreatePartitionsTopic(name="t", count=2)]),
@@ -316,7 +317,7 @@ class AutomaticCreation:
             harness.config,
             None,  # type: ignore[arg-type]
             harness.cache,
-            self.in_thread,
+            self.in_thread,  # type: ignore[arg-type]  # for one function only
         )
 
     def in_thread(self, function: object, topics: list[CreatableTopic], brokers: object) -> Completion[Any]:

@@ -24,7 +24,7 @@ class Broker:
         self.first_metadata = FirstMetadata(self.passed.append, self.cache, has_logs)
 
     def request(self, api_key: ApiKey) -> Any:
-        request = SimpleNamespace(api_key=api_key, cancelled=False)
+        request: Any = SimpleNamespace(api_key=api_key, cancelled=False)
         self.first_metadata.handle(request)
         return request
 

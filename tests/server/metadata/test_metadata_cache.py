@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from broker_core import live_broker
 
 from kafkapy.common.clock import MockClock
 from kafkapy.common.leader_and_isr import LEADER_DURING_DELETE
@@ -14,6 +13,7 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest
 from kafkapy.server.metadata.metadata_cache import MetadataCache
+from tests.server.broker_core import live_broker
 
 A, B = b"a" * 16, b"b" * 16
 

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from broker_process import BrokerProcess
-from scraped_page import Page, scrape
 
 from kafkapy.admin import KafkaAdminClient, NewTopic
 from kafkapy.consumer import KafkaConsumer
 from kafkapy.producer import KafkaProducer
 from kafkapy.structs import OffsetAndMetadata, TopicPartition
+from tests.broker_process import BrokerProcess
+from tests.scraped_page import Page, scrape
 
 pytestmark = pytest.mark.integration
 
@@ -34,7 +34,7 @@ def await_started(broker: BrokerProcess) -> None:
 
 
 def metrics_url(broker: BrokerProcess) -> str:
-    found = re.findall(r"Metrics are served at (http\S+)", broker.log())
+    found: list[str] = re.findall(r"Metrics are served at (http\S+)", broker.log())
     return found[-1]
 
 

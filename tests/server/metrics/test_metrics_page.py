@@ -7,7 +7,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from scraped_page import Page
 
 from kafkapy.common.metrics import Histogram
 from kafkapy.server.metrics.config import MetricsConfig
@@ -15,6 +14,7 @@ from kafkapy.server.metrics.exposition import SAMPLES_PER_PIECE, pieces
 from kafkapy.server.metrics.metric import Kind, Metric, counter, gauge, summaries, summary
 from kafkapy.server.metrics.of_controller import CONTROLLER_STATES
 from kafkapy.server.metrics.table import METRICS
+from tests.scraped_page import Page
 
 SOURCES: Any = SimpleNamespace()
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from config_zookeeper import ConfigZooKeeper
 
 from kafkapy.common.time import MockTime
 from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig
@@ -14,6 +13,7 @@ from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.reconfiguration.change_handlers import config_handlers
 from kafkapy.server.reconfiguration.change_listener import CHANGE_EXPIRATION_MS, ZkConfigChangeListener
 from kafkapy.server.replication.replication_quota import ReplicationQuota, ReplicationThrottles
+from tests.config_zookeeper import ConfigZooKeeper
 
 
 class Listener:
@@ -84,7 +84,7 @@ def test_a_watch_wakes_the_thread(zookeeper: ConfigZooKeeper) -> None:
     assert heard.changed.acquire(timeout=10)
     heard.listener.shutdown()
     assert heard.applied == [("topics", "a", {"x": "1"})]
-    assert zookeeper.handlers == zookeeper.state_handlers == {}
+    assert (zookeeper.handlers, zookeeper.state_handlers) == ({}, {})
 
 
 def test_a_new_session_looks_again(zookeeper: ConfigZooKeeper) -> None:

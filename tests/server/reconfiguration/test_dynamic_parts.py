@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -53,6 +54,15 @@ class Sockets:
 
 
 DEFAULTS = (HostAddresses(), MockClock().in_thread)
+
+
+def listeners_of(
+    config: KafkaConfig, recorder: Recorder, register: Callable[[], None] | None = None
+) -> DynamicListeners:
+    sockets: Any = Sockets(recorder)
+    return DynamicListeners(config, sockets, *DEFAULTS, register or sockets.register)
+
+
 PROTOCOLS = {"listener_security_protocol_map": "PLAINTEXT:PLAINTEXT,GOES:PLAINTEXT,COMES:PLAINTEXT"}
 
 
@@ -140,7 +150,7 @@ def test_listeners_come_and_go() -> None:
     sockets: Any = Recorder()
     old = config(listeners="PLAINTEXT://localhost:9092,GOES://localhost:9093", **PROTOCOLS)
     new = config(listeners="PLAINTEXT://localhost:9092,COMES://localhost:9094", **PROTOCOLS)
-    part = DynamicListeners(new, Sockets(sockets), *DEFAULTS, Sockets(sockets).register)
+    part = listeners_of(new, sockets)
     part.reconfigure(old, new)
     assert [call[:2] for call in sockets.calls if call[0] != "set_limits"] == [
         ("remove_listener", "GOES"),
@@ -152,7 +162,7 @@ def test_listeners_come_and_go() -> None:
 def test_a_listener_that_moves_is_opened_anew() -> None:
     sockets: Any = Recorder()
     old, new = config(listeners="PLAINTEXT://localhost:9092"), config(listeners="PLAINTEXT://localhost:9093")
-    DynamicListeners(new, Sockets(sockets), *DEFAULTS, Sockets(sockets).register).reconfigure(old, new)
+    listeners_of(new, sockets).reconfigure(old, new)
     assert [call[0] for call in sockets.calls] == ["remove_listener", "set_limits", "listen", "register"]
 
 
@@ -163,7 +173,7 @@ def test_what_could_not_be_opened_is_not_registered(caplog: pytest.LogCaptureFix
     sockets: Any = Recorder()
     sockets.listen = fails
     old, new = config(listeners="PLAINTEXT://localhost:9092"), config(listeners="PLAINTEXT://localhost:9093")
-    DynamicListeners(new, Sockets(sockets), *DEFAULTS, Sockets(sockets).register).reconfigure(old, new)
+    listeners_of(new, sockets).reconfigure(old, new)
     assert [call[0] for call in sockets.calls] == ["remove_listener", "set_limits"]
     assert "Listeners could not be changed: Socket server failed to bind to localhost:9093" in caplog.text
 
@@ -174,7 +184,7 @@ def test_a_failure_to_register_is_told(caplog: pytest.LogCaptureFixture) -> None
 
     sockets: Any = Recorder()
     old, new = config(listeners="PLAINTEXT://localhost:9092"), config(listeners="PLAINTEXT://localhost:9093")
-    DynamicListeners(new, Sockets(sockets), *DEFAULTS, fails).reconfigure(old, new)
+    listeners_of(new, sockets, fails).reconfigure(old, new)
     assert "Listeners could not be changed: ZooKeeper is away" in caplog.text
 
 

@@ -194,7 +194,8 @@ def test_old_brokers_about_the_leader_writes_itself_and_tells_the_controller_lat
     scheduler = MockScheduler(time)
     manager = ZkAlterPartitionManager(zookeeper, scheduler, time, DirectDriver(Clock()), lambda: 4)  # type: ignore[arg-type]
     manager.startup()
-    name, outcomes = TopicPartition("t", 0), []
+    name = TopicPartition("t", 0)
+    outcomes: list[LeaderAndIsr | Errors] = []
     proposed = LeaderAndIsr(ME, (0, 1), 3, partition_epoch=9)
     manager.submit(name, TOPIC_ID, proposed, {}, outcomes.append)
     assert outcomes == [Errors.INVALID_UPDATE_VERSION], "somebody else has written"

@@ -6,9 +6,9 @@ import itertools
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from broker_core import BROKER_ID, TOPIC, BrokerCore, MakeCore, batch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -20,6 +20,7 @@ from kafkapy.record.batches import batches
 from kafkapy.server.replication.follower_logs import FollowerLogs
 from kafkapy.server.replication.replica_fetcher import FIRST_BACKOFF_MS, FetcherConfig, Phase, ReplicaFetcher, Step
 from kafkapy.server.replication.replication_quota import ReplicationQuota
+from tests.server.broker_core import BROKER_ID, TOPIC, BrokerCore, MakeCore, batch
 
 LEADER, FOLLOWER = BROKER_ID, 1
 NAME = TopicPartition(TOPIC, 0)
@@ -51,7 +52,7 @@ class Pair:
         self.connection = leader.connect("follower")
         self.asked: list[Step] = []
 
-    def lead(self, epoch: int, partitions: int = 1, **configs: str) -> None:
+    def lead(self, epoch: int, partitions: int = 1, **configs: Any) -> None:
         self.leader.create_topic(
             partitions=partitions, replicas=[LEADER, FOLLOWER], isr=[LEADER], epoch=epoch, **configs
         )

@@ -1,6 +1,0 @@
-"""Makes this folder's helpers importable."""
-
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parent))
