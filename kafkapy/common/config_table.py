@@ -11,13 +11,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from kafkapy.common.config_def import (
-    ConfigDef,
-    ConfigKey,
-    Importance,
-    UpdateMode,
-    Validator,
-)
+from kafkapy.common.config_def import ConfigDef, ConfigKey, Importance, UpdateMode, Validator
 from kafkapy.common.wire_enums import ConfigType
 
 

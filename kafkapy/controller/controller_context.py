@@ -173,9 +173,6 @@ class ControllerContext:
     def partitions_for_topic(self, topic: str) -> list[TopicPartition]:
         return [TopicPartition(topic, index) for index in self.assignments.get(topic, ())]
 
-    def partitions_on_broker(self, broker_id: int) -> list[TopicPartition]:
-        return [replica.topic_partition for replica in self.replicas_on_brokers({broker_id})]
-
     def replicas_on_brokers(self, broker_ids: set[int]) -> list[PartitionAndReplica]:
         return [
             PartitionAndReplica(TopicPartition(topic, index), replica)

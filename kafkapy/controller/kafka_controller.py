@@ -23,9 +23,7 @@ from kafkapy.controller.core import ControllerCore
 from kafkapy.controller.event_manager import ControllerEvent, ControllerEventManager
 from kafkapy.controller.features import FeatureVersioning
 from kafkapy.controller.isr_changes import IsrChanges
-from kafkapy.controller.leader_elections import (
-    LeaderElections,
-)
+from kafkapy.controller.leader_elections import LeaderElections
 from kafkapy.controller.partition_state_machine import PartitionStateMachine
 from kafkapy.controller.producer_ids import allocate_producer_ids
 from kafkapy.controller.reassignment import PartitionReassignments

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 
 from kafkapy.common.leader_and_isr import NO_LEADER, LeaderAndIsr, LeaderIsrAndControllerEpoch
 from kafkapy.common.topic_partition import TopicPartition
@@ -17,18 +18,13 @@ from kafkapy.zk.kafka_zk_client import KafkaZkClient
 log = logging.getLogger("kafkapy.controller")
 
 
+@dataclass(eq=False)
 class ReplicaStateMachine:
     """Each change goes to ZooKeeper first (where it shows there), then into the context, then to the brokers."""
 
-    def __init__(
-        self,
-        context: ControllerContext,
-        zk_client: KafkaZkClient,
-        new_batch: Callable[[], ControllerBrokerRequestBatch],
-    ) -> None:
-        self._context = context
-        self._zk = zk_client
-        self._new_batch = new_batch
+    _context: ControllerContext
+    _zk: KafkaZkClient
+    _new_batch: Callable[[], ControllerBrokerRequestBatch]
 
     def startup(self) -> None:
         """Replicas on live brokers are online; the others go offline, and out of the ISR."""

@@ -227,23 +227,14 @@ class LogConfig(ConfigTable, slots=True):
         return self.segment_bytes if self.preallocate else 0
 
 
-def validate_topic_configs(
-    overrides: Mapping[str, str | None], broker_defaults: LogConfig | None = None, tiered_storage: bool = False
-) -> None:
-    """Refuse configs a topic cannot have: `KafkaError(INVALID_CONFIG)` with a sentence (Kafka's `LogConfig.validate`).
-
-    `broker_defaults` are the values that hold where the topic has none; `tiered_storage`: the broker has it on.
-    """
-    try:
-        check_topic_configs(overrides, broker_defaults, tiered_storage)
-    except ConfigException as error:
-        raise KafkaError(Errors.INVALID_CONFIG, str(error)) from None
-
-
 def check_topic_configs(
     overrides: Mapping[str, str | None], broker_defaults: LogConfig | None = None, tiered_storage: bool = False
 ) -> None:
-    """As `validate_topic_configs`, but a value its config cannot have is a `ConfigException`, as in Kafka."""
+    """Refuse configs a topic cannot have: `KafkaError(INVALID_CONFIG)` with a sentence (Kafka's `LogConfig.validate`), or
+    `ConfigException` for a value its config cannot have.
+
+    `broker_defaults` are the values that hold where the topic has none; `tiered_storage`: the broker has it on.
+    """
     for name in overrides:
         if name not in LogConfig.definition:
             raise KafkaError(Errors.INVALID_CONFIG, f"Unknown topic config name: {name}")

@@ -72,7 +72,6 @@ class ValidationResult:
         "records",
         "records_converted",
         "shallow_offset_of_max_timestamp",
-        "temporary_memory_bytes",
     )
 
     def __init__(self, records: Buffer, batches: tuple[Batch, ...], first_offset: int, record_count: int) -> None:
@@ -88,9 +87,8 @@ class ValidationResult:
         """The last offset of the batch that holds the max timestamp, -1 if there is none."""
         self.log_append_time = NO_TIMESTAMP
         """ms; set for topics with LogAppendTime only."""
-        self.temporary_memory_bytes = 0
-        """For Kafka's conversion metrics, like `records_converted`: the records that had to be written anew."""
         self.records_converted = 0
+        """The records that had to be written anew."""
 
 
 class LogValidator:
@@ -212,7 +210,6 @@ class LogValidator:
         in_place = source == target or (source == CompressionType.NONE and batch.is_control)
 
         walk = RecordsWalk(count)
-        uncompressed_size = 0
         if count and source == CompressionType.NONE:
             walk.walk_all(batch.record_bytes())
         elif count:
@@ -220,9 +217,8 @@ class LogValidator:
             small = decompress_small(source, body)
             if small is not None:
                 walk.walk_all(small)
-                uncompressed_size = len(small)
             else:
-                uncompressed_size = walk.walk_chunks(decompress_chunks(source, body), MAX_DECOMPRESSED_SIZE)
+                walk.walk_chunks(decompress_chunks(source, body), MAX_DECOMPRESSED_SIZE)
         lowest, highest = self._timestamps(batch, walk)
         self._check_records(batch, walk, lowest, highest, now_ms)
 
@@ -236,8 +232,6 @@ class LogValidator:
         batch.set_offset_and_epoch(result.last_offset - batch.last_offset_delta, leader_epoch)
         result.max_timestamp = now_ms if self.append_time else max(highest, NO_TIMESTAMP)
         batch.set_max_timestamp(self.timestamp_type, result.max_timestamp)
-        if compressed_path:
-            result.temporary_memory_bytes = uncompressed_size + RECORD_BATCH_OVERHEAD
         if compressed_path or result.max_timestamp != NO_TIMESTAMP:
             result.shallow_offset_of_max_timestamp = result.last_offset
         if self.append_time:
@@ -334,9 +328,7 @@ class LogValidator:
                 partition_leader_epoch=leader_epoch,
             )
         )
-        result = self._result_of(data, (RecordBatch(data),), walk.count, next_offset, max_timestamp, now_ms)
-        result.temporary_memory_bytes = 2 * (len(body) + RECORD_BATCH_OVERHEAD)
-        return result
+        return self._result_of(data, (RecordBatch(data),), walk.count, next_offset, max_timestamp, now_ms)
 
     # --------------------------------------------------------------------------------------------------- old formats
 
@@ -478,9 +470,8 @@ class LogValidator:
             for record in records:
                 builder.append(record.timestamp, record.key, record.value, record.headers)
             data = bytearray(builder.build())
-        except (
-            ValueError
-        ) as error:  # a negative timestamp, a producer id without epoch, headers or zstd in an old format
+        except ValueError as error:
+            # A negative timestamp, a producer id without epoch, headers or zstd in an old format.
             raise KafkaError(Errors.UNKNOWN_SERVER_ERROR, str(error)) from None
         max_timestamp = now_ms if self.append_time else builder.max_timestamp
         found = tuple(batches(data))
@@ -489,7 +480,6 @@ class LogValidator:
             result.shallow_offset_of_max_timestamp = (
                 next_offset if self.append_time else builder.offset_of_max_timestamp
             )
-        result.temporary_memory_bytes = builder.uncompressed_size + RECORD_BATCH_OVERHEAD
         return result
 
     def _result_of(

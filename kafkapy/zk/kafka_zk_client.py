@@ -13,13 +13,7 @@ from kafkapy.common.replica_assignment import ReplicaAssignment, TopicIdReplicaA
 from kafkapy.common.time import SystemTime, Time
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.zk.broker_registration import create_checked_ephemeral
-from kafkapy.zk.errors import (
-    BadVersionError,
-    ControllerMovedError,
-    NodeExistsError,
-    NoNodeError,
-    ZooKeeperError,
-)
+from kafkapy.zk.errors import BadVersionError, ControllerMovedError, NodeExistsError, NoNodeError, ZooKeeperError
 from kafkapy.zk.handlers import StateChangeHandler, ZNodeChangeHandler, ZNodeChildChangeHandler
 from kafkapy.zk.request_pipeline import MATCH_ANY_VERSION as MATCH_ANY_VERSION
 from kafkapy.zk.request_pipeline import RequestPipeline

@@ -109,7 +109,6 @@ class BrokersZNode:
     path = "/brokers"
     ids_path = "/brokers/ids"
     topics_path = "/brokers/topics"
-    sequence_id_path = "/brokers/seqid"
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,10 +136,6 @@ class ZooKeeperClient:
             self._check_usable()
 
     @property
-    def is_connected(self) -> bool:
-        return self._state == CONNECTED
-
-    @property
     def state(self) -> str:
         """CONNECTING, CONNECTED, EXPIRED or CLOSED."""
         return self._state

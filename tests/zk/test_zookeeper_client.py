@@ -291,7 +291,7 @@ def test_a_handshake_without_an_answer_is_tried_again(zookeeper: str) -> None:
     proxy = Proxy((host, int(port)), port=own_port)
     try:
         starting.join(20)
-        assert client.is_connected
+        assert client.state == "CONNECTED"
     finally:
         client.close()
         proxy.close()

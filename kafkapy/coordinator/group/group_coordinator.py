@@ -22,13 +22,7 @@ from kafkapy.coordinator.group.group_events import NO_MEMBER_ID, Commit, Join
 from kafkapy.coordinator.group.group_state import DEAD, EMPTY, STABLE
 from kafkapy.coordinator.group.offsets import GroupOffset, Offsets
 from kafkapy.coordinator.group.replayed_groups import ReplayedGroups
-from kafkapy.coordinator.group.responses import (
-    commit_response,
-    deleted_offsets,
-    fetched_offset,
-    join_error,
-    sync_error,
-)
+from kafkapy.coordinator.group.responses import commit_response, deleted_offsets, fetched_offset, join_error, sync_error
 from kafkapy.coordinator.runtime.effects import Performer
 from kafkapy.coordinator.runtime.owned_topic import InternalTopic, OwnedTopic
 from kafkapy.coordinator.runtime.partition_log import PartitionLog

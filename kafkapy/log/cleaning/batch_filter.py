@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 from kafkapy.common.timestamps import NO_TIMESTAMP
 from kafkapy.log.cleaning.cleaned_transactions import CleanedTransactionMetadata
@@ -38,6 +39,7 @@ def portions(spans: Iterable[RecordSpan]) -> Iterator[list[RecordSpan]]:
         yield portion
 
 
+@dataclass(eq=False)
 class BatchFilter:
     """Decides for the batches of a segment, in order, what of them stays.
 
@@ -47,28 +49,18 @@ class BatchFilter:
     - A batch that has a producer's last sequence stays, empty if need be; so does the marker that has its epoch.
 
     A batch that loses records keeps its offset range, sequence, codec and header; its records keep their bytes.
+
+    `retain_legacy_deletes`: tombstones of message formats v0 and v1 stay. `breathe` is called often.
     """
 
-    def __init__(
-        self,
-        offset_map: OffsetMap,
-        transactions: CleanedTransactionMetadata,
-        active_producers: ActiveProducers,
-        now_ms: int,
-        delete_retention_ms: int,
-        retain_legacy_deletes: bool,
-        stats: CleanerStats,
-        breathe: Callable[[], object],
-    ) -> None:
-        """`retain_legacy_deletes`: tombstones of message formats v0 and v1 stay. `breathe` is called often."""
-        self._map = offset_map
-        self._transactions = transactions
-        self._active_producers = active_producers
-        self._now_ms = now_ms
-        self._delete_retention_ms = delete_retention_ms
-        self._retain_legacy_deletes = retain_legacy_deletes
-        self._stats = stats
-        self._breathe = breathe
+    _map: OffsetMap
+    _transactions: CleanedTransactionMetadata
+    _active_producers: ActiveProducers
+    _now_ms: int
+    _delete_retention_ms: int
+    _retain_legacy_deletes: bool
+    _stats: CleanerStats
+    _breathe: Callable[[], object]
 
     def filter(self, batch: Batch) -> Batch | None:
         """The batch itself, a new one in its place, or None. `KafkaError` if it cannot be read; `OSError`."""

@@ -136,10 +136,7 @@ class Cleaner:
             for batch in chunk:
                 if isinstance(batch, RecordBatch) and batch.is_control:
                     transactions.on_control_batch_read(batch)
-                    stats.map_messages_read += 1
-                elif transactions.on_batch_read(batch):
-                    stats.map_messages_read += batch.record_count or 0
-                elif not self._add_batch(batch, start, stats):
+                elif not transactions.on_batch_read(batch) and not self._add_batch(batch, start):
                     return False
                 if batch.last_offset >= start:
                     self._map.update_latest_offset(batch.last_offset)
@@ -148,7 +145,7 @@ class Cleaner:
         self._map.update_latest_offset(end - 1)
         return True
 
-    def _add_batch(self, batch: Batch, start: int, stats: CleanerStats) -> bool:
+    def _add_batch(self, batch: Batch, start: int) -> bool:
         """False if the map is full."""
         offset_map = self._map
         for keys in _keys(batch):
@@ -157,7 +154,6 @@ class Cleaner:
                     if offset_map.size >= self._max_map_size:
                         return False
                     offset_map.put(key, offset)
-            stats.map_messages_read += len(keys)
             self._breathe()
         return True
 

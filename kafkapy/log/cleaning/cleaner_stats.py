@@ -14,7 +14,6 @@ class CleanerStats:
         self._index_end = self._start
         self._end = self._start
         self.map_bytes_read = 0
-        self.map_messages_read = 0
         self.bytes_read = 0
         self.bytes_written = 0
         self.messages_read = 0

@@ -35,23 +35,12 @@ logger = logging.getLogger("kafkapy.log.LogCleaner")
 class CleanerBrokerConfig(Protocol):
     """The broker configs that the cleaner follows; all can change while it runs."""
 
-    @property
-    def log_cleaner_threads(self) -> int: ...
-
-    @property
-    def log_cleaner_dedupe_buffer_size(self) -> int: ...
-
-    @property
-    def log_cleaner_io_buffer_load_factor(self) -> float: ...
-
-    @property
-    def log_cleaner_io_buffer_size(self) -> int: ...
-
-    @property
-    def log_cleaner_io_max_bytes_per_second(self) -> float: ...
-
-    @property
-    def log_cleaner_backoff_ms(self) -> int: ...
+    log_cleaner_threads: int
+    log_cleaner_dedupe_buffer_size: int
+    log_cleaner_io_buffer_load_factor: float
+    log_cleaner_io_buffer_size: int
+    log_cleaner_io_max_bytes_per_second: float
+    log_cleaner_backoff_ms: int
 
 
 class CleanerConfig(NamedTuple):

@@ -104,7 +104,6 @@ class LogCleanerManager:
         self.dirtiest_log_cleanable_ratio = 0.0
         """Of the dirtiest log when a log was last chosen; feeds a metric, as do the next three."""
         self.time_of_last_run = 0
-        self.cleanable_partitions = 0
         self.max_compaction_delay_ms = 0
 
     # -- choosing
@@ -123,7 +122,6 @@ class LogCleanerManager:
         self.max_compaction_delay_ms = max((one.compaction_delay_ms for one in dirty), default=0)
         self.dirtiest_log_cleanable_ratio = max((one.cleanable_ratio for one in dirty), default=0.0)
         due = sorted((one for one in dirty if one.is_due), key=lambda one: one.cleanable_ratio, reverse=True)
-        self.cleanable_partitions = len(due)
         for one in due:
             partition = one.topic_partition
             with self._lock:

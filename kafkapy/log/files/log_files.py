@@ -75,20 +75,13 @@ def parse_topic_partition_name(directory: str) -> TopicPartition:
 
 def fsync_dir(directory: str) -> None:
     """Make renames and new files of a directory durable; a directory that is gone meanwhile is left alone."""
-    try:
-        fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    except FileNotFoundError:
-        return
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+    fsync_file(directory, os.O_RDONLY | os.O_DIRECTORY)
 
 
-def fsync_file(path: str) -> None:
+def fsync_file(path: str, flags: int = os.O_RDONLY) -> None:
     """Make the bytes of a file durable; a file that is gone meanwhile is left alone."""
     try:
-        fd = os.open(path, os.O_RDONLY)
+        fd = os.open(path, flags)
     except FileNotFoundError:
         return
     try:

@@ -21,29 +21,14 @@ class BrokerLogConfig(Protocol):
 
     def log_config_defaults(self) -> LogConfig: ...
 
-    @property
-    def num_recovery_threads_per_data_dir(self) -> int: ...
-
-    @property
-    def log_flush_scheduler_interval_ms(self) -> int: ...
-
-    @property
-    def log_flush_offset_checkpoint_interval_ms(self) -> int: ...
-
-    @property
-    def log_flush_start_offset_checkpoint_interval_ms(self) -> int: ...
-
-    @property
-    def log_retention_check_interval_ms(self) -> int: ...
-
-    @property
-    def producer_id_expiration_ms(self) -> int: ...
-
-    @property
-    def producer_id_expiration_check_interval_ms(self) -> int: ...
-
-    @property
-    def log_initial_task_delay_ms(self) -> int: ...
+    num_recovery_threads_per_data_dir: int
+    log_flush_scheduler_interval_ms: int
+    log_flush_offset_checkpoint_interval_ms: int
+    log_flush_start_offset_checkpoint_interval_ms: int
+    log_retention_check_interval_ms: int
+    producer_id_expiration_ms: int
+    producer_id_expiration_check_interval_ms: int
+    log_initial_task_delay_ms: int
 
 
 class LogManagerConfig(NamedTuple):

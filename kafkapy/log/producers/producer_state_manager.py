@@ -19,12 +19,7 @@ from kafkapy.log.files.log_files import (
 )
 from kafkapy.log.log_types import AppendOrigin, CompletedTxn, LogOffsetMetadata
 from kafkapy.log.producers.producer_snapshot import read_snapshot, write_snapshot
-from kafkapy.log.producers.producer_state import (
-    NO_TXN,
-    ProducerAppendInfo,
-    ProducerStateEntry,
-    TxnMetadata,
-)
+from kafkapy.log.producers.producer_state import NO_TXN, ProducerAppendInfo, ProducerStateEntry, TxnMetadata
 from kafkapy.record.control_records import end_transaction_marker
 from kafkapy.record.record_batch import RecordBatch
 

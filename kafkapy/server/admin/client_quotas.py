@@ -7,9 +7,7 @@ import socket
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-from kafkapy.common.config_def import (
-    ConfigDef,
-)
+from kafkapy.common.config_def import ConfigDef
 from kafkapy.common.java_text import java_double
 from kafkapy.common.sanitizer import desanitize, sanitize
 from kafkapy.common.wire_enums import ConfigType

@@ -6,10 +6,7 @@ from collections.abc import Iterable, Mapping
 from enum import IntEnum
 from typing import NamedTuple
 
-from kafkapy.common.config_def import (
-    ConfigKey,
-    to_text,
-)
+from kafkapy.common.config_def import ConfigKey, to_text
 from kafkapy.common.wire_enums import ConfigType
 from kafkapy.protocol.errors import Errors, KafkaError
 

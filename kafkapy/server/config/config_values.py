@@ -57,14 +57,6 @@ class ConfigValues(
     # What holds when several configs speak of one thing
 
     @property
-    def data_plane_listeners(self) -> list[EndPoint]:
-        return [e for e in self.listeners if e.listener_name != self.control_plane_listener_name]
-
-    @property
-    def control_plane_listener(self) -> EndPoint | None:
-        return next((e for e in self.listeners if e.listener_name == self.control_plane_listener_name), None)
-
-    @property
     def log_retention_time_millis(self) -> int:
         """log.retention.ms, else minutes, else hours; every negative value is -1: for ever."""
         if self.log_retention_ms is not None:

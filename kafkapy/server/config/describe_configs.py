@@ -7,10 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from kafkapy.common import logger_levels
-from kafkapy.common.config_def import (
-    ConfigKey,
-    to_text,
-)
+from kafkapy.common.config_def import ConfigKey, to_text
 from kafkapy.common.topic_names import reason_invalid
 from kafkapy.common.wire_enums import ConfigResourceType, ConfigSourceType, ConfigType
 from kafkapy.log.log_config import LogConfig

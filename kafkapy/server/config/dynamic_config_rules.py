@@ -7,12 +7,7 @@ from collections.abc import Iterable, Mapping, Set
 from typing import Any, Final
 
 from kafkapy.common.broker import EndPoint
-from kafkapy.common.config_def import (
-    ConfigDef,
-    ConfigException,
-    ConfigKey,
-    UpdateMode,
-)
+from kafkapy.common.config_def import ConfigDef, ConfigException, ConfigKey, UpdateMode
 from kafkapy.common.config_table import ConfigTable, config
 from kafkapy.common.config_validators import at_least
 from kafkapy.common.limits import MAX_LONG

@@ -10,10 +10,7 @@ import logging
 from collections.abc import Mapping
 from typing import Final
 
-from kafkapy.common.config_def import (
-    ConfigDef,
-    ConfigException,
-)
+from kafkapy.common.config_def import ConfigDef, ConfigException
 from kafkapy.common.config_table import ConfigTable, config
 from kafkapy.common.config_validators import at_least
 from kafkapy.common.limits import MAX_INT, MAX_LONG

@@ -202,12 +202,6 @@ def _by_topic(results: Mapping[TopicPartition, V]) -> dict[str, list[tuple[int, 
     return topics
 
 
-# --- brokers ask ----------------------------------------------------------------------------------------------------
-
-
-# --- elections ------------------------------------------------------------------------------------------------------
-
-
 def _is(result: KafkaError | int, error: Errors) -> bool:
     return isinstance(result, KafkaError) and result.error is error
 
@@ -238,9 +232,6 @@ def _code(result: KafkaError | int | None) -> int:
 
 def _message(result: KafkaError | int | None) -> str | None:
     return (result.message or None) if isinstance(result, KafkaError) else None
-
-
-# --- reassignments --------------------------------------------------------------------------------------------------
 
 
 # --- features -------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from typing import TypeVar
 from kafkapy.common.clock import InThread
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
+from kafkapy.coordinator.group.responses import INVALID_OFFSET
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
@@ -22,8 +23,6 @@ from kafkapy.server.metadata.metadata_cache import MetadataCache
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
 
 T = TypeVar("T", OffsetCommitResponse.OffsetCommitResponseTopic, OffsetDeleteResponse.OffsetDeleteResponseTopic)
-
-_NO_OFFSET = -1
 
 
 @dataclass(eq=False)
@@ -202,7 +201,7 @@ def _unauthorized_offsets(topic: str, indexes: list[int]) -> OffsetFetchResponse
         partitions=[
             OffsetFetchResponse.OffsetFetchResponsePartitions(
                 partition_index=index,
-                committed_offset=_NO_OFFSET,
+                committed_offset=INVALID_OFFSET,
                 error_code=Errors.TOPIC_AUTHORIZATION_FAILED.code,
             )
             for index in indexes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kafkapy.common.clock import InThread
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.coordinator.group.responses import INVALID_OFFSET
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.offset_commit import OffsetCommitRequest
@@ -12,8 +13,6 @@ from kafkapy.server.authorizer import Authorizer
 from kafkapy.server.metadata.metadata_cache import MetadataCache
 from kafkapy.zk.errors import ZooKeeperError
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
-
-_NO_OFFSET = -1
 
 
 def write_offsets(
@@ -38,8 +37,8 @@ def _read_offset(zk_client: KafkaZkClient, group_id: str, partition: TopicPartit
     try:
         offset = zk_client.get_consumer_offset(group_id, partition)
     except ZooKeeperError:
-        return _NO_OFFSET, Errors.UNKNOWN_SERVER_ERROR
-    return (_NO_OFFSET, Errors.UNKNOWN_TOPIC_OR_PARTITION) if offset is None else (offset, Errors.NONE)
+        return INVALID_OFFSET, Errors.UNKNOWN_SERVER_ERROR
+    return (INVALID_OFFSET, Errors.UNKNOWN_TOPIC_OR_PARTITION) if offset is None else (offset, Errors.NONE)
 
 
 async def fetch_from_zookeeper(
@@ -52,7 +51,7 @@ async def fetch_from_zookeeper(
         authorized = authorizer.authorize(request.context, "DESCRIBE", "TOPIC", topic.name)
         answer = OffsetFetchResponse.OffsetFetchResponseTopic(name=topic.name)
         for index in topic.partition_indexes:
-            offset, error = _NO_OFFSET, Errors.UNKNOWN_TOPIC_OR_PARTITION
+            offset, error = INVALID_OFFSET, Errors.UNKNOWN_TOPIC_OR_PARTITION
             if not authorized:
                 error = Errors.TOPIC_AUTHORIZATION_FAILED
             elif cache.contains(topic.name, index):

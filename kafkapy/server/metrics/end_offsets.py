@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 
 from kafkapy.clients.completion import Completion, spawn
 from kafkapy.clients.node_client import NodeClient
@@ -101,10 +101,6 @@ class EndOffsets:
         for client in self._clients.values():
             client.close()
         self._clients.clear()
-
-    @property
-    def known_elsewhere(self) -> Mapping[TopicPartition, int]:
-        return self._elsewhere
 
 
 def _request(partitions: Iterable[TopicPartition]) -> ListOffsetsRequest:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from kafkapy.common import metadata_version
 from kafkapy.server.config import zk_entity_configs
@@ -15,21 +16,17 @@ from kafkapy.server.replication.replication_quota import ReplicationThrottles
 log = logging.getLogger("kafkapy.server.ZkConfigManager")
 
 
+@dataclass(eq=False)
 class TopicConfigHandler:
-    """Gives the logs of a topic their new configs."""
+    """Gives the logs of a topic their new configs.
 
-    def __init__(
-        self,
-        config: KafkaConfig,
-        update_topic_config: Callable[[str, dict[str, str]], object],
-        enable_topic_unclean_leader_election: Callable[[str], object],
-        throttles: ReplicationThrottles,
-    ) -> None:
-        """`update_topic_config(topic, overrides)` is the log manager's, the other one (`topic`) the controller's."""
-        self._config = config
-        self._update_topic_config = update_topic_config
-        self._enable_topic_unclean_leader_election = enable_topic_unclean_leader_election
-        self._throttles = throttles
+    `update_topic_config(topic, overrides)` is the log manager's, the other one (`topic`) the controller's.
+    """
+
+    _config: KafkaConfig
+    _update_topic_config: Callable[[str, dict[str, str]], object]
+    _enable_topic_unclean_leader_election: Callable[[str], object]
+    _throttles: ReplicationThrottles
 
     def __call__(self, topic: str, configs: dict[str, str]) -> None:
         self._update_topic_config(topic, usable_topic_configs(self._config, topic, configs))

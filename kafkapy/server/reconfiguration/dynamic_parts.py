@@ -6,6 +6,7 @@ import contextlib
 import logging
 import socket
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 
 from twisted.internet.defer import Deferred
 
@@ -122,28 +123,22 @@ class DynamicConnectionLimits:
         self._sockets.set_limits(connection_limits(new_config, self._addresses))
 
 
+@dataclass(eq=False)
 class DynamicListeners:
     """Listeners come and go, and brokers and clients are told of it (Kafka's `DynamicListenerConfig`).
 
     One whose address changes is closed and opened anew; Apache's broker stays at the old one until it restarts.
+
+    `config`: the broker's, of which `listeners` may change; `register` writes the new ones into ZooKeeper, and blocks.
     """
 
     reconfigurable_configs = frozenset(("listeners", "advertised.listeners", "listener.security.protocol.map"))
 
-    def __init__(
-        self,
-        config: KafkaConfig,
-        sockets: SocketServer,
-        addresses: HostAddresses,
-        in_thread: InThread,
-        register: Callable[[], None],
-    ) -> None:
-        """`config`: the broker's, of which `listeners` may change; `register` writes the new ones into ZooKeeper, and blocks."""
-        self._config = config
-        self._sockets = sockets
-        self._addresses = addresses
-        self._in_thread = in_thread
-        self._register = register
+    _config: KafkaConfig
+    _sockets: SocketServer
+    _addresses: HostAddresses
+    _in_thread: InThread
+    _register: Callable[[], None]
 
     def validate_reconfiguration(self, new_config: KafkaConfig) -> None:
         """What is advertised now has to stay until something else is advertised; the rest `dynamic_config_rules` has."""

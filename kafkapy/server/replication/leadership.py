@@ -92,6 +92,7 @@ class _Accepted:
     )
 
 
+@dataclass(eq=False)
 class Leadership:
     """Carries out LeaderAndIsr and StopReplica on the replica manager.
 
@@ -100,21 +101,12 @@ class Leadership:
     a leader.
     """
 
-    def __init__(
-        self,
-        replica_manager: ReplicaManager,
-        high_watermarks: HighWatermarkCheckpoints,
-        listeners: Sequence[PartitionListener],
-        fetchers: Fetchers,
-        log_dir_moves: LogDirMoves,
-        truncates_on_fetch: bool = True,
-    ) -> None:
-        self._replicas = replica_manager
-        self._high_watermarks = high_watermarks
-        self._listeners = listeners
-        self._fetchers = fetchers
-        self._log_dir_moves = log_dir_moves
-        self._truncates_on_fetch = truncates_on_fetch
+    _replicas: ReplicaManager
+    _high_watermarks: HighWatermarkCheckpoints
+    _listeners: Sequence[PartitionListener]
+    _fetchers: Fetchers
+    _log_dir_moves: LogDirMoves
+    _truncates_on_fetch: bool = True
 
     # ------------------------------------------------------------------------------------------------ lead and follow
 

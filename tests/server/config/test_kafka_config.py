@@ -118,15 +118,14 @@ def test_listeners_are_end_points() -> None:
     ]
     assert [e.connection_string for e in config.advertised_listeners] == ["INTERNAL://a.b:1", "EXTERNAL://c.d:1"]
     assert (config.inter_broker_listener_name, config.inter_broker_security_protocol) == ("INTERNAL", "PLAINTEXT")
-    assert config.control_plane_listener == config.listeners[1]
-    assert config.data_plane_listeners == [config.listeners[0], config.listeners[2]]
+    assert config.control_plane_listener_name == "EXTERNAL"
 
 
 def test_without_advertised_listeners_the_listeners_are_advertised() -> None:
     config = kafka_config()
     assert config.advertised_listeners == config.listeners == [EndPoint(None, 9092, "PLAINTEXT", "PLAINTEXT")]
     assert config.inter_broker_listener_name == "PLAINTEXT"
-    assert config.control_plane_listener is None
+    assert config.control_plane_listener_name is None
 
 
 @pytest.mark.parametrize(

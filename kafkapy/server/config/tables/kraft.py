@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import re
 
-from kafkapy.common.config_def import (
-    ConfigException,
-    Importance,
-)
+from kafkapy.common.config_def import ConfigException, Importance
 from kafkapy.common.config_table import ConfigTable, config
 from kafkapy.common.config_validators import EachOneOf, OneOf, at_least, between
 from kafkapy.common.limits import MAX_INT, MAX_LONG

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from kafkapy.common.config_def import (
-    Importance,
-    UpdateMode,
-)
+from kafkapy.common.config_def import Importance, UpdateMode
 from kafkapy.common.config_table import ConfigTable, config
 from kafkapy.common.config_validators import EachOneOf, KnownVersion, OneOf, RangeOr, at_least, between
 from kafkapy.common.limits import MAX_LONG

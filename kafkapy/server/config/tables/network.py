@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from kafkapy.common.config_def import (
-    Importance,
-    UpdateMode,
-)
+from kafkapy.common.config_def import Importance, UpdateMode
 from kafkapy.common.config_table import ConfigTable, config
 from kafkapy.common.config_validators import OneOf, at_least
 from kafkapy.common.limits import MAX_INT

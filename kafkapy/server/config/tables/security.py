@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from kafkapy.common.config_def import (
-    Importance,
-    Password,
-    UpdateMode,
-)
+from kafkapy.common.config_def import Importance, Password, UpdateMode
 from kafkapy.common.config_table import ConfigTable, config
 from kafkapy.common.config_validators import NonNull, OneOf, at_least
 from kafkapy.common.wire_enums import ConfigType

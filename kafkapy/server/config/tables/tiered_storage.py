@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from kafkapy.common.config_def import (
-    ConfigException,
-    Importance,
-    UpdateMode,
-)
+from kafkapy.common.config_def import ConfigException, Importance, UpdateMode
 from kafkapy.common.config_table import ConfigTable, config
 from kafkapy.common.config_validators import NonEmptyString, at_least, between
 from kafkapy.common.limits import MAX_LONG
