@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import sys
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 
@@ -43,31 +44,37 @@ class Receiver(Protocol):
 
 
 _WHOLE_FRAME_BYTES = 1 << 20
+_LARGE_FRAME_BYTES = 1 << 21
+"""A response of one partition's `max.partition.fetch.bytes`, by default 1 MiB, is a little larger than that."""
+_SPARES = 2
+"""One response is decoded while the next is received."""
 
 
 class ReceiveBuffer:
     """Where the bytes of one connection are received, without copies of what is large.
 
     Invariant: bytes are received into `_scratch`, which connections of one thread share, while no frame is begun; else
-    into `_frame`, which holds the first `_filled` bytes of one frame (its length field included) and grows with what
-    has come, never beyond the frame's end, and beyond 1 MiB never to more than twice what has come.
+    into the first `_size` bytes of `_frame`, which holds the first `_filled` bytes of one frame (its length field included)
+    and grows with what has come, never beyond the frame's end, and beyond 2 MiB never to more than twice what has come.
+    `_spares` has the memory of the last large frames: it is used again once nobody looks into it any more, since memory
+    that is new costs more than what is received into it.
     """
 
     def __init__(self, scratch: memoryview, max_frame_bytes: int = DEFAULT_MAX_FRAME_BYTES) -> None:
         self._scratch = scratch
         self._max_frame_bytes = max_frame_bytes
         self._frame: bytearray | None = None
+        self._size = 0
         self._filled = 0
+        self._spares: list[bytearray] = []
 
     def buffer(self) -> memoryview:
         frame = self._frame
         if frame is None:
             return self._scratch
-        if self._filled == len(frame):
-            self._grow(frame)
-            assert self._frame is not None
-            frame = self._frame
-        return memoryview(frame)[self._filled :]
+        if self._filled == self._size:
+            frame = self._grow(frame)
+        return memoryview(frame)[self._filled : self._size]
 
     def received(self, count: int) -> Iterator[tuple[memoryview, bool]]:
         frame = self._frame
@@ -91,17 +98,33 @@ class ReceiveBuffer:
             position = end
         if position < count:
             self._frame = bytearray(data[position:])
-            self._filled = count - position
+            self._size = self._filled = count - position
 
-    def _grow(self, frame: bytearray) -> None:
-        if len(frame) < 4:
+    def _grow(self, frame: bytearray) -> bytearray:
+        size = self._size
+        if size < 4:
             wanted = 4
         else:
             end = 4 + frame_length(frame, self._max_frame_bytes)
-            wanted = min(end, max(_WHOLE_FRAME_BYTES, 2 * len(frame)))
-        bigger = bytearray(wanted)
-        bigger[: self._filled] = frame
-        self._frame = bigger
+            wanted = min(end, max(_LARGE_FRAME_BYTES, 2 * size))
+        bigger = self._memory(wanted)
+        bigger[:size] = memoryview(frame)[:size]
+        self._frame, self._size = bigger, wanted
+        return bigger
+
+    def _memory(self, size: int) -> bytearray:
+        """At least `size` bytes, to be overwritten."""
+        if not _WHOLE_FRAME_BYTES // 4 <= size <= _LARGE_FRAME_BYTES:
+            return bytearray(size)
+        spares = self._spares
+        for index in range(len(spares)):
+            # A view of a bytearray holds it: without any there are only this list and the call.
+            if len(spares[index]) >= size and sys.getrefcount(spares[index]) == 2:
+                return spares[index]
+        memory = bytearray(size)
+        spares.append(memory)
+        del spares[:-_SPARES]
+        return memory
 
 
 class BulkBuffer:

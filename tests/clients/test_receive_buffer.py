@@ -46,7 +46,29 @@ def test_memory_grows_with_what_has_come() -> None:
     buffer = ReceiveBuffer(memoryview(bytearray(100)), 1 << 30)
     buffer.buffer()[:4] = struct.pack(">i", 1 << 29)
     assert list(buffer.received(4)) == []
-    assert len(buffer.buffer()) <= 1 << 20
+    assert len(buffer.buffer()) <= 1 << 21
+
+
+def test_memory_of_large_frames_is_used_again_once_nobody_looks_into_it() -> None:
+    buffer = ReceiveBuffer(memoryview(bytearray(100)), 1 << 30)
+
+    def large(byte: int) -> memoryview:
+        data = struct.pack(">i", 1 << 20) + bytes([byte]) * (1 << 20)
+        frames: list[memoryview] = []
+        while data:
+            room = buffer.buffer()
+            count = min(len(room), len(data))
+            room[:count] = data[:count]
+            data = data[count:]
+            frames += [frame for frame, _ in buffer.received(count)]
+        return frames[0]
+
+    held = [large(byte)[10:] for byte in range(5)]
+    assert [set(view) for view in held] == [{byte} for byte in range(5)]
+    free = held[4].obj
+    del held[4]
+    assert large(5).obj is free
+    assert [set(view) for view in held] == [{byte} for byte in range(4)]
 
 
 @pytest.mark.parametrize("length", [-1, 1001])
