@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from copy import copy
 from typing import Any
 
 from kafkapy.clients.api_versions import OWN_VERSIONS, NodeApiVersions
@@ -43,7 +43,7 @@ class BlockingClient:
         self.address = Address(host, port)
         self._config = config or ClientConfig()
         if not negotiate and self._config.security.sasl_mechanism is None:
-            self._config = replace(self._config)
+            self._config = copy(self._config)
             self._config.pinned_versions = OWN_VERSIONS
         self._time = time
         self._driver: CallerDriver | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from kafkapy.clients.completion import Completion
 from kafkapy.clients.metadata import ClusterMetadata, Node, PartitionMetadata, TopicMetadata
@@ -26,8 +26,7 @@ def coordinator_node_id(node_id: int) -> int:
     return COORDINATOR_IDS - node_id
 
 
-@dataclass
-class LeaderAndEpoch:
+class LeaderAndEpoch(NamedTuple):
     """`leader_id` -1: none at present. `epoch` -1: the broker is too old to say."""
 
     leader_id: int

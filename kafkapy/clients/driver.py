@@ -7,14 +7,15 @@ They differ in the loop only; sockets are `SocketTransport`'s business on all of
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from kafkapy.clients.completion import Completion
 from kafkapy.common.time import Time
 from kafkapy.errors import KafkaTimeoutError
+
+if TYPE_CHECKING:
+    import ssl
 
 T = TypeVar("T")
 
@@ -64,8 +65,7 @@ class Transport(Protocol):
     def resume_reading(self) -> None: ...
 
 
-@dataclass(frozen=True)
-class SocketOptions:
+class SocketOptions(NamedTuple):
     """How sockets are made. Buffer sizes in bytes, None or -1: the system's; `tls` None: plaintext."""
 
     send_buffer_bytes: int | None = None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import ssl
-from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from kafkapy.clients.sasl import SASL_MECHANISMS, Credentials, Mechanism, make_mechanism
 from kafkapy.errors import KafkaConfigurationError
+
+if TYPE_CHECKING:
+    import ssl
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
@@ -27,8 +28,7 @@ class SecurityOptions(Credentials, Protocol):
     sasl_mechanism: str | None
 
 
-@dataclass(frozen=True)
-class Security:
+class Security(NamedTuple):
     """`tls` None: no TLS. `sasl_mechanism` None: no authentication by SASL."""
 
     tls: ssl.SSLContext | None
@@ -63,6 +63,8 @@ class Security:
 def _tls_context(config: SecurityOptions) -> ssl.SSLContext:
     if config.ssl_context is not None:
         return config.ssl_context
+    import ssl
+
     try:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname = config.ssl_check_hostname

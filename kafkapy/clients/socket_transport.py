@@ -8,15 +8,17 @@ from __future__ import annotations
 import errno
 import os
 import socket
-import ssl
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from kafkapy.clients.completion import Completion
 from kafkapy.clients.driver import DEFAULT_SOCKET_OPTIONS, Buffer, Channel, Driver, SocketOptions, TimerHandle
+
+if TYPE_CHECKING:
+    import ssl
 
 T = TypeVar("T")
 
@@ -193,17 +195,19 @@ class SocketTransport:
 
     def _handshake(self) -> None:
         sock = self._socket
-        assert isinstance(sock, ssl.SSLSocket)
+        assert sock is not None
         self._loop.remove_reader(sock)
         self._loop.remove_writer(sock)
         try:
-            sock.do_handshake()
-        except ssl.SSLWantReadError:
-            self._loop.add_reader(sock, self._handshake)
-        except ssl.SSLWantWriteError:
-            self._loop.add_writer(sock, self._handshake)
+            sock.do_handshake()  # type: ignore[attr-defined]  # of `ssl.SSLSocket`
         except OSError as error:
-            self._fail(f"The TLS handshake failed: {_reason(error)}")
+            wanted = _tls_wants(error)
+            if wanted == "read":
+                self._loop.add_reader(sock, self._handshake)
+            elif wanted == "write":
+                self._loop.add_writer(sock, self._handshake)
+            else:
+                self._fail(f"The TLS handshake failed: {_reason(error)}")
         else:
             self._established()
 
@@ -225,15 +229,20 @@ class SocketTransport:
         if not self._reading and self._open and self._socket is not None:
             self._reading = True
             self._loop.add_reader(self._socket, self._on_readable)
-            if isinstance(self._socket, ssl.SSLSocket) and self._socket.pending():
+            if self._pending():
                 self._loop.call_soon(self._on_readable)
 
     def _on_readable(self) -> None:
         for _ in range(READS_PER_TURN):
             if not self._receive():
                 return
-        if isinstance(self._socket, ssl.SSLSocket) and self._socket.pending():
-            self._loop.call_soon(self._on_readable)  # bytes inside OpenSSL don't make the socket readable
+        if self._pending():
+            self._loop.call_soon(self._on_readable)
+
+    def _pending(self) -> bool:
+        """Are there bytes inside OpenSSL? They don't make the socket readable."""
+        tls = self._options.tls is not None and self._socket is not None
+        return tls and self._socket.pending() > 0  # type: ignore[union-attr]  # of `ssl.SSLSocket`
 
     def _receive(self) -> bool:
         """One system call; False if there is nothing more to read at present."""
@@ -243,20 +252,21 @@ class SocketTransport:
         buffer = self._channel.receive_buffer()
         try:
             count = sock.recv_into(buffer)
-        except (BlockingIOError, ssl.SSLWantReadError):
-            return False
-        except ssl.SSLWantWriteError:
-            self._loop.add_writer(sock, self._on_writable)
+        except BlockingIOError:
             return False
         except OSError as error:
-            self._fail(_reason(error))
+            wanted = _tls_wants(error) if self._options.tls else ""
+            if wanted == "write":
+                self._loop.add_writer(sock, self._on_writable)
+            elif not wanted:
+                self._fail(_reason(error))
             return False
         if not count:
             self._fail(PEER_CLOSED)
             return False
         full = count == len(buffer)
         self._channel.bytes_received(count)
-        return full or isinstance(sock, ssl.SSLSocket)
+        return full or self._options.tls is not None
 
     # --- writing
 
@@ -304,7 +314,7 @@ class SocketTransport:
         sock = self._socket
         if sock is None:
             return None
-        tls = isinstance(sock, ssl.SSLSocket)
+        tls = self._options.tls is not None
         try:
             while self._queue:
                 head = self._queue[0]
@@ -321,10 +331,10 @@ class SocketTransport:
                 self._sent(count)
                 if count < offered:
                     return None
-        except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+        except BlockingIOError:
             return None
         except OSError as error:
-            return _reason(error)
+            return None if tls and _tls_wants(error) else _reason(error)
         return None
 
     def _sent(self, count: int) -> None:
@@ -376,3 +386,12 @@ def _resolve(host: str, port: int) -> list[SocketAddress]:
 
 def _reason(error: OSError) -> str:
     return error.strerror or str(error) or type(error).__name__
+
+
+def _tls_wants(error: OSError) -> str:
+    """What TLS waits for: "read", "write", or "write" "" if the error is a real one. (Clients without TLS do not load `ssl`.)"""
+    import ssl
+
+    if isinstance(error, ssl.SSLWantReadError):
+        return "read"
+    return "write" if isinstance(error, ssl.SSLWantWriteError) else ""
