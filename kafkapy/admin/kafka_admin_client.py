@@ -11,12 +11,12 @@ from kafkapy.admin.methods import BlockingMethods
 from kafkapy.clients import software
 from kafkapy.clients.client_options import ClientOptions
 from kafkapy.clients.config import ClientConfig
-from kafkapy.clients.facade import client_defaults, merge_options
+from kafkapy.clients.facade import merge_options
 from kafkapy.clients.network_client import NetworkClient
 from kafkapy.clients.thread_driver import ThreadDriver
 
 ADMIN_DEFAULTS: dict[str, Any] = {
-    **client_defaults(),
+    **ClientConfig.defaults(),
     "client_id": f"{software.NAME}-{software.VERSION}",
     "allow_auto_create_topics": False,
     "metrics_num_samples": 2,

@@ -37,12 +37,18 @@ class _Options:
     by 5 ms.)"""
 
     def __init__(self, *values: Any, **options: Any) -> None:
-        names = option_names()
-        options.update(zip(names, values, strict=False))
-        if unknown := options.keys() - set(names):
+        defaults = self.defaults()
+        options.update(zip(defaults, values, strict=False))
+        if unknown := options.keys() - defaults.keys():
             raise TypeError(f"unknown options: {', '.join(sorted(unknown))}")
-        vars(self).update(options)
+        vars(self).update(defaults, **options)
         self.__post_init__()
+
+    @classmethod
+    def defaults(cls) -> dict[str, Any]:
+        """Option -> default."""
+        classes = [vars(base) for base in reversed(cls.__mro__)]
+        return {name: base[name] for base in classes for name in base.get("__annotations__", ())}
 
     def __post_init__(self) -> None:
         """Check and derive."""
@@ -109,7 +115,7 @@ class ClientConfig(_Options):
     @classmethod
     def from_options(cls, options: Mapping[str, Any]) -> Self:
         """From a facade's options, of which this takes what it knows."""
-        return cls(**{name: options[name] for name in option_names() if name in options})
+        return cls(**{name: options[name] for name in cls.defaults() if name in options})
 
     @property
     def socket(self) -> SocketOptions:
@@ -120,11 +126,6 @@ class ClientConfig(_Options):
             connect_timeout_ms=self.socket_connection_setup_timeout_ms,
             tls=self.security.tls,
         )
-
-
-def option_names() -> list[str]:
-    """The options that every client takes."""
-    return list(ClientConfig.__annotations__)
 
 
 def _addresses(servers: str | Iterable[str]) -> list[Address]:

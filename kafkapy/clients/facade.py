@@ -16,7 +16,6 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from kafkapy.clients.config import ClientConfig, option_names
 from kafkapy.errors import KafkaConfigurationError
 
 C = TypeVar("C", bound=type)
@@ -32,11 +31,6 @@ NOT_SUPPORTED: dict[str, Any] = {
     "metric_reporters": [],
 }
 """kafka-python's options that these clients have no use for, with the values that say nothing."""
-
-
-def client_defaults() -> dict[str, Any]:
-    """The options that all clients share, with their defaults."""
-    return {name: getattr(ClientConfig, name) for name in option_names()}
 
 
 def merge_options(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,6 @@ import inspect
 import logging
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from kafkapy.clients.config import ClientConfig
@@ -26,7 +25,6 @@ _ISOLATION_LEVELS = {"read_uncommitted": 0, "read_committed": 1}
 DEFAULT_ASSIGNORS = (RangePartitionAssignor, RoundRobinPartitionAssignor)
 
 
-@dataclass
 class ConsumerConfig(ClientConfig):
     """What a consumer needs to know. Times in ms, sizes in bytes. Raises KafkaConfigurationError, naming the option."""
 
@@ -43,7 +41,7 @@ class ConsumerConfig(ClientConfig):
     auto_offset_reset: str = "latest"
     enable_auto_commit: bool = True
     auto_commit_interval_ms: int = 5_000
-    default_offset_commit_callback: Callable[[Any, Any], Any] = field(default=lambda offsets, response: True)
+    default_offset_commit_callback: Callable[[Any, Any], Any] = lambda offsets, response: True
     check_crcs: bool = True
     isolation_level: str = "read_uncommitted"
     partition_assignment_strategy: Sequence[Any] = DEFAULT_ASSIGNORS
@@ -53,9 +51,6 @@ class ConsumerConfig(ClientConfig):
     heartbeat_interval_ms: int = 3_000
     consumer_timeout_ms: float = float("inf")
     exclude_internal_topics: bool = True
-    assignors: list[AbstractPartitionAssignor] = field(init=False)
-    rebalance_protocol: RebalanceProtocol = field(init=False)
-    reset_strategy: OffsetResetStrategy = field(init=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()

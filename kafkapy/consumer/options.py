@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, fields
 from typing import Any
 
 from kafkapy.clients.client_options import ClientOptions
@@ -20,8 +19,6 @@ _METRICS: dict[str, Any] = {
     "metric_group_prefix": "consumer",
 }
 """Of these only `metrics_enabled` matters: the figures are totals, not samples over time."""
-
-_NAMES = [option.name for option in fields(ConsumerConfig) if option.init]
 
 
 class ConsumerOptions(ClientOptions, total=False):
@@ -56,15 +53,15 @@ class ConsumerOptions(ClientOptions, total=False):
 
 def default_options() -> dict[str, Any]:
     """Option -> default."""
-    defaults = {
-        option.name: None if option.default is MISSING else option.default
-        for option in fields(ConsumerConfig)
-        if option.init
+    return {
+        **ConsumerConfig.defaults(),
+        **_METRICS,
+        "client_id": f"kafkapy-{__version__}",
+        "bootstrap_servers": "localhost",
     }
-    return {**defaults, **_METRICS, "client_id": f"kafkapy-{__version__}", "bootstrap_servers": "localhost"}
 
 
 def config_of(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> tuple[dict[str, Any], ConsumerConfig]:
     """All options, and the configuration. Raises KafkaConfigurationError for what is unknown, unsupported, or wrong."""
     options = merge_options(defaults, given)
-    return options, ConsumerConfig(**{name: options[name] for name in _NAMES})
+    return options, ConsumerConfig.from_options(options)

@@ -16,7 +16,7 @@ from kafkapy.clients.frames import BulkBuffer
 from kafkapy.clients.metadata import Address, ClusterMetadata
 from kafkapy.clients.node_client import NodeClient
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.consumer.partition_records import AbortedTransactions, PartitionRecords, offset_after
+from kafkapy.consumer.fetch.partition_records import AbortedTransactions, PartitionRecords, offset_after
 from kafkapy.errors import (
     KafkaTimeoutError,
     OffsetOutOfRangeError,

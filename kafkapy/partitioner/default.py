@@ -24,6 +24,9 @@ class DefaultPartitioner(Partitioner):
         serialized_value: bytes | None,
         cluster: Cluster,
     ) -> int:
+        return self._choose(topic, serialized_key, cluster)
+
+    def _choose(self, topic: str, serialized_key: bytes | None, cluster: Cluster) -> int:
         everything = sorted(cluster.partitions_for_topic(topic) or ())
         if not everything:
             raise ValueError(f"Topic {topic} not found in ClusterMetadata")

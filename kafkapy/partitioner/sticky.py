@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import threading
-from typing import Any
 
 from kafkapy.partitioner.abc import Cluster
 from kafkapy.partitioner.default import DefaultPartitioner
@@ -17,17 +16,9 @@ class StickyPartitioner(DefaultPartitioner):
         self._sticky: dict[str, int] = {}
         self._lock = threading.Lock()
 
-    def partition(
-        self,
-        topic: str,
-        key: Any,
-        serialized_key: bytes | None,
-        value: Any,
-        serialized_value: bytes | None,
-        cluster: Cluster,
-    ) -> int:
+    def _choose(self, topic: str, serialized_key: bytes | None, cluster: Cluster) -> int:
         if serialized_key is not None:
-            return super().partition(topic, key, serialized_key, value, serialized_value, cluster)
+            return super()._choose(topic, serialized_key, cluster)
         with self._lock:
             usable = self._usable(topic, cluster)
             chosen = self._sticky.get(topic)

@@ -6,7 +6,6 @@ import itertools
 import logging
 import selectors
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, Self
 
 from kafkapy.clients.client_options import ClientOptions
@@ -63,7 +62,6 @@ class ProducerOptions(ClientOptions, total=False):
     max_request_size: int
 
 
-@dataclass
 class ProducerConfig(ClientConfig):
     """What a producer needs to know. Times in ms, sizes in bytes. Raises KafkaConfigurationError, naming the option."""
 
@@ -78,18 +76,17 @@ class ProducerConfig(ClientConfig):
     retries: float = float("inf")
     batch_size: int = 16_384
     linger_ms: float = 0
-    partitioner: Any = field(default_factory=DefaultPartitioner)
+    partitioner: Any = DefaultPartitioner()
     buffer_memory: int = 32 << 20
     max_block_ms: float = 60_000
     metrics_enabled: bool = True
     max_request_size: int = 1_048_576
     reconnect_backoff_max_ms: int = 30_000
-    max_batch_bytes: int = field(init=False)
-    idempotence_was_asked_for: bool = field(init=False, default=False)
-    """The user said so: then a conflict is an error, not a reason to do without."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.idempotence_was_asked_for = False
+        """The user said so: then a conflict is an error, not a reason to do without."""
         if self.acks == "all":
             self.acks = -1
         if self.acks not in (-1, 0, 1):
@@ -118,8 +115,7 @@ class ProducerConfig(ClientConfig):
     def from_options(cls, options: Mapping[str, Any]) -> Self:
         """From keyword arguments. Raises ValueError for names that nobody knows."""
         options = dict(options)
-        known = {f.name for f in fields(cls) if f.init}
-        given = {name: options.pop(name) for name in list(options) if name in known}
+        given = {name: options.pop(name) for name in cls.defaults() if name in options}
         _check_rest(options)
         if given.get("client_id") is None:
             given["client_id"] = f"kafkapy-producer-{next(_numbers)}"
@@ -161,7 +157,7 @@ class ProducerConfig(ClientConfig):
 
     def options(self) -> dict[str, Any]:
         """All options by name, as kafka-python's `producer.config` has them."""
-        return {f.name: getattr(self, f.name) for f in fields(self) if f.init}
+        return {name: getattr(self, name) for name in self.defaults()}
 
     @property
     def codec(self) -> CompressionType:
@@ -196,8 +192,6 @@ def _check_rest(options: Mapping[str, Any]) -> None:
         raise ValueError(f"Unrecognized configs: {unknown}")
 
 
-DEFAULT_OPTIONS: dict[str, Any] = {
-    f.name: f.default if f.default_factory is MISSING else f.default_factory() for f in fields(ProducerConfig) if f.init
-}
+DEFAULT_OPTIONS = ProducerConfig.defaults()
 DEFAULT_OPTIONS |= {name: value for name, value in _WITHOUT_EFFECT.items() if name.startswith("metrics")}
 DEFAULT_OPTIONS["client_id"] = None  # made up for each producer

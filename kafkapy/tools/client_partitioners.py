@@ -38,16 +38,8 @@ class RoundRobinPartitioner(Partitioner):
 class UniformStickyPartitioner(StickyPartitioner):
     """Sticky for all records, whatever the keys (Kafka's class of this name; KIP-480)."""
 
-    def partition(
-        self,
-        topic: str,
-        key: Any,
-        serialized_key: bytes | None,
-        value: Any,
-        serialized_value: bytes | None,
-        cluster: Cluster,
-    ) -> int:
-        return super().partition(topic, None, None, value, serialized_value, cluster)
+    def _choose(self, topic: str, serialized_key: bytes | None, cluster: Cluster) -> int:
+        return super()._choose(topic, None, cluster)
 
 
 _KNOWN: dict[str, Callable[[], Partitioner]] = {

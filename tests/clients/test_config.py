@@ -4,7 +4,7 @@ import pytest
 
 from kafkapy.clients.broker_releases import LATEST_RELEASE, parse_release, release_of, versions_of_release
 from kafkapy.clients.config import ClientConfig
-from kafkapy.clients.facade import client_defaults, merge_options
+from kafkapy.clients.facade import merge_options
 from kafkapy.errors import KafkaConfigurationError
 from kafkapy.protocol.api_keys import ApiKey
 
@@ -26,13 +26,13 @@ def test_bootstrap_servers(servers: str | list[str], expected: list[str]) -> Non
 
 
 def test_options_are_merged_and_unknown_ones_named() -> None:
-    merged = merge_options(client_defaults(), {"client_id": "me", "socks5_proxy": None, "metric_reporters": []})
+    merged = merge_options(ClientConfig.defaults(), {"client_id": "me", "socks5_proxy": None, "metric_reporters": []})
     assert merged["client_id"] == "me"
     assert ClientConfig.from_options({**merged, "acks": 1}).client_id == "me"
     with pytest.raises(KafkaConfigurationError, match="Unrecognized configs: a, b"):
-        merge_options(client_defaults(), {"b": 1, "a": 2})
+        merge_options(ClientConfig.defaults(), {"b": 1, "a": 2})
     with pytest.raises(KafkaConfigurationError, match="sasl_kerberos_name is not supported"):
-        merge_options(client_defaults(), {"sasl_kerberos_name": "x"})
+        merge_options(ClientConfig.defaults(), {"sasl_kerberos_name": "x"})
 
 
 def test_releases() -> None:

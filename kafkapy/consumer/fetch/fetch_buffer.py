@@ -8,7 +8,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.consumer.completed_fetch import CompletedFetch
+from kafkapy.consumer.fetch.completed_fetch import CompletedFetch
 from kafkapy.consumer.records import ConsumerRecord, RecordFactory
 from kafkapy.consumer.subscription_state import FetchPosition, SubscriptionState
 from kafkapy.protocol.errors import KafkaError

@@ -18,8 +18,8 @@ from kafkapy.clients.metadata import Node
 from kafkapy.clients.network_client import NetworkClient
 from kafkapy.common.timestamps import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.consumer.completed_fetch import CompletedFetch
 from kafkapy.consumer.config import ConsumerConfig
+from kafkapy.consumer.fetch.completed_fetch import CompletedFetch
 from kafkapy.consumer.fetch.fetch_buffer import FetchBuffer
 from kafkapy.consumer.fetch.fetch_plan import FetchPlan
 from kafkapy.consumer.fetch.offsets import OffsetFetcher

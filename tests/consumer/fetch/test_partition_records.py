@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafkapy.consumer.partition_records import AbortedTransactions, PartitionRecords, offset_after
+from kafkapy.consumer.fetch.partition_records import AbortedTransactions, PartitionRecords, offset_after
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.fetch import FetchResponse
 from kafkapy.record import columns

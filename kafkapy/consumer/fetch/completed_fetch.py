@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kafkapy.common.leader_and_isr import NO_EPOCH
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.consumer.partition_records import AbortedTransactions, PartitionRecords, offset_after
+from kafkapy.consumer.fetch.partition_records import AbortedTransactions, PartitionRecords, offset_after
 from kafkapy.consumer.records import ConsumerRecord, DeserializerFailure, RecordFactory
 from kafkapy.consumer.subscription_state import TopicPartitionState
 from kafkapy.errors import error_for
