@@ -1,4 +1,5 @@
-"""What setup.cfg can't say: a wheel has the hot modules as machine code, beside their sources (`kafkapy.compiled`).
+"""What setup.cfg can't say: a wheel has the hot modules as machine code, beside their sources (`kafkapy.compiled`), and every
+installation the stubs of the clients' faces (`kafkapy.clients.facade`).
 
 `KAFKAPY_COMPILED=0` makes a pure wheel, which serves any platform; so does a machine without a C compiler, unless
 `KAFKAPY_COMPILED=1` asks for machine code. An editable install compiles nothing: there an edit must show, so bin/setup.sh keeps
@@ -14,7 +15,10 @@ from pathlib import Path
 from setuptools import Distribution, setup
 from setuptools.command.build_py import build_py
 
-sys.path.insert(0, str(Path(__file__).parent))
+ROOT = Path(__file__).parent
+sys.path.insert(0, str(ROOT))
+
+from kafkapy.tools.face_stubs import write_stubs  # noqa: E402
 
 
 def compiles() -> bool:
@@ -44,6 +48,7 @@ class KafkapyDistribution(Distribution):
 class BuildModules(build_py):
     def run(self) -> None:
         super().run()
+        write_stubs(ROOT if self.editable_mode else Path(self.build_lib))
         if COMPILED:
             from kafkapy.tools.compile import compile_into
 

@@ -14,6 +14,7 @@ BASE = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(BASE))
 
 from kafkapy.tools.compile import missing_compiler  # noqa: E402
+from kafkapy.tools.face_stubs import write_stubs  # noqa: E402
 
 VENV = BASE / ".venv"
 STAMP = VENV / ".kafkapy-setup"
@@ -28,6 +29,8 @@ def main(extras: list[str]) -> int:
     if not missing:
         extras = [*extras, "compile"]
     if done.get("setup.cfg") == requirements and set(extras) <= set(done.get("extras", "").split()):
+        if os.access(BASE, os.W_OK):
+            write_stubs()
         if not missing:
             compile_hot_paths()
         return 0
@@ -37,6 +40,7 @@ def main(extras: list[str]) -> int:
     wanted = sorted({*extras, *done.get("extras", "").split()})
     if not make_environment() or not install(wanted):
         return 1
+    write_stubs()
     STAMP.write_text(f"setup.cfg={requirements}\nextras={' '.join(wanted)}\n")
     if missing:
         say(f"the broker's hot paths stay plain Python, which is slower: {missing}, then bin/setup.sh again")

@@ -1,8 +1,10 @@
-"""kafka-python's operations as methods of the three faces. What type checkers and editors see is the stub beside this
-file, where they give values, asyncio's futures or Deferreds.
+"""kafka-python's operations as methods of the three faces. What type checkers and editors see is the stub that is made beside
+this file, where they give values, asyncio's futures or Deferreds.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from kafkapy.admin.kafka_python import KafkaPythonCore
 from kafkapy.clients.facade import delegates_to
@@ -12,5 +14,10 @@ from kafkapy.clients.facade import delegates_to
 class BlockingMethods:
     """The methods of `kafkapy.KafkaAdminClient`."""
 
+    if TYPE_CHECKING:  # where no stub has been made yet
 
-AwaitableMethods = DeferredMethods = BlockingMethods
+        def __getattr__(self, name: str) -> Any: ...
+
+
+AwaitableMethods = BlockingMethods
+DeferredMethods = BlockingMethods

@@ -1,4 +1,4 @@
-"""The core's operations as methods of the tools' client. What type checkers and editors see is the stub beside this file.
+"""The core's operations as methods of the tools' client. Type checkers and editors see the stub that is made beside it.
 
 A tool needs a few operations and starts often: an operation's module, with its messages, is imported when it is first asked
 for.

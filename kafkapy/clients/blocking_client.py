@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
 from typing import Any
 
 from kafkapy.clients.api_versions import OWN_VERSIONS, NodeApiVersions
@@ -43,7 +42,7 @@ class BlockingClient:
         self.address = Address(host, port)
         self._config = config or ClientConfig()
         if not negotiate and self._config.security.sasl_mechanism is None:
-            self._config = copy(self._config)
+            self._config = self._config.but()
             self._config.pinned_versions = OWN_VERSIONS
         self._time = time
         self._driver: CallerDriver | None = None

@@ -44,6 +44,10 @@ class _Options:
         vars(self).update(defaults, **options)
         self.__post_init__()
 
+    def but(self, **changes: Any) -> Self:
+        """A copy with other values of some options."""
+        return type(self)(**{name: getattr(self, name) for name in self.defaults()} | changes)
+
     @classmethod
     def defaults(cls) -> dict[str, Any]:
         """Option -> default."""

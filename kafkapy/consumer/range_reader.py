@@ -12,6 +12,7 @@ from kafkapy.clients.caller_driver import CallerDriver
 from kafkapy.clients.client_metadata import MetadataRequestBuilder
 from kafkapy.clients.completion import Completion
 from kafkapy.clients.config import ClientConfig
+from kafkapy.clients.fetch_session import FIRST_WITH_TOPIC_IDS
 from kafkapy.clients.frames import BulkBuffer
 from kafkapy.clients.metadata import Address, ClusterMetadata
 from kafkapy.clients.node_client import NodeClient
@@ -33,9 +34,6 @@ if TYPE_CHECKING:
     from kafkapy.consumer.arrow import ArrowBuilder
 
 EARLIEST, LATEST = -2, -1
-
-_LAST_VERSION_BY_NAME = 12
-"""Later versions of Fetch call topics by their ids."""
 
 
 class OffsetRangeError(OffsetOutOfRangeError):
@@ -246,7 +244,7 @@ class _RangeReader:
         connection = self.connection
         assert connection is not None
         self.request.topics[0].partitions[0].fetch_offset = self.position if offset is None else offset
-        (self.answer,) = self._driver.run(lambda: (connection.call(self.request, _LAST_VERSION_BY_NAME),))
+        (self.answer,) = self._driver.run(lambda: (connection.call(self.request, FIRST_WITH_TOPIC_IDS - 1),))
 
     def _connect(self) -> None:
         """To the leader; and ask it."""

@@ -103,7 +103,8 @@ def all_quotas(admin: AdminClient, types: Sequence[str], names: Sequence[str]) -
             raise CommandLineError("More entity names specified than entity types")
         match = QuotaMatch.ANY if name is None else QuotaMatch.EXACT if name else QuotaMatch.DEFAULT
         filters.append(QuotaFilter(QUOTA_TYPES[type_], match, name or None))
-    return admin.describe_client_quotas(filters)
+    found: dict[QuotaEntity, dict[str, float]] = admin.describe_client_quotas(filters)
+    return found
 
 
 def describe_scram_credentials(admin: AdminClient, users: Sequence[str]) -> None:

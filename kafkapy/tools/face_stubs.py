@@ -1,24 +1,21 @@
 """Writes what type checkers and editors know of the clients' faces: `python -m kafkapy.tools.face_stubs`.
 
-Why there are such stubs, `clients/facade.py` says. Signatures, docstrings and imports are copied from the cores' sources.
+Why there are such stubs, `clients/facade.py` says. Signatures, docstrings and imports are copied from the cores' sources, which
+are read, not imported: bin/setup.sh and the build of a wheel write stubs where nothing that kafkapy needs is installed.
 """
 
 from __future__ import annotations
 
 import ast
-import inspect
-import subprocess
-import sys
+import functools
 import textwrap
-from collections.abc import Callable, Iterator
-from importlib import import_module
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import kafkapy
-from kafkapy.clients.facade import operations
+ROOT = Path(__file__).parents[2]
 
-ROOT = Path(kafkapy.__file__).parent.parent
+Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class FaceStub(NamedTuple):
@@ -27,7 +24,7 @@ class FaceStub(NamedTuple):
 
     core: str
     classes: dict[str, tuple[str, str]]
-    beneath: str = "builtins:object"
+    beneath: str = ""
     promises: bool = False
 
 
@@ -55,100 +52,123 @@ FACES = {
 }
 
 
+class _Module:
+    """A source. `known`: name -> the import that gives it, for what it imports and what it defines itself."""
+
+    def __init__(self, name: str) -> None:
+        path = ROOT.joinpath(*name.split("."))
+        self.tree = ast.parse((path / "__init__.py" if path.is_dir() else path.with_suffix(".py")).read_text())
+        self.known: dict[str, str] = {}
+        self.classes: dict[str, ast.ClassDef] = {}
+        for node in self.tree.body:
+            targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+            defined = [target.id for target in targets if isinstance(target, ast.Name)]
+            if isinstance(node, ast.ClassDef):
+                self.classes[node.name] = node
+                defined = [node.name]
+            self.known |= {own: f"from {name} import {own}" for own in defined}
+        for part in ast.walk(self.tree):
+            if isinstance(part, ast.ImportFrom | ast.Import):
+                start = f"from {part.module} import " if isinstance(part, ast.ImportFrom) else "import "
+                self.known |= {alias.asname or alias.name: start + ast.unparse(alias) for alias in part.names}
+
+
+_module = functools.cache(_Module)
+
+
 def stub_of(module: str) -> str:
-    """The text of a module's stub, not yet formatted."""
+    """The text of a module's stub."""
     face = FACES[module]
-    core, beneath = (_object(place) for place in (face.core, face.beneath))
+    core_module, _, core = face.core.partition(":")
+    core_import = f"from {core_module} import {core}"
     imports = {statement for statement, _ in face.classes.values() if statement}
     blocks = []
     for name, (_, gives) in face.classes.items():
         if face.promises:
-            methods = [(core, node) for node in _promising(core, gives)]
-            imports.add(f"from {core.__module__} import {core.__name__}")
+            methods = list(_promising(_module(core_module), core, gives))
+            imports.add(core_import)
         else:
-            methods = [(method, _signature(method, gives)) for method in operations(core, beneath).values()]
+            methods = [(source, _stub(node, node, gives)) for source, node in _operations(core_import, face.beneath)]
         for source, node in methods:
             imports |= set(_imports(source, node))
-        base = f"({core.__name__})" if face.promises else ""
+        base = f"({core})" if face.promises else ""
         lines = [textwrap.indent(ast.unparse(node), "    ") for _, node in methods]
         blocks.append("\n".join([f"class {name}{base}:", *lines]))
-    own = import_module(module)
-    return "\n".join([f'"""{inspect.getdoc(own)}"""', *sorted(imports), *blocks]) + "\n"
+    return "\n".join([f'"""{ast.get_docstring(_module(module).tree)}"""', *sorted(imports), *blocks]) + "\n"
 
 
-def _object(place: str) -> Any:
-    module, _, name = place.partition(":")
-    return getattr(import_module(module), name)
+def _operations(core_import: str, beneath: str) -> list[tuple[_Module, Function]]:
+    """What `kafkapy.clients.facade.operations` finds in the core, with the modules where it stands."""
+    others = _methods(f"from {beneath.replace(':', ' import ')}") if beneath else {}
+    return [
+        (module, node)
+        for name, (module, node) in sorted(_methods(core_import).items())
+        if isinstance(node, ast.AsyncFunctionDef) and not name.startswith("_") and name not in others
+        if [argument.arg for argument in node.args.args[1:2]] != ["call"]
+    ]
 
 
-def _signature(method: Callable[..., Any], gives: str) -> ast.FunctionDef:
-    """The method without `async` and body."""
-    node = ast.parse(textwrap.dedent(inspect.getsource(method))).body[0]
-    assert isinstance(node, ast.AsyncFunctionDef)
-    assert node.returns is not None, f"{method.__qualname__} does not say what it gives"
-    return _stub(method, node, gives.format(ast.unparse(node.returns)))
+def _methods(where: str) -> dict[str, tuple[_Module, Function]]:
+    """All methods of the class that an import gives, those of its bases included."""
+    module_name, name = where.removeprefix("from ").split(" import ")
+    module = _module(module_name)
+    found: dict[str, tuple[_Module, Function]] = {}
+    for base in reversed(module.classes[name].bases):
+        statement = module.known.get(ast.unparse(base), "")
+        if statement.startswith("from kafkapy."):
+            found |= _methods(statement)
+    for node in module.classes[name].body:
+        if isinstance(node, Function):
+            found[node.name] = module, node
+    return found
 
 
-def _stub(method: Callable[..., Any], node: ast.FunctionDef | ast.AsyncFunctionDef, gives: str) -> ast.FunctionDef:
-    doc = inspect.getdoc(method)
+def _stub(node: Function, documented: Function, gives: str) -> ast.FunctionDef:
+    """The method without `async` and body. `gives`: what `{}` stands for is its result."""
+    assert node.returns is not None, f"{node.name} does not say what it gives"
+    doc = ast.get_docstring(documented)
     text = doc if doc is None or "\n" not in doc else textwrap.indent(doc, " " * 8).lstrip()
     body: list[ast.stmt] = [ast.Expr(ast.Constant(... if text is None else text))]
-    returns = ast.parse(gives, mode="eval").body
+    returns = ast.parse(gives.format(ast.unparse(node.returns)), mode="eval").body
     made = ast.FunctionDef(node.name, node.args, body, node.decorator_list, returns)
     return ast.fix_missing_locations(made)
 
 
-def _promising(core: type, gives: str) -> Iterator[ast.stmt]:
+def _promising(module: _Module, core: str, gives: str) -> Iterator[tuple[_Module, ast.stmt]]:
     """The public methods of a class that give a `Promise[...]`, overloads in place of what they overload, and their
     other names."""
-    (body,) = (
-        node.body for node in ast.parse(textwrap.dedent(inspect.getsource(core))).body if isinstance(node, ast.ClassDef)
-    )
+    body = module.classes[core].body
     methods = [node for node in body if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")]
+    documented = {node.name: node for node in methods}
     overloaded = {node.name for node in methods if node.decorator_list}
     names = set()
     for node in methods:
         result = node.returns
-        marked = isinstance(result, ast.Subscript) and ast.unparse(result.value) == "Promise"
-        if marked and (node.decorator_list or node.name not in overloaded):
-            assert isinstance(result, ast.Subscript)
+        if not isinstance(result, ast.Subscript) or ast.unparse(result.value) != "Promise":
+            continue
+        if node.decorator_list or node.name not in overloaded:
             names.add(node.name)
-            yield _stub(getattr(core, node.name), node, gives.format(ast.unparse(result.slice)))
+            promised = ast.FunctionDef(node.name, node.args, node.body, node.decorator_list, result.slice)
+            yield module, _stub(promised, documented[node.name], gives)
     for other in body:
         if isinstance(other, ast.Assign) and isinstance(other.value, ast.Name) and other.value.id in names:
-            yield other
+            yield module, other
 
 
-def _imports(source: Any, node: ast.stmt) -> Iterator[str]:
-    """Where the names of the annotations come from: what the core's module imports, or defines itself."""
-    module = inspect.getmodule(source)
-    assert module is not None
-    known: dict[str, str] = {}
-    for statement in ast.walk(ast.parse(inspect.getsource(module))):
-        if isinstance(statement, ast.ImportFrom | ast.Import):
-            start = f"from {statement.module} import " if isinstance(statement, ast.ImportFrom) else "import "
-            known |= {alias.asname or alias.name: start + ast.unparse(alias) for alias in statement.names}
+def _imports(module: _Module, node: ast.stmt) -> Iterator[str]:
+    """Where the names of the annotations come from."""
     for part in ast.walk(node):
-        if isinstance(part, ast.Name) and part.id not in ("asyncio", "Deferred"):
-            if part.id in known:
-                yield known[part.id]
-            elif part.id in vars(module):
-                yield f"from {module.__name__} import {part.id}"
+        if isinstance(part, ast.Name) and part.id not in ("asyncio", "Deferred") and part.id in module.known:
+            yield module.known[part.id]
 
 
-def path_of(module: str) -> Path:
-    return ROOT.joinpath(*module.split(".")).with_suffix(".pyi")
-
-
-def main() -> int:
-    """Needs ruff, for the format."""
+def write_stubs(directory: Path = ROOT) -> None:
+    """Beside the modules in `directory`; a stub that is up to date stays as it is."""
     for module in FACES:
-        path_of(module).write_text(stub_of(module))
-    paths = [str(path_of(module)) for module in FACES]
-    ruff = [sys.executable, "-m", "ruff"]
-    subprocess.run([*ruff, "check", "--quiet", "--fix", "--select", "I", *paths], check=True)
-    return subprocess.run([*ruff, "format", "--quiet", *paths], check=True).returncode
+        path, text = directory.joinpath(*module.split(".")).with_suffix(".pyi"), stub_of(module)
+        if not path.exists() or path.read_text() != text:
+            path.write_text(text)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    write_stubs()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -180,7 +179,7 @@ class ReplicaReader:
         self._clients = {}
         for broker in self.partitions_of:
             name = f"broker-{DEBUGGING_CONSUMER_ID}-fetcher-{broker}"
-            config = replace(admin.config, client_id=name, request_timeout_ms=max_wait_ms + 30_000)
+            config = admin.config.but(client_id=name, request_timeout_ms=max_wait_ms + 30_000)
             self._clients[broker] = BlockingClient(nodes[broker].host, nodes[broker].port, config)
 
     def close(self) -> None:

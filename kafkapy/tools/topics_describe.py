@@ -71,7 +71,8 @@ def _reassignments(admin: AdminClient, topics: Sequence[TopicMetadata]) -> dict[
     """What is being moved; nothing if the cluster does not know or does not let us ask."""
     partitions = [TopicPartition(topic.name, p.partition) for topic in topics for p in topic.partitions]
     try:
-        return admin.list_partition_reassignments(partitions)
+        found: dict[TopicPartition, PartitionReassignment] = admin.list_partition_reassignments(partitions)
+        return found
     except KafkaError as error:
         if error.error in (Errors.UNSUPPORTED_VERSION, Errors.CLUSTER_AUTHORIZATION_FAILED):
             return {}

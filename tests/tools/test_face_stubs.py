@@ -1,34 +1,59 @@
-"""The stubs of the clients' faces are up to date. (What users have of them: `test_typed_faces.py`.)"""
+"""The stubs of the clients' faces have all that the faces have. (What users have of them: `test_typed_faces.py`.)"""
 
 from __future__ import annotations
 
 import ast
-import re
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kafkapy.admin import typed_methods
 from kafkapy.admin.core import AdminCore
+from kafkapy.admin.kafka_python import KafkaPythonCore
 from kafkapy.admin.router import Router
 from kafkapy.clients.facade import operations
-from kafkapy.tools.face_stubs import FACES, path_of, stub_of
+from kafkapy.consumer.async_consumer import AsyncConsumer
+from kafkapy.tools.face_stubs import FACES, stub_of, write_stubs
 
 
-@pytest.mark.parametrize("module", FACES)
-def test_a_stub_is_up_to_date(module: str) -> None:
-    """If not: `python -m kafkapy.tools.face_stubs`."""
-    written, wanted = ast.parse(path_of(module).read_text()), ast.parse(stub_of(module))
-    for old, new in zip(_classes(written), _classes(wanted), strict=True):
-        assert _text(old) == _text(new)
+def _promising() -> dict[str, Callable[..., Any]]:
+    methods = inspect.getmembers(AsyncConsumer, inspect.isfunction)
+    annotated = {name: str(inspect.signature(method).return_annotation) for name, method in methods}
+    return {name: method for name, method in methods if name[0] != "_" and annotated[name].startswith("Promise[")}
 
 
-def _text(statement: ast.stmt) -> str:
-    """Without the indentation of docstrings."""
-    return re.sub(r"(\\n|\s)+", " ", ast.dump(statement))
+@pytest.mark.parametrize(
+    ("module", "methods"),
+    [
+        ("kafkapy.admin.methods", operations(KafkaPythonCore)),
+        ("kafkapy.admin.typed_methods", operations(AdminCore, Router)),
+        ("kafkapy.consumer.async_faces", _promising()),
+    ],
+)
+def test_a_stub_has_every_method(module: str, methods: dict[str, Callable[..., Any]]) -> None:
+    faces = [node for node in ast.parse(stub_of(module)).body if isinstance(node, ast.ClassDef)]
+    assert [face.name for face in faces] == list(FACES[module].classes)
+    for face in faces:
+        stubs = {node.name: node for node in face.body if isinstance(node, ast.FunctionDef)}
+        others = {ast.unparse(target) for node in face.body if isinstance(node, ast.Assign) for target in node.targets}
+        assert stubs.keys() | others == methods.keys()
+        for name, node in stubs.items():
+            arguments = [*node.args.args, *node.args.kwonlyargs, node.args.vararg, node.args.kwarg]
+            named = [argument.arg for argument in arguments if argument is not None]
+            assert named == list(inspect.signature(methods[name]).parameters), name
+            assert ast.get_docstring(node) == inspect.getdoc(methods[name]), name
 
 
-def _classes(tree: ast.Module) -> list[ast.stmt]:
-    return [statement for statement in tree.body if isinstance(statement, ast.ClassDef)]
+def test_stubs_are_written_beside_their_modules(tmp_path: Path) -> None:
+    (tmp_path / "kafkapy" / "admin").mkdir(parents=True)
+    (tmp_path / "kafkapy" / "consumer").mkdir()
+    for _ in range(2):
+        write_stubs(tmp_path)
+        found = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.pyi"))
+        assert found == sorted(f"{module.replace('.', '/')}.pyi" for module in FACES)
 
 
 def test_every_operation_of_the_tools_client_has_an_area() -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from kafkapy.clients.completion import Completion, spawn
-from kafkapy.clients.fetch_session import FetchSessionHandler, PartitionWish
+from kafkapy.clients.fetch_session import FIRST_WITH_TOPIC_IDS, FetchSessionHandler, PartitionWish
 from kafkapy.clients.metadata import Node
 from kafkapy.clients.network_client import NetworkClient
 from kafkapy.common.timestamps import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _log = logging.getLogger("kafkapy.consumer")
-
-_LAST_VERSION_BY_NAME = 12
 
 _FETCH_FIRST_BYTES = 1 << 16
 """A response of so many bytes takes a while to become records; until it has, the broker may work on the next one."""
@@ -174,7 +172,7 @@ class Fetcher:
         }
         sent = self._time.monotonic_ms()
         response: Completion[FetchResponse] = self._client.send(
-            node_id, request, max_version=32767 if by_id else _LAST_VERSION_BY_NAME
+            node_id, request, max_version=32767 if by_id else FIRST_WITH_TOPIC_IDS - 1
         )
         response.add_callback(lambda done: self._answered(node_id, session, sent, done))
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from kafkapy.clients.config import ClientConfig
+from kafkapy.clients.java_security import jaas_options, tls_arguments
 from kafkapy.common.config_def import Password
 from kafkapy.server.config.kafka_config import KafkaConfig
 
-_CREDENTIAL = re.compile(r'(username|password)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s";]+))')
+_TLS = ("ssl.endpoint.identification.algorithm", "ssl.truststore.location", "ssl.keystore.location", "ssl.key.password")
 
 
 def inter_broker_client_config(
@@ -44,33 +44,20 @@ def controller_client_config(config: KafkaConfig) -> ClientConfig:
 
 
 def _tls(config: KafkaConfig, listener: str) -> dict[str, Any]:
-    def value(name: str) -> Any:
-        found = config.listener_value(listener, name)
-        return found.value if isinstance(found, Password) else found
-
-    return {
-        "ssl_check_hostname": bool(value("ssl.endpoint.identification.algorithm")),
-        "ssl_cafile": value("ssl.truststore.location"),
-        "ssl_certfile": value("ssl.keystore.location"),
-        "ssl_password": value("ssl.key.password"),
-        "ssl_ciphers": ":".join(value("ssl.cipher.suites")) or None,
-    }
+    found = {name: config.listener_value(listener, name) for name in _TLS}
+    given = {name: value.value if isinstance(value, Password) else value for name, value in found.items()}
+    ciphers = ":".join(config.listener_value(listener, "ssl.cipher.suites")) or None
+    types = {"ssl.truststore.type": "PEM", "ssl.keystore.type": "PEM"}
+    return {**tls_arguments({**given, **types}), "ssl_ciphers": ciphers}
 
 
 def _sasl(config: KafkaConfig, listener: str) -> dict[str, Any]:
     mechanism = config.listener_value(listener, "sasl.mechanism.inter.broker.protocol")
     own = config.originals.get(f"listener.name.{listener.lower()}.{mechanism.lower()}.sasl.jaas.config")
     jaas = Password(own) if own is not None else config.listener_value(listener, "sasl.jaas.config")
-    options = {} if jaas is None else dict(_jaas_options(jaas.value))
+    options = {} if jaas is None else jaas_options(jaas.value)
     return {
         "sasl_mechanism": mechanism,
         "sasl_plain_username": options.get("username"),
         "sasl_plain_password": options.get("password"),
     }
-
-
-def _jaas_options(text: str) -> list[tuple[str, str]]:
-    """`LoginModule required username="..." password="...";` -> the two."""
-    return [
-        (name, re.sub(r"\\(.)", r"\1", quoted) if quoted else bare) for name, quoted, bare in _CREDENTIAL.findall(text)
-    ]
