@@ -159,8 +159,10 @@ class KafkaServer:
         )
         core = build_core(config, outside, log_manager)
         await self._start(Part("high watermarks", None, lambda: self._write_high_watermarks(core)))
-        log_manager.on_dir_failure = lambda directory, names: self._clock.from_thread(
-            self._log_dir_failed, directory, names, core, outside.zk_client
+        log_manager.dir_failure_listeners.append(
+            lambda directory, names: self._clock.from_thread(
+                self._log_dir_failed, directory, names, core, outside.zk_client
+            )
         )
         return core
 

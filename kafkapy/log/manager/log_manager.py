@@ -42,10 +42,10 @@ _OTHER_DIRECTORIES = ("remote-log-index-cache", "__cluster_metadata-0")
 class LogManager:
     """The logs in all log dirs.
 
-    Invariants: while it runs, each live dir is locked against other brokers; `logs` holds each partition's one log, in one live
-    dir; `future` those that are on their way to another. Making and deleting logs is done under `lock`, look-ups need none. A dir
-    with an I/O error is taken offline: its logs are dropped, and `on_dir_failure` is told. What a crash leaves: no clean-shutdown
-    marker, so the next start recovers.
+    Invariants: while it runs, each live dir is locked against other brokers; `logs` holds each partition's one log, in
+    one live dir; `future` those that are on their way to another. Making and deleting logs is done under `lock`,
+    look-ups need none. A dir with an I/O error is taken offline: its logs are dropped, and `dir_failure_listeners` are
+    told. What a crash leaves: no clean-shutdown marker, so the next start recovers.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class LogManager:
         """The live map: take a copy before a walk."""
         self.lock = threading.RLock()
         self._dirs = LogDirs(log_dirs)
-        self.on_dir_failure: Callable[[str, list[TopicPartition]], object] = lambda directory, partitions: None
+        self.dir_failure_listeners: list[Callable[[str, list[TopicPartition]], object]] = []
         """Told, on whatever thread met the error, which dir is offline and which partitions are gone with it."""
         self.cleaner: LogCleaning | None = make_cleaner(self) if make_cleaner is not None else None
         self._opener = LogOpener(
@@ -148,7 +148,8 @@ class LogManager:
         for log in gone:
             log.close_handlers()
         log_dir.lock.release()
-        self.on_dir_failure(directory, list(offline))
+        for listener in self.dir_failure_listeners:
+            listener(directory, list(offline))
 
     # -- start
 

@@ -64,6 +64,12 @@ class AlterPartitionManager:
         self._unsent: dict[TopicPartition, _Item] = {}
         self._running = False
 
+    def startup(self) -> None:
+        """The first request connects."""
+
+    def shutdown(self) -> None:
+        self._channel.close()
+
     def submit(
         self,
         partition: TopicPartition,
@@ -194,6 +200,9 @@ class ZkAlterPartitionManager:
 
     def startup(self) -> None:
         self._scheduler.schedule("isr-change-propagation", self.maybe_propagate, CHECK_INTERVAL_MS, CHECK_INTERVAL_MS)
+
+    def shutdown(self) -> None:
+        """The scheduler's end is its own."""
 
     def submit(
         self,

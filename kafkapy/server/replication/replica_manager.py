@@ -48,6 +48,7 @@ class ReplicaManager(HostedPartitions):
         metadata_cache: MetadataCache,
         time: Time,
         timer: Deadlines,
+        submit_alter_partition: AlterPartition,
         *,
         producer_purge_interval: int = 1000,
         fetch_purge_interval: int = 1000,
@@ -67,8 +68,7 @@ class ReplicaManager(HostedPartitions):
         self.quiet_partitions = QuietPartitions()
         self.replica_lag_time_max_ms = replica_lag_time_max_ms
         self._replica_selector = replica_selector
-        self.submit_alter_partition: AlterPartition | None = None
-        """Set before the first partition is led here."""
+        self.submit_alter_partition = submit_alter_partition
         self.topic_stats = BrokerTopicStats()
         self._stats_of_clients = self.topic_stats.clients
         self.isr_shrinks = 0
@@ -161,7 +161,6 @@ class ReplicaManager(HostedPartitions):
         broker_epochs: Mapping[int, int],
         done: Callable[[AlterPartitionOutcome], None],
     ) -> None:
-        assert self.submit_alter_partition is not None
         partition = self._partitions.get(topic_partition)
         before = 0 if partition is None else len(partition.isr)
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
+from kafkapy.clients.driver import Driver
 from kafkapy.clients.metadata import Address
 from kafkapy.clients.node_client import NodeClient
-from kafkapy.clients.twisted_driver import TwistedDriver
 from kafkapy.common import metadata_version
-from kafkapy.common.scheduler import Scheduler
+from kafkapy.common.clock import Clock
 from kafkapy.common.time import Time
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.inter_broker.client_config import inter_broker_client_config
 from kafkapy.server.inter_broker.controller_channel import ControllerChannel
+from kafkapy.server.metadata.metadata_cache import MetadataCache
 from kafkapy.server.replication.alter_partition_manager import AlterPartitionManager, ZkAlterPartitionManager
 from kafkapy.server.replication.follower_logs import FollowerLogs
 from kafkapy.server.replication.replica_fetcher_manager import ReplicaFetcherManager
@@ -26,86 +26,76 @@ def replication_quota(config: KafkaConfig, time: Time) -> ReplicationQuota:
     return ReplicationQuota(time, config.replication_quota_window_num, config.replication_quota_window_size_seconds)
 
 
+IsrChanges = AlterPartitionManager | ZkAlterPartitionManager
+
+
+def make_isr_changes(
+    config: KafkaConfig,
+    driver: Driver,
+    clock: Clock,
+    cache: MetadataCache,
+    zk_client: KafkaZkClient,
+    broker_epoch: Callable[[], int],
+    controller_epoch: Callable[[], int],
+) -> IsrChanges:
+    """How leaders of this broker change their ISRs, as its inter.broker.protocol.version has it."""
+    if not metadata_version.is_alter_partition_supported(config.inter_broker_protocol_version):
+        return ZkAlterPartitionManager(zk_client, clock, clock, driver, controller_epoch)
+    listener = config.control_plane_listener_name or config.inter_broker_listener_name
+    client_config = inter_broker_client_config(
+        config,
+        f"broker-{config.broker_id}-alter-partition",
+        config.controller_socket_timeout_ms,
+        config.control_plane_listener_name,
+    )
+    client = NodeClient(driver, client_config, lambda: _address(cache, cache.controller_id, listener))
+    channel = ControllerChannel(driver, client, lambda: cache.controller_id)
+    return AlterPartitionManager(channel, driver, config.broker_id, broker_epoch)
+
+
 class Replication:
     """Lives on the reactor thread."""
 
     def __init__(
         self,
         config: KafkaConfig,
-        reactor: Any,
-        time: Time,
-        scheduler: Scheduler,
+        driver: Driver,
+        clock: Clock,
         replica_manager: ReplicaManager,
-        zk_client: KafkaZkClient,
+        isr_changes: IsrChanges,
         broker_epoch: Callable[[], int],
     ) -> None:
         self._config = config
-        self._time = time
-        self._scheduler = scheduler
+        self._clock = clock
         self._replica_manager = replica_manager
-        self._zk_client = zk_client
-        self._broker_epoch = broker_epoch
-        self._driver = TwistedDriver(reactor, time)
+        self._isr_changes = isr_changes
         self.throttles = ReplicationThrottles(
             replica_manager.leader_quota,
-            replication_quota(config, time),
+            replication_quota(config, clock),
             ReplicationQuota(
-                time,
+                clock,
                 config.alter_log_dirs_replication_quota_window_num,
                 config.alter_log_dirs_replication_quota_window_size_seconds,
             ),
         )
         self.fetchers = ReplicaFetcherManager(
-            config,
-            self._driver,
-            FollowerLogs(replica_manager),
-            self.throttles.follower,
-            self._address_of,
-            broker_epoch,
+            config, driver, FollowerLogs(replica_manager), self.throttles.follower, self._address_of, broker_epoch
         )
-        self._channel: ControllerChannel | None = None
 
     def startup(self) -> None:
         """Before the first LeaderAndIsr."""
-        config = self._config
-        if metadata_version.is_alter_partition_supported(config.inter_broker_protocol_version):
-            client_config = inter_broker_client_config(
-                config,
-                f"broker-{config.broker_id}-alter-partition",
-                config.controller_socket_timeout_ms,
-                config.control_plane_listener_name,
-            )
-            client = NodeClient(self._driver, client_config, self._controller_address)
-            cache = self._replica_manager.metadata_cache
-            self._channel = ControllerChannel(self._driver, client, lambda: cache.controller_id)
-            manager = AlterPartitionManager(self._channel, self._driver, config.broker_id, self._broker_epoch)
-            self._replica_manager.submit_alter_partition = manager.submit
-        else:
-            in_zookeeper = ZkAlterPartitionManager(
-                self._zk_client,
-                self._scheduler,
-                self._time,
-                self._driver,
-                lambda: self._replica_manager.controller_epoch,
-            )
-            in_zookeeper.startup()
-            self._replica_manager.submit_alter_partition = in_zookeeper.submit
-        period_ms = max(1, config.replica_lag_time_max_ms // 2)
-        self._scheduler.schedule("isr-expiration", self._replica_manager.maybe_shrink_isrs, period_ms, period_ms)
+        self._isr_changes.startup()
+        period_ms = max(1, self._config.replica_lag_time_max_ms // 2)
+        self._clock.schedule("isr-expiration", self._replica_manager.maybe_shrink_isrs, period_ms, period_ms)
 
     def shutdown(self) -> None:
         self.fetchers.shutdown()
-        if self._channel is not None:
-            self._channel.close()
+        self._isr_changes.shutdown()
 
     def _address_of(self, broker_id: int) -> Address | None:
-        cache = self._replica_manager.metadata_cache
-        node = cache.alive_broker(broker_id, self._config.inter_broker_listener_name)
-        return None if node is None else Address(node.host, node.port)
+        return _address(self._replica_manager.metadata_cache, broker_id, self._config.inter_broker_listener_name)
 
-    def _controller_address(self) -> Address | None:
-        cache = self._replica_manager.metadata_cache
-        controller_id = cache.controller_id
-        listener = self._config.control_plane_listener_name or self._config.inter_broker_listener_name
-        node = None if controller_id is None else cache.alive_broker(controller_id, listener)
-        return None if node is None else Address(node.host, node.port)
+
+def _address(cache: MetadataCache, broker_id: int | None, listener: str) -> Address | None:
+    node = None if broker_id is None else cache.alive_broker(broker_id, listener)
+    return None if node is None else Address(node.host, node.port)

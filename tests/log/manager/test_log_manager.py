@@ -51,7 +51,7 @@ class Broker:
             LogManagerConfig(**self.settings),
             self.make_cleaner,
         )
-        self.manager.on_dir_failure = lambda directory, partitions: self.failures.append((directory, partitions))
+        self.manager.dir_failure_listeners.append(lambda *failure: self.failures.append(failure))
         self.manager.startup()
         return self.manager
 

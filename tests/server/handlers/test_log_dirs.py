@@ -308,7 +308,7 @@ def test_the_cleaner_keeps_off_what_moves(core: BrokerCore, dirs: list[str]) -> 
 def fail(core: BrokerCore, directory: str) -> None:
     """As the broker does it when a dir fails."""
     gone: list[TopicPartition] = []
-    core.log_manager.on_dir_failure = lambda _, names: gone.extend(names)
+    core.log_manager.dir_failure_listeners.append(lambda _, names: gone.extend(names))
     core.log_manager.handle_log_dir_failure(directory, "it is gone", OSError("no such disk"))
     core.log_dir_moves.dir_failed(directory, gone)
     core.replicas.mark_offline(gone)
