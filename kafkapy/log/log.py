@@ -54,7 +54,7 @@ class Log:
 
     Invariants: those of the parts; `epochs` has the epoch of every batch, `producers` the state up to the log end. Any method may
     be called from any thread: what changes the log holds its lock (see `LocalLog`). An I/O error takes the dir offline and is
-    raised as KAFKA_STORAGE_ERROR.
+    raised as KAFKA_STORAGE_ERROR. What is only passed on is described where the part has it.
     """
 
     def __init__(
@@ -167,15 +167,12 @@ class Log:
             return self._local.read_files("reading offsets", lambda: self._bounds.end_offset_metadata(isolation))
 
     def maybe_increment_high_watermark(self, new: LogOffsetMetadata) -> LogOffsetMetadata | None:
-        """As `LogBounds`."""
         return self._bounds.maybe_increment_high_watermark(new)
 
     def update_high_watermark(self, offset: int) -> int:
-        """As `LogBounds`."""
         return self._bounds.update_high_watermark(offset)
 
     def maybe_update_high_watermark(self, offset: int) -> int | None:
-        """As `LogBounds`."""
         return self._bounds.maybe_update_high_watermark(offset)
 
     # -- appending
@@ -187,11 +184,9 @@ class Log:
         origin: AppendOrigin = AppendOrigin.CLIENT,
         request_version: int = 11,
     ) -> LogAppendInfo:
-        """As `LogAppender`."""
         return self._appender.append_as_leader(records, leader_epoch, origin, request_version)
 
     def append_as_follower(self, records: bytes | bytearray | memoryview) -> LogAppendInfo:
-        """As `LogAppender`."""
         return self._appender.append_as_follower(records)
 
     def roll(self) -> LogSegment:
@@ -312,23 +307,18 @@ class Log:
         return self._trimmer.truncations
 
     def maybe_increment_log_start_offset(self, offset: int, reason: str = "client delete records request") -> bool:
-        """As `LogTrimmer`."""
         return self._trimmer.maybe_increment_log_start_offset(offset, reason)
 
     def delete_old_segments(self) -> int:
-        """As `LogTrimmer`."""
         return self._trimmer.delete_old_segments()
 
     def replace_segments(self, new_segments: list[LogSegment], old_segments: list[LogSegment]) -> None:
-        """As `LogTrimmer`."""
         self._trimmer.replace_segments(new_segments, old_segments)
 
     def truncate_to(self, offset: int) -> bool:
-        """As `LogTrimmer`."""
         return self._trimmer.truncate_to(offset)
 
     def truncate_fully_and_start_at(self, offset: int, log_start_offset: int | None = None) -> None:
-        """As `LogTrimmer`."""
         self._trimmer.truncate_fully_and_start_at(offset, log_start_offset)
 
     # -- topic id

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from kafkapy.clients.driver import Driver
 from kafkapy.clients.twisted_driver import TwistedDriver
 from kafkapy.common import metadata_version
 from kafkapy.common.clock import Clock, InThread
@@ -62,7 +63,7 @@ from kafkapy.server.replication.leadership import Fetchers, Leadership, Partitio
 from kafkapy.server.replication.replica_alter_log_dirs import ReplicaAlterLogDirsManager
 from kafkapy.server.replication.replica_manager import ReplicaManager
 from kafkapy.server.replication.replica_selector import make_replica_selector
-from kafkapy.server.replication.replication import Replication, make_isr_changes, replication_quota
+from kafkapy.server.replication.replication import IsrChanges, Replication, make_isr_changes, replication_quota
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
 from kafkapy.zk.zk_data import BrokerInfo
 
@@ -127,30 +128,7 @@ def build_core(
     clock = outside.clock
     metadata_cache = MetadataCache(config.broker_id, clock)
     driver = TwistedDriver(outside.reactor, clock)
-    replica_manager: ReplicaManager
-    isr_changes = make_isr_changes(
-        config,
-        driver,
-        clock,
-        metadata_cache,
-        outside.zk_client,
-        outside.broker_epoch,
-        lambda: replica_manager.controller_epoch,
-    )
-    replica_manager = ReplicaManager(
-        config.broker_id,
-        log_manager,
-        metadata_cache,
-        clock,
-        Deadlines(clock),
-        isr_changes.submit,
-        producer_purge_interval=config.producer_purgatory_purge_interval_requests,
-        fetch_purge_interval=config.fetch_purgatory_purge_interval_requests,
-        delete_records_purge_interval=config.delete_records_purgatory_purge_interval_requests,
-        replica_lag_time_max_ms=config.replica_lag_time_max_ms,
-        replica_selector=make_replica_selector(config.replica_selector_class),
-        leader_quota=replication_quota(config, clock),
-    )
+    replica_manager, isr_changes = _replica_manager(config, outside, driver, log_manager, metadata_cache)
     replication = Replication(config, driver, clock, replica_manager, isr_changes, outside.broker_epoch)
     group_coordinator = _group_coordinator(config, clock, replica_manager, metadata_cache)
     high_watermarks = HighWatermarkCheckpoints(log_manager)
@@ -182,6 +160,37 @@ def build_core(
         leadership,
         FetchSessionCache(config.max_incremental_fetch_session_cache_slots, clock, replica_manager=replica_manager),
     )
+
+
+def _replica_manager(
+    config: KafkaConfig, outside: Outside, driver: Driver, log_manager: LogManager, cache: MetadataCache
+) -> tuple[ReplicaManager, IsrChanges]:
+    clock = outside.clock
+    replica_manager: ReplicaManager
+    isr_changes = make_isr_changes(
+        config,
+        driver,
+        clock,
+        cache,
+        outside.zk_client,
+        outside.broker_epoch,
+        lambda: replica_manager.controller_epoch,
+    )
+    replica_manager = ReplicaManager(
+        config.broker_id,
+        log_manager,
+        cache,
+        clock,
+        Deadlines(clock),
+        isr_changes.submit,
+        producer_purge_interval=config.producer_purgatory_purge_interval_requests,
+        fetch_purge_interval=config.fetch_purgatory_purge_interval_requests,
+        delete_records_purge_interval=config.delete_records_purgatory_purge_interval_requests,
+        replica_lag_time_max_ms=config.replica_lag_time_max_ms,
+        replica_selector=make_replica_selector(config.replica_selector_class),
+        leader_quota=replication_quota(config, clock),
+    )
+    return replica_manager, isr_changes
 
 
 def _group_coordinator(

@@ -442,8 +442,7 @@ class KafkaZkClient:
         """Tell every broker that the entity ("topics/t", "brokers/1") changed."""
         self._pipeline.create_recursive(ConfigEntityChangeNotificationZNode.path, exist_ok=True)
         data = ConfigEntityChangeNotificationZNode.encode(sanitized_entity_path)
-        path = ConfigEntityChangeNotificationZNode.create_path()
-        self._pipeline.one(Create(path, data, sequential=True)).raise_for_error()
+        self._notify(ConfigEntityChangeNotificationZNode.create_path(), data)
 
     # --- notifications to the controller --------------------------------------------------------------------------
 
@@ -456,9 +455,7 @@ class KafkaZkClient:
         return [LogDirEventNotificationZNode.decode(data) for data in self._get_all(paths)]
 
     def propagate_log_dir_event(self, broker_id: int) -> None:
-        path = LogDirEventNotificationZNode.create_path()
-        create = Create(path, LogDirEventNotificationZNode.encode(broker_id), sequential=True)
-        self._pipeline.one(create).raise_for_error()
+        self._notify(LogDirEventNotificationZNode.create_path(), LogDirEventNotificationZNode.encode(broker_id))
 
     def delete_log_dir_event_notifications(
         self, expected_controller_epoch_zk_version: int, sequence_numbers: Iterable[str] | None = None
@@ -478,9 +475,7 @@ class KafkaZkClient:
         return [p for data in self._get_all(paths) for p in IsrChangeNotificationZNode.decode(data)]
 
     def propagate_isr_changes(self, partitions: Iterable[TopicPartition]) -> None:
-        path = IsrChangeNotificationZNode.create_path()
-        create = Create(path, IsrChangeNotificationZNode.encode(partitions), sequential=True)
-        self._pipeline.one(create).raise_for_error()
+        self._notify(IsrChangeNotificationZNode.create_path(), IsrChangeNotificationZNode.encode(partitions))
 
     def delete_isr_change_notifications(
         self, expected_controller_epoch_zk_version: int, sequence_numbers: Iterable[str] | None = None
@@ -594,6 +589,9 @@ class KafkaZkClient:
 
     def _children(self, response: Response) -> list[str]:
         return response.children if self._exists(response) else []
+
+    def _notify(self, path: str, data: bytes) -> None:
+        self._pipeline.one(Create(path, data, sequential=True)).raise_for_error()
 
     def _get_all(self, paths: Sequence[str]) -> list[bytes | None]:
         """Data of those nodes that exist."""

@@ -6,7 +6,6 @@ import contextlib
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from kafkapy.common.clock import InThread
 from kafkapy.common.topic_partition import TopicPartition
@@ -30,9 +29,6 @@ from kafkapy.server.replication.leadership import (
 from kafkapy.server.replication.replica_manager import ReplicaManager
 from kafkapy.server.replication.replication_quota import ReplicationThrottles
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
-
-if TYPE_CHECKING:
-    from kafkapy.log.manager.log_manager import LogManager
 
 log = logging.getLogger("kafkapy.state.change")
 
