@@ -38,9 +38,12 @@ class CallerDriver(SelectorLoop, Loop):
         deadline = None if timeout_ms is None else self.now() + max(0.0, timeout_ms) / 1000
         self._enter()
         try:
-            with self.baton:
-                self.glance()  # what has come up since the last time: a time-out, a peer that has hung up
-                waited = _begin(f, args)
+            if isinstance(f, Completion):
+                waited = f
+            else:
+                with self.baton:
+                    self.glance()  # what has come up since the last time: a time-out, a peer that has hung up
+                    waited = _begin(f, args)
             while not waited.done and not self._halted:
                 if deadline is not None and self.now() >= deadline:
                     with self.baton:
@@ -96,9 +99,7 @@ class CallerDriver(SelectorLoop, Loop):
             SelectorLoop.close(self)
 
 
-def _begin(f: Callable[..., Any] | Completion[Any], args: tuple[Any, ...]) -> Completion[Any]:
-    if isinstance(f, Completion):
-        return f
+def _begin(f: Callable[..., Any], args: tuple[Any, ...]) -> Completion[Any]:
     value = f(*args)
     if isinstance(value, Coroutine):
         value = spawn(value)

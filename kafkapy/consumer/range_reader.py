@@ -241,10 +241,12 @@ class _RangeReader:
 
     def _ask(self, offset: int | None = None) -> None:
         """A failure to ask shows when the answer is to be received."""
-        connection = self.connection
-        assert connection is not None
         self.request.topics[0].partitions[0].fetch_offset = self.position if offset is None else offset
-        (self.answer,) = self._driver.run(lambda: (connection.call(self.request, FIRST_WITH_TOPIC_IDS - 1),))
+        self._driver.act(self._send)
+
+    def _send(self) -> None:
+        assert self.connection is not None
+        self.answer = self.connection.call(self.request, FIRST_WITH_TOPIC_IDS - 1)
 
     def _connect(self) -> None:
         """To the leader; and ask it."""
