@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator
 
 import pytest
 
@@ -71,5 +71,5 @@ def test_a_cancelled_wait_cancels_no_delivery(broker: ProducingBroker) -> None:
     asyncio.run(main())
 
 
-async def _wait(delivery: object) -> object:
-    return await delivery  # type: ignore[misc]
+async def _wait(delivery: Awaitable[object]) -> object:
+    return await delivery

@@ -358,7 +358,8 @@ def test_a_callback_that_stops_its_own_client(driver: ThreadDriver) -> None:
 
     with pytest.raises(IllegalStateError, match="was closed"):
         driver.call(stop_soon)
-    driver._thread.join(5)  # type: ignore[union-attr]
+    assert driver._thread is not None
+    driver._thread.join(5)
     assert not driver.running
 
 

@@ -149,7 +149,9 @@ def test_a_cut_connection_fails_what_is_in_flight_and_the_next_request_connects_
     broker.cut()
     with pytest.raises(DisconnectError, match="reset by peer"):
         lost.result()
-    assert lost.exception().retriable  # type: ignore[union-attr]
+    error = lost.exception()
+    assert isinstance(error, DisconnectError)
+    assert error.retriable
     broker.silent = False
     assert setup.client.connection_delay_ms(0) > 0
     assert setup.driver.result_of(setup.heartbeat(6), 100).error_code == 6

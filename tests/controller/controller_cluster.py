@@ -9,6 +9,7 @@ from kafkapy.common.broker import Broker, EndPoint
 from kafkapy.common.leader_and_isr import LeaderAndIsr
 from kafkapy.common.time import MockTime
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.controller.channel_manager import ControllerChannelManager
 from kafkapy.controller.controller_config import ControllerConfig
 from kafkapy.controller.kafka_controller import KafkaController
 from kafkapy.protocol.errors import Errors
@@ -25,7 +26,7 @@ Request = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
 FIRST_LEADER_AND_ISR_WITH_TOPIC_IDS = 5
 
 
-class RecordingChannel:
+class RecordingChannel(ControllerChannelManager):
     """Stands in for ControllerChannelManager; answers each request when the test says so."""
 
     def __init__(self) -> None:
@@ -152,13 +153,18 @@ def summary(request: Request) -> str:
     return f"{kind} {' '.join(details)}".strip()
 
 
+def zk_client(client: Any, time: MockTime) -> KafkaZkClient:
+    """Over a `FakeZooKeeperClient`, which is no `ZooKeeperClient` but does what one is asked for."""
+    return KafkaZkClient(client, time)
+
+
 class Member:
     """One broker: its session and its controller."""
 
     def __init__(self, cluster: Cluster, broker_id: int, start: bool, **config: Any) -> None:
         self.id = broker_id
         self.client: FakeZooKeeperClient = cluster.zookeeper.client()
-        self.zk = KafkaZkClient(self.client, cluster.time)  # type: ignore[arg-type]
+        self.zk = zk_client(self.client, cluster.time)
         end_points = (EndPoint("127.0.0.1", 9000 + broker_id, "PLAINTEXT", "PLAINTEXT"),)
         self.info = BrokerInfo(Broker(broker_id, end_points, rack=f"r{broker_id}"))
         self.epoch = self.zk.register_broker(self.info)
@@ -170,7 +176,7 @@ class Member:
             self.info,
             self.epoch,
             cluster.time,
-            self.channel,  # type: ignore[arg-type]
+            self.channel,
             self.registered.append,
         )
         if start:
@@ -185,7 +191,7 @@ class Cluster:
         self.time = MockTime()
         self.members: dict[int, Member] = {}
         self._config = config
-        KafkaZkClient(self.zookeeper.client(), self.time).create_top_level_paths()  # type: ignore[arg-type]
+        zk_client(self.zookeeper.client(), self.time).create_top_level_paths()
         self.zookeeper.take_writes()
         for broker_id in broker_ids:
             self.start(broker_id)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from kafkapy.common.topic_partition import TopicPartition
@@ -209,8 +211,8 @@ def test_producer_ids_end() -> None:
 # --- features -------------------------------------------------------------------------------------------------------
 
 
-def update_features(cluster: Cluster, version: int, **fields: object) -> tuple[Errors, str | None]:
-    update = UpdateFeaturesRequest.FeatureUpdateKey(**{"feature": "f", **fields})  # type: ignore[arg-type]
+def update_features(cluster: Cluster, version: int, **fields: Any) -> tuple[Errors, str | None]:
+    update = UpdateFeaturesRequest.FeatureUpdateKey(**{"feature": "f", **fields})
     answers: list[dict[str, KafkaError] | KafkaError] = []
     request = UpdateFeaturesRequest(feature_updates=[update])
     cluster.controller.update_features(request, version, answers.append)
@@ -233,7 +235,7 @@ def update_features(cluster: Cluster, version: int, **fields: object) -> tuple[E
             "supported."),
     ],
 )  # fmt: skip
-def test_features_cannot_be_finalized(version: int, fields: dict[str, object], message: str) -> None:
+def test_features_cannot_be_finalized(version: int, fields: dict[str, Any], message: str) -> None:
     cluster = Cluster(1)
     assert update_features(cluster, version, **fields) == (Errors.INVALID_REQUEST, message)
     assert cluster.zookeeper.json("/feature") == '{"version":2,"status":1,"features":{}}'

@@ -122,7 +122,7 @@ def at_write(cluster: Cluster, member: Member, number: int, after: bool, happens
             happens()
         return response
 
-    member.client._handle = counted  # type: ignore[method-assign]
+    member.client._handle = counted  # type: ignore[method-assign]  # around the real one
 
 
 def writes_of(scenario: Scenario) -> int:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from functools import partial
+from types import SimpleNamespace
+from typing import Any, TypeVar
 
 import pytest
 
@@ -26,7 +27,10 @@ def cluster_of(version: str) -> Cluster:
     return Cluster(1, 2, 3, inter_broker_protocol_version=version)
 
 
-def requests(cluster: Cluster, kind: type, broker_id: int) -> list:  # type: ignore[type-arg]
+R = TypeVar("R", LeaderAndIsrRequest, UpdateMetadataRequest, StopReplicaRequest)
+
+
+def requests(cluster: Cluster, kind: type[R], broker_id: int) -> list[R]:
     return [request for to, request in cluster.channel.take_sent() if to == broker_id and isinstance(request, kind)]
 
 
@@ -105,17 +109,15 @@ def test_a_request_that_stops_and_deletes_is_two_before_2_6(protocol: str, reque
     cluster.forget()
     sent: list[tuple[StopReplicaRequest, frozenset[TopicPartition]]] = []
 
-    class Handler:
-        def stop_replica_response_received(self, *_: object, to_delete: frozenset[TopicPartition]) -> None:
-            """Only what it would be called with is of interest."""
-
-    def send(broker_id: int, request: StopReplicaRequest, version: int, callback: partial[None]) -> None:
+    def send(broker_id: int, request: Any, version: int, callback: Any) -> None:
         request.encode(version)
         sent.append((request, callback.keywords["to_delete"]))
 
     controller = cluster.controller
     config = ControllerConfig(1, inter_broker_protocol_version=protocol)
-    batch = ControllerBrokerRequestBatch(config, controller.context, send, Handler())  # type: ignore[arg-type]
+    # Only what it would be called with is of interest.
+    handler: Any = SimpleNamespace(stop_replica_response_received=lambda *_, to_delete: None)
+    batch = ControllerBrokerRequestBatch(config, controller.context, send, handler)
     for topic, partition in (("stopped", 0), ("deleted", 0), ("deleted", 1)):
         replica = PartitionAndReplica(TopicPartition(topic, partition), 2)
         batch.add_stop_replica_request(replica, delete=topic == "deleted")

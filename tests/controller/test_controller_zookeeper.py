@@ -44,7 +44,7 @@ class Member:
             info,
             epoch,
             SystemTime(),
-            self.channel,  # type: ignore[arg-type]
+            self.channel,
         )
         self.controller.startup()
 

@@ -167,7 +167,7 @@ def test_a_leader_that_cannot_assign_says_so_and_comes_back() -> None:
         one.perform_assignment = assign  # type: ignore[method-assign]
         raise ValueError("mine")
 
-    one.perform_assignment = fail  # type: ignore[method-assign, assignment]
+    one.perform_assignment = fail  # type: ignore[method-assign, assignment]  # as a subclass would
     one.run()
     group.driver.advance(1_000)
     assert isinstance(one.error.__cause__ if one.error else None, ValueError)

@@ -7,6 +7,7 @@ import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,14 +27,14 @@ END, COMMITTED = FetchIsolation.LOG_END, FetchIsolation.HIGH_WATERMARK
 SIZE = len(batch())
 
 
-def _fill(log: Log, count: int, **arguments: object) -> None:
+def _fill(log: Log, count: int, **arguments: Any) -> None:
     for _ in range(count):
-        log.append_as_leader(batch(**arguments), 0)  # type: ignore[arg-type]
+        log.append_as_leader(batch(**arguments), 0)
 
 
-def _refused(error: Errors, call: object, *arguments: object) -> KafkaError:
+def _refused(error: Errors, call: Callable[..., object], *arguments: object) -> KafkaError:
     with pytest.raises(KafkaError) as info:
-        call(*arguments)  # type: ignore[operator]
+        call(*arguments)
     assert info.value.error is error
     return info.value
 

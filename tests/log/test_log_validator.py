@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from typing import Any
 
 import pytest
 from crc32c import crc32c
@@ -36,9 +37,9 @@ def batch(
     records: int = 3,
     timestamp: int = 1000,
     key: bytes | None = b"k",
-    **options: object,
+    **options: Any,
 ) -> bytearray:
-    builder = MemoryRecordsBuilder(compression_type=codec, **options)  # type: ignore[arg-type]
+    builder = MemoryRecordsBuilder(compression_type=codec, **options)
     for i in range(records):
         builder.append(timestamp + i, key, b"value %d" % i)
     return bytearray(builder.build())

@@ -43,12 +43,13 @@ def error_of(records: bytes | bytearray, to_magic: int, **configs: Any) -> Error
 
 
 def messages(result: ValidationResult) -> list[LegacyRecordBatch]:
-    found = list(result.batches)
-    assert [bytes(b.buffer) for b in found] == [bytes(b.buffer) for b in batches(bytes(result.records))]
-    for message in found:
+    assert [bytes(b.buffer) for b in result.batches] == [bytes(b.buffer) for b in batches(bytes(result.records))]
+    found = []
+    for message in result.batches:
         assert isinstance(message, LegacyRecordBatch)
         message.ensure_valid()
-    return found  # type: ignore[return-value]
+        found.append(message)
+    return found
 
 
 # -- what is stored

@@ -76,7 +76,7 @@ class Broker:
         self.requests: list[Request] = []
         self.channel = KafkaChannel(server, RequestContext("c", "/127.0.0.1", "PLAINTEXT"), self.handle)
         self.transport = FakeTransport()
-        self.channel.makeConnection(self.transport)  # type: ignore[arg-type]
+        self.channel.makeConnection(self.transport)  # type: ignore[arg-type]  # has what a channel uses
 
     def handle(self, request: Request) -> None:
         self.requests.append(request)

@@ -7,6 +7,7 @@ import struct
 from array import array
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from twisted.internet.defer import Deferred
@@ -396,10 +397,11 @@ def test_requests_in_pieces_and_in_heaps(make_loopback: MakeLoopback) -> None:
     for _ in range(50):
         client.heartbeat()
     assert [client.response()[0] for _ in range(50)] == list(range(1, 51))
-    piece, client.socket = client.socket, _Pieces()  # type: ignore[assignment]
+    pieces: Any = _Pieces()
+    piece, client.socket = client.socket, pieces
     client.heartbeat()
-    pieces, client.socket = client.socket, piece
-    for byte in pieces.data:  # type: ignore[attr-defined]
+    client.socket = piece
+    for byte in pieces.data:
         piece.send(bytes([byte]))
         loop.turns(1)
     assert client.response()[0] == 51

@@ -118,7 +118,7 @@ class Setup:
 
     # --- the user's side
 
-    def send(self, value: bytes | None, key: bytes | None = None, **options: Any) -> FutureRecordMetadata:
+    def send(self, value: Any, key: Any = None, **options: Any) -> FutureRecordMetadata:
         view = self.core.topic_view("t")
         assert view is not None
         record = self.intake.serialize("t", value, key, options.get("headers"))

@@ -47,7 +47,7 @@ def test_serializers_of_every_kind() -> None:
             return data[::-1]
 
     setup = Setup(key_serializer=Reverse(), value_serializer=lambda text: text.encode())
-    setup.send("wert", b"yek")  # type: ignore[arg-type]
+    setup.send("wert", b"yek")
     setup.flush()
     assert (setup.log().values, setup.log().keys) == ([b"wert"], [b"key"])
     assert setup.intake.short_path == {}
@@ -58,7 +58,7 @@ def test_serializers_of_every_kind() -> None:
 def test_buffers_are_copied() -> None:
     setup = Setup(linger_ms=1000)
     value = bytearray(b"abc")
-    setup.send(value)  # type: ignore[arg-type]
+    setup.send(value)
     value[:] = b"xyz"
     setup.flush()
     assert setup.log().values == [b"abc"]

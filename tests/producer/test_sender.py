@@ -16,7 +16,7 @@ from kafkapy.errors import (
 )
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import Errors
-from kafkapy.protocol.messages.produce import ProduceResponse
+from kafkapy.protocol.messages.produce import ProduceRequest, ProduceResponse
 from tests.producer.producer_setup import Setup
 
 PARTITION = TopicPartition("t", 0)
@@ -156,9 +156,9 @@ def test_leader_change_is_followed_without_back_off() -> None:
     setup.cluster.brokers[1] = type(setup.cluster.brokers[0])(setup.cluster, 1, "broker-1", 9092)
     setup.cluster.brokers[1].handlers[ApiKey.PRODUCE] = setup.produce
 
-    def moved(request: object) -> ProduceResponse:
+    def moved(request: ProduceRequest) -> ProduceResponse:
         setup.cluster.add_topic("t", [1], epoch=1)
-        response = setup.produce(request)  # type: ignore[arg-type]
+        response = setup.produce(request)
         assert response is not None
         return response
 

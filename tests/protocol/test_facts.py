@@ -79,7 +79,7 @@ def check_field(cls: StructType, field: Field, fact: dict[str, Any]) -> None:
     assert field.type == fact["type"], where
     assert field.versions == Versions.parse(fact["versions"]), where
     nullable = Versions.parse(fact.get("nullableVersions", "none"))
-    for version in range(cls.ROOT.VERSIONS.highest + 1):  # type: ignore[attr-defined]
+    for version in range(cls.ROOT.VERSIONS.highest + 1):  # type: ignore[attr-defined]  # a root is a message
         if field.versions.includes(version):
             assert field.nullable.includes(version) == nullable.includes(version), where
     assert field.tag == fact.get("tag"), where

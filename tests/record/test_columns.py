@@ -13,6 +13,7 @@ from kafkapy.record import columns
 from kafkapy.record.batches import batches
 from kafkapy.record.columns import MAX_OFFSET
 from kafkapy.record.compression import CompressionType
+from kafkapy.record.legacy import LegacyRecordBatch
 from kafkapy.record.record_batch import RECORD_BATCH_OVERHEAD, RecordBatch, TimestampType
 from kafkapy.record.records_builder import MemoryRecordsBuilder, encode_batch
 from kafkapy.record.varint import encode_varint
@@ -217,7 +218,8 @@ class TestOldFormats:
         builder.append(1 if magic else -1, b"k", b"v")
         builder.append(2 if magic else -1, None, b"")
         builder.append(3 if magic else -1, b"", None)
-        found = columns.decode_legacy_batches(list(batches(builder.build())), 11)  # type: ignore[arg-type]
+        messages = [batch for batch in batches(builder.build()) if isinstance(batch, LegacyRecordBatch)]
+        found = columns.decode_legacy_batches(messages, 11)
         assert found.offsets.tolist() == [11, 12]
         assert found.keys(0, 2) == [None, b""]
         assert found.values(0, 2) == [b"", None]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from kafkapy.protocol.errors import Errors, KafkaError
@@ -79,8 +81,8 @@ def test_down_conversion_starts_at_the_first_offset() -> None:
     assert converted.records_converted == 1
 
 
-def batch(codec: CompressionType = CompressionType.NONE, **options: object) -> bytes:
-    builder = MemoryRecordsBuilder(compression_type=codec, base_offset=10, **options)  # type: ignore[arg-type]
+def batch(codec: CompressionType = CompressionType.NONE, **options: Any) -> bytes:
+    builder = MemoryRecordsBuilder(compression_type=codec, base_offset=10, **options)
     builder.append(1000, b"k", b"v", ((b"h", b"x"),))
     builder.append(2000, None, None)
     return builder.build()

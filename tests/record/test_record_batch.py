@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from kafkapy.protocol.errors import Errors, KafkaError
@@ -201,8 +203,8 @@ def test_cleaned_batch_keeps_its_range_and_has_a_delete_horizon() -> None:
         {"producer_id": 1, "producer_epoch": 0},
     ],
 )
-def test_builder_refuses_unfit_producer_fields(wrong: dict[str, int]) -> None:
-    builder = MemoryRecordsBuilder(**wrong)  # type: ignore[arg-type]
+def test_builder_refuses_unfit_producer_fields(wrong: dict[str, Any]) -> None:
+    builder = MemoryRecordsBuilder(**wrong)
     builder.append(0, None, None)
     with pytest.raises(ValueError, match=r"producer|sequence"):
         builder.build()

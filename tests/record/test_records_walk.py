@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given, settings
@@ -171,13 +172,13 @@ def test_decompression_bomb_is_walked_in_bounded_memory() -> None:
     body = compress(CompressionType.GZIP, encode_record(0, 5, None, value) + encode_record(1, 7, b"k", b"v"), 9)
     sizes = []
 
-    def watched() -> object:
+    def watched() -> Iterator[bytes]:
         for chunk in decompress_chunks(CompressionType.GZIP, body):
             sizes.append(len(chunk))
             yield chunk
 
     walk = RecordsWalk(2)
-    assert walk.walk_chunks(watched(), limit=1 << 28) > len(value)  # type: ignore[arg-type]
+    assert walk.walk_chunks(watched(), limit=1 << 28) > len(value)
     assert (walk.max_timestamp_delta, walk.sequential, walk.keyless) == (7, True, True)
     assert max(sizes) <= 1 << 18
 

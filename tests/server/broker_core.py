@@ -81,7 +81,7 @@ class Client:
         self.client_id = client_id
         self.transport = FakeTransport()
         self.channel = KafkaChannel(sockets, RequestContext("c", "/127.0.0.1", listener), apis.handle)
-        self.channel.makeConnection(self.transport)  # type: ignore[arg-type]
+        self.channel.makeConnection(self.transport)  # type: ignore[arg-type]  # has what a channel uses
         self._sent: list[tuple[ApiKey, int]] = []
         self._answered = 0
 

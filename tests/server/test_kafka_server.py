@@ -34,7 +34,8 @@ def server() -> KafkaServer:
         "controlled.shutdown.retry.backoff.ms": "100",
     }
     made = KafkaServer(KafkaConfig(properties), Clock())
-    made._clock = StoppableClock()  # type: ignore[assignment]
+    clock: Any = StoppableClock()
+    made._clock = clock
     return made
 
 
@@ -152,12 +153,14 @@ def test_controlled_shutdown_of_an_older_protocol(
 @pytest.mark.parametrize(("protocol", "version"), [("2.7", 5), ("2.6", 4), ("0.10.0", 4), ("0.10.0-IV0", 2)])
 def test_registration_that_older_brokers_read(server: KafkaServer, protocol: str, version: int) -> None:
     server.config.inter_broker_protocol_version = protocol
-    assert server._broker_info(SimpleNamespace(bound_port=lambda _: 9092)).version == version  # type: ignore[arg-type]
+    sockets: Any = SimpleNamespace(bound_port=lambda _: 9092)
+    assert server._broker_info(sockets).version == version
 
 
 def test_before_3_0_producer_ids_come_from_zookeeper(server: KafkaServer, monkeypatch: pytest.MonkeyPatch) -> None:
     server.config.inter_broker_protocol_version = "2.8"
-    server._zk_client = "the client"  # type: ignore[assignment]
+    zk_client: Any = "the client"
+    server._zk_client = zk_client
 
     def take(broker_id: int, zk_client: object) -> ProducerIdsBlock:
         assert zk_client == "the client"

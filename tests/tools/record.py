@@ -10,6 +10,7 @@ import shlex
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from kafka import KafkaConsumer, KafkaProducer
@@ -69,7 +70,7 @@ def run_ours(tool: str, broker: str, arguments: list[str]) -> subprocess.Complet
     return subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2], timeout=60)
 
 
-def forwarder(port: int):  # type: ignore[no-untyped-def]
+def forwarder(port: int) -> Callable[[bytes], bytes]:
     import socket
     import struct
 

@@ -22,6 +22,7 @@ from kafkapy.zk.errors import (
 )
 from kafkapy.zk.handlers import StateChangeHandler, ZNodeChangeHandler, ZNodeChildChangeHandler
 from kafkapy.zk.kafka_zk_client import MATCH_ANY_VERSION, UNKNOWN_VERSION, KafkaZkClient
+from kafkapy.zk.requests import Multi, Request, Response
 from kafkapy.zk.zk_data import PERSISTENT_PATHS, BrokerInfo, ProducerIdBlockZNode, ProducerIdsBlock
 
 pytestmark = pytest.mark.integration
@@ -169,10 +170,10 @@ def test_election_whose_answer_was_lost_is_won(zk: KafkaZkClient, monkeypatch: p
     """The first try goes through unseen; the second meets our own node at the epoch that was tried."""
     one = zk._pipeline.one
 
-    def twice(request: object) -> object:
-        if type(request).__name__ == "Multi":
-            one(request)  # type: ignore[arg-type]
-        return one(request)  # type: ignore[arg-type]
+    def twice(request: Request) -> Response:
+        if isinstance(request, Multi):
+            one(request)
+        return one(request)
 
     monkeypatch.setattr(zk._pipeline, "one", twice)
     assert zk.register_controller_and_increment_controller_epoch(1) == (1, 1)

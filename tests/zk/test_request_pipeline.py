@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from kafkapy.zk.errors import BadVersionError, ControllerMovedError, RolledBackError, UnimplementedError
 from kafkapy.zk.request_pipeline import MAX_OPS_OF_MULTI, RequestPipeline
-from kafkapy.zk.requests import Check, Multi, MultiRead, Request, Response, SetData
+from kafkapy.zk.requests import Check, Multi, MultiRead, Request, Response, SetData, Stat
 
 
 class Tree:
@@ -33,8 +33,13 @@ class Tree:
         for op in multi.ops:
             if isinstance(op, SetData):
                 self.versions[op.path] += 1
-            results.append(Response(stat=SimpleNamespace(version=self.versions[op.path])))  # type: ignore[arg-type]
+            results.append(Response(stat=Stat(0, 0, 0, 0, self.versions[op.path], 0, 0, 0, 0, 0, 0)))
         return Response(results=results)
+
+
+def pipeline_to(server: Any) -> RequestPipeline:
+    """`server` does what the pipeline asks of a client."""
+    return RequestPipeline(server)
 
 
 def writes(count: int, version: int = 0) -> list[SetData]:
@@ -43,14 +48,14 @@ def writes(count: int, version: int = 0) -> list[SetData]:
 
 def test_many_writes_share_a_multi() -> None:
     tree = Tree(3, **{f"n{index}": 0 for index in range(120)})
-    responses = RequestPipeline(tree).fenced(writes(120), 3)  # type: ignore[arg-type]
+    responses = pipeline_to(tree).fenced(writes(120), 3)
     assert [(r.error, r.version) for r in responses] == [(None, 1)] * 120
     assert tree.multis == [MAX_OPS_OF_MULTI + 1, MAX_OPS_OF_MULTI + 1, 21]
 
 
 def test_one_that_fails_takes_nobody_with_it() -> None:
     tree = Tree(3, n0=0, n1=7, n2=0)
-    responses = RequestPipeline(tree).fenced(writes(3), 3)  # type: ignore[arg-type]
+    responses = pipeline_to(tree).fenced(writes(3), 3)
     assert [type(r.error) for r in responses] == [type(None), BadVersionError, type(None)]
     assert (tree.versions["/n0"], tree.versions["/n1"], tree.versions["/n2"]) == (1, 7, 1)
 
@@ -58,13 +63,13 @@ def test_one_that_fails_takes_nobody_with_it() -> None:
 def test_a_controller_that_was_replaced_writes_nothing() -> None:
     tree = Tree(4, n0=0, n1=0)
     with pytest.raises(ControllerMovedError):
-        RequestPipeline(tree).fenced(writes(2), 3)  # type: ignore[arg-type]
+        pipeline_to(tree).fenced(writes(2), 3)
     assert tree.versions["/n0"] == 0
 
 
 def test_large_payloads_are_spread() -> None:
     tree = Tree(3, **{f"n{index}": 0 for index in range(4)})
-    RequestPipeline(tree).fenced([SetData(f"/n{i}", b"x" * 100_000, 0) for i in range(4)], 3)  # type: ignore[arg-type]
+    pipeline_to(tree).fenced([SetData(f"/n{i}", b"x" * 100_000, 0) for i in range(4)], 3)
     assert tree.multis == [3, 3]
 
 
@@ -96,7 +101,7 @@ PATHS = [f"/n{index}" for index in range(60)]
 
 def test_reads_share_requests_but_for_those_that_are_watched() -> None:
     server = OldServer(watched="/n7", knows_multi_read=True)
-    answers = RequestPipeline(server).data_of(PATHS)  # type: ignore[arg-type]
+    answers = pipeline_to(server).data_of(PATHS)
     assert [a.data for a in answers] == [path.encode() for path in PATHS]
     assert [type(r).__name__ for r in server.requests] == ["MultiRead", "MultiRead", "GetData"]
     assert server.requests[2].path == "/n7"
@@ -104,7 +109,7 @@ def test_reads_share_requests_but_for_those_that_are_watched() -> None:
 
 def test_an_old_server_is_asked_one_by_one() -> None:
     server = OldServer()
-    pipeline = RequestPipeline(server)  # type: ignore[arg-type]
+    pipeline = pipeline_to(server)
     assert [a.data for a in pipeline.data_of(PATHS)] == [path.encode() for path in PATHS]
     server.requests.clear()
     pipeline.data_of(PATHS)

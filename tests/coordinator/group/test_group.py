@@ -25,7 +25,8 @@ from kafkapy.coordinator.group.offsets import GroupOffset
 from kafkapy.coordinator.runtime.effects import CancelTimer, Effect, Reply, StartTimer, Write
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.leave_group import LeaveGroupRequest
-from kafkapy.protocol.messages.sync_group import SyncGroupRequest
+from kafkapy.protocol.messages.offset_commit import OffsetCommitResponse
+from kafkapy.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from tests.coordinator.group.group_harness import REBALANCE, SESSION, subscription
 
 NOW = 1_000
@@ -224,7 +225,8 @@ def test_every_event_in_every_state(event: str, state: ClassicGroupState) -> Non
 
 def committed(effects: Iterable[Effect]) -> str:
     [reply] = [effect for effect in effects if isinstance(effect, Reply)]
-    return Errors.for_code(reply.response.topics[0].partitions[0].error_code).name  # type: ignore[attr-defined]
+    assert isinstance(reply.response, OffsetCommitResponse)
+    return Errors.for_code(reply.response.topics[0].partitions[0].error_code).name
 
 
 @pytest.mark.parametrize("target", ClassicGroupState)
@@ -259,7 +261,9 @@ def test_an_assignment_is_given_out_when_it_is_written() -> None:
     write = leaders_write(group)
     assert write.base_sequence == -1
     effects = group.written(write.then, Errors.NONE, 0, NOW + 1)
-    assert [e.response.assignment for e in effects if isinstance(e, Reply)] == [b"a", b"b"]  # type: ignore[attr-defined]
+    responses = [effect.response for effect in effects if isinstance(effect, Reply)]
+    assert [response.assignment for response in responses if isinstance(response, SyncGroupResponse)] == [b"a", b"b"]
+    assert len(responses) == 2
     assert (group.state, group.state_timestamp) == (STABLE, NOW + 1)
 
 

@@ -118,7 +118,7 @@ class Groups(RuleBasedStateMachine):
             client.generation = response.generation_id
             is_leader = response.leader == client.member_id
             client.members = [m.member_id for m in response.members] if is_leader else None
-            assert not response.members or client.member_id in client.members  # type: ignore[operator]
+            assert not response.members or client.member_id in (client.members or ())
         else:
             client.lost(reply.error)
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from kafkapy.coordinator.group.config import GroupConfig
@@ -25,8 +27,8 @@ def h() -> Harness:
         ({"protocol_type": ""}, Errors.INCONSISTENT_GROUP_PROTOCOL),
     ],
 )
-def test_refused_at_once(h: Harness, wrong: dict[str, object], error: Errors) -> None:
-    reply = h.join(**wrong)  # type: ignore[arg-type]
+def test_refused_at_once(h: Harness, wrong: dict[str, Any], error: Errors) -> None:
+    reply = h.join(**wrong)
     assert reply.error is error
     assert reply.response.generation_id == -1
     assert reply.response.protocol_name is None

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from kafkapy.coordinator.group.records import group_key, read_group_value
@@ -99,9 +101,9 @@ def test_an_append_that_comes_too_late_changes_nothing(h: Harness) -> None:
         ({"protocol_name": "roundrobin"}, Errors.INCONSISTENT_GROUP_PROTOCOL),
     ],
 )
-def test_refused(h: Harness, wrong: dict[str, object], error: Errors) -> None:
+def test_refused(h: Harness, wrong: dict[str, Any], error: Errors) -> None:
     leader, _ = completing(h)
-    reply = h.sync(**{"member_id": leader, **wrong})  # type: ignore[arg-type]
+    reply = h.sync(**{"member_id": leader, **wrong})
     assert reply.error is error
     assert reply.response.assignment == b""
 
@@ -191,9 +193,9 @@ def test_the_sync_timer_of_an_old_generation_is_gone(h: Harness) -> None:
         ({"instance": "i"}, Errors.UNKNOWN_MEMBER_ID),
     ],
 )
-def test_heartbeat_refused(h: Harness, wrong: dict[str, object], error: Errors) -> None:
+def test_heartbeat_refused(h: Harness, wrong: dict[str, Any], error: Errors) -> None:
     [leader] = h.stable_group()
-    assert h.heartbeat(**{"member_id": leader, **wrong}) is error  # type: ignore[arg-type]
+    assert h.heartbeat(**{"member_id": leader, **wrong}) is error
 
 
 def test_heartbeats_keep_a_member(h: Harness) -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from kafkapy.common.scheduler import MockScheduler
@@ -63,14 +65,15 @@ def test_a_cancelled_timer_does_not_fire(clock: Clock) -> None:
 
 
 def test_long_work_gives_way_at_each_yield() -> None:
-    scheduler, done = MockScheduler(MockTime()), []
+    scheduler = MockScheduler(MockTime())
+    done: list[int] = []
 
-    def work() -> object:
+    def work() -> Iterator[None]:
         for part in range(3):
             done.append(part)
             yield
 
-    in_turns(scheduler, "work", work())  # type: ignore[arg-type]
+    in_turns(scheduler, "work", work())
     assert (done, len(scheduler._queue)) == ([0], 1)
     scheduler.advance(0)
     assert (done, len(scheduler._queue)) == ([0, 1, 2], 0)

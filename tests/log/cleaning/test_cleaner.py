@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -265,7 +266,8 @@ class FakeSegment:
 
 
 def groups(segments: list[FakeSegment], end: int, max_size: int = 100, max_index: int = 100) -> list[list[int]]:
-    made: list[list[LogSegment]] = group_segments_by_size(segments, max_size, max_index, end)  # type: ignore[arg-type]
+    fakes: Any = segments
+    made: list[list[LogSegment]] = group_segments_by_size(fakes, max_size, max_index, end)
     return [[segment.base_offset for segment in group] for group in made]
 
 
@@ -304,7 +306,7 @@ operations = st.lists(
 @settings(max_examples=60, deadline=None)
 @given(operations)
 def test_a_reader_sees_the_same_state_before_and_after(
-    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[object, ...]]
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[Any, ...]]
 ) -> None:
     """Cleaning keeps the final value of every key, at its offset, and the order; and changes nothing else."""
     compacted = CleanerFixture(tmp_path_factory.mktemp("log"), segment_bytes=500)
@@ -316,8 +318,8 @@ def test_a_reader_sees_the_same_state_before_and_after(
         start = compacted.log.log_end_offset
         if kind == "append":
             records = step[1]
-            compacted.append(records, compression_type=step[2], timestamp=compacted.time.milliseconds())  # type: ignore[arg-type]
-            for i, (key, value) in enumerate(records):  # type: ignore[arg-type, var-annotated]
+            compacted.append(records, compression_type=step[2], timestamp=compacted.time.milliseconds())
+            for i, (key, value) in enumerate(records):
                 written[start + i] = (key, value)
                 if value is None:
                     state.pop(key, None)
@@ -325,11 +327,11 @@ def test_a_reader_sees_the_same_state_before_and_after(
                     state[key] = (start + i, value)
         elif kind == "transaction":
             keys, commit = step[1], step[2]
-            compacted.append([(k, "txn") for k in keys], producer=(7, 0, sequence), transactional=True)  # type: ignore[attr-defined]
+            compacted.append([(k, "txn") for k in keys], producer=(7, 0, sequence), transactional=True)
             compacted.end_transaction(7, bool(commit))
-            sequence += len(keys)  # type: ignore[arg-type]
+            sequence += len(keys)
             if commit:
-                for i, key in enumerate(keys):  # type: ignore[arg-type]
+                for i, key in enumerate(keys):
                     written[start + i] = (key, "txn")
                     state[key] = (start + i, "txn")
         elif kind == "roll":
@@ -341,7 +343,7 @@ def test_a_reader_sees_the_same_state_before_and_after(
         elif kind == "reopen":
             compacted.reopen()
         else:
-            compacted.time.advance(step[1])  # type: ignore[arg-type]
+            compacted.time.advance(step[1])
         assert compacted.log.log_end_offset >= start
         batches = compacted.batches()
         assert all(isinstance(b, RecordBatch) and b.is_valid() for b in batches)

@@ -127,7 +127,7 @@ def test_checkpoint_moves_with_its_log(tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     manager = compacted.cleaner.manager
-    manager.__init__([compacted.root, str(other)], compacted.logs, lambda *failure: None)  # type: ignore[misc]
+    manager.__init__([compacted.root, str(other)], compacted.logs, lambda *failure: None)  # type: ignore[misc]  # made anew in its place
     manager.update_checkpoints(compacted.root, to_update=(PARTITION, 5))
     assert manager.mark_uncleanable(compacted.log)
     manager.alter_checkpoint_dir(PARTITION, compacted.root, str(other))

@@ -116,7 +116,8 @@ def test_a_start_after_a_kill_recovers(broker: Broker, threads: int) -> None:
     torn = Path(broker.dirs[0]) / "topic-with-dash-2" / "00000000000000000000.log"
     os.truncate(torn, 3 * SIZE - 1)
     manager = broker.start()
-    assert [manager.get_log(p).log_end_offset for p in (T0, T1, T2)] == [3, 6, 6]  # type: ignore[union-attr]
+    found = [manager.get_log(p) for p in (T0, T1, T2)]
+    assert [log and log.log_end_offset for log in found] == [3, 6, 6]
     manager.shutdown()
     assert ".kafka_cleanshutdown" in broker.names()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,10 +33,10 @@ def append(
     return log.append_as_leader(data, 0, origin).first_offset
 
 
-def refused(error: Errors, log: Log, sequence: int, **arguments: object) -> None:
+def refused(error: Errors, log: Log, sequence: int, **arguments: Any) -> None:
     before = log.log_end_offset
     with pytest.raises(KafkaError) as info:
-        append(log, sequence, **arguments)  # type: ignore[arg-type]
+        append(log, sequence, **arguments)
     assert info.value.error is error
     assert log.log_end_offset == before
 

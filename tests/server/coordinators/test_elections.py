@@ -24,7 +24,8 @@ class FakeCoordinator:
 
 
 def partition(topic: str, index: int, epoch: int) -> Partition:
-    made = Partition(TopicPartition(topic, index), 0, MockTime(), host=None)  # type: ignore[arg-type]
+    nobody: Any = None
+    made = Partition(TopicPartition(topic, index), 0, MockTime(), host=nobody)
     made.leader_epoch = epoch
     return made
 

@@ -135,7 +135,7 @@ class Broker:
 
         context = RequestContext("connection", "/10.0.0.7", LISTENER)
         context.client_id = "me"
-        request = SimpleNamespace(
+        request: Any = SimpleNamespace(
             api_key=api,
             api_version=version,
             body=api.request.decode(body.encode(version), version),
@@ -144,7 +144,7 @@ class Broker:
             cancelled=False,
             note_errors=lambda response: None,
         )
-        self.apis.handle(request)  # type: ignore[arg-type]
+        self.apis.handle(request)
         return answers
 
     def ask(self, body: Message, version: int) -> Any:

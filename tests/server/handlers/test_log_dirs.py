@@ -248,7 +248,9 @@ def test_a_restart_goes_on(core: BrokerCore, dirs: list[str], make_core: MakeCor
         core.append(b"a")
     move = core.log_dir_moves._moves[NAME]
     move.step(100)
-    assert core.partition().future_log.log_end_offset == 1  # type: ignore[union-attr]
+    future = core.partition().future_log
+    assert future is not None
+    assert future.log_end_offset == 1
     core.high_watermarks.write(core.replicas.partitions())
     core.close()
     again = make_core(others=(1,), log_dirs=",".join(dirs))

@@ -315,7 +315,7 @@ class AutomaticCreation:
         self.requests: list[tuple[list[CreatableTopic], Completion[Any]]] = []
         self.manager = AutoTopicCreationManager(
             harness.config,
-            None,  # type: ignore[arg-type]
+            None,  # type: ignore[arg-type]  # nobody asks the controller
             harness.cache,
             self.in_thread,  # type: ignore[arg-type]  # for one function only
         )

@@ -54,7 +54,8 @@ class Bench:
         self.clock = Clock()
         self.driver = TwistedDriver(self.clock)
         self.controllers = Controllers()
-        channel = ControllerChannel(self.driver, self.controllers, lambda: self.controllers.active)  # type: ignore[arg-type]
+        controllers: Any = self.controllers
+        channel = ControllerChannel(self.driver, controllers, lambda: self.controllers.active)
         self.manager = AlterPartitionManager(channel, self.driver, ME, lambda: 77)
         self.outcomes: list[tuple[int, AlterPartitionOutcome]] = []
 
@@ -191,8 +192,9 @@ class DirectDriver(TwistedDriver):
 
 def test_old_brokers_about_the_leader_writes_itself_and_tells_the_controller_later() -> None:
     zookeeper, time = ZooKeeper(), MockTime()
+    zk_client: Any = zookeeper
     scheduler = MockScheduler(time)
-    manager = ZkAlterPartitionManager(zookeeper, scheduler, time, DirectDriver(Clock()), lambda: 4)  # type: ignore[arg-type]
+    manager = ZkAlterPartitionManager(zk_client, scheduler, time, DirectDriver(Clock()), lambda: 4)
     manager.startup()
     name = TopicPartition("t", 0)
     outcomes: list[LeaderAndIsr | Errors] = []
