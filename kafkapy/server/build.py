@@ -63,7 +63,12 @@ from kafkapy.server.replication.leadership import Fetchers, Leadership, Partitio
 from kafkapy.server.replication.replica_alter_log_dirs import ReplicaAlterLogDirsManager
 from kafkapy.server.replication.replica_manager import ReplicaManager
 from kafkapy.server.replication.replica_selector import make_replica_selector
-from kafkapy.server.replication.replication import IsrChanges, Replication, make_isr_changes, replication_quota
+from kafkapy.server.replication.replication import (
+    AnyAlterPartitionManager,
+    Replication,
+    make_alter_partition_manager,
+    replication_quota,
+)
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
 from kafkapy.zk.zk_data import BrokerInfo
 
@@ -128,8 +133,8 @@ def build_core(
     clock = outside.clock
     metadata_cache = MetadataCache(config.broker_id, clock)
     driver = TwistedDriver(outside.reactor, clock)
-    replica_manager, isr_changes = _replica_manager(config, outside, driver, log_manager, metadata_cache)
-    replication = Replication(config, driver, clock, replica_manager, isr_changes, outside.broker_epoch)
+    replica_manager, alter_partitions = _replica_manager(config, outside, driver, log_manager, metadata_cache)
+    replication = Replication(config, driver, clock, replica_manager, alter_partitions, outside.broker_epoch)
     group_coordinator = _group_coordinator(config, clock, replica_manager, metadata_cache)
     high_watermarks = HighWatermarkCheckpoints(log_manager)
     log_dir_moves = ReplicaAlterLogDirsManager(
@@ -164,10 +169,10 @@ def build_core(
 
 def _replica_manager(
     config: KafkaConfig, outside: Outside, driver: Driver, log_manager: LogManager, cache: MetadataCache
-) -> tuple[ReplicaManager, IsrChanges]:
+) -> tuple[ReplicaManager, AnyAlterPartitionManager]:
     clock = outside.clock
     replica_manager: ReplicaManager
-    isr_changes = make_isr_changes(
+    alter_partitions = make_alter_partition_manager(
         config,
         driver,
         clock,
@@ -182,7 +187,7 @@ def _replica_manager(
         cache,
         clock,
         Deadlines(clock),
-        isr_changes.submit,
+        alter_partitions.submit,
         producer_purge_interval=config.producer_purgatory_purge_interval_requests,
         fetch_purge_interval=config.fetch_purgatory_purge_interval_requests,
         delete_records_purge_interval=config.delete_records_purgatory_purge_interval_requests,
@@ -190,7 +195,7 @@ def _replica_manager(
         replica_selector=make_replica_selector(config.replica_selector_class),
         leader_quota=replication_quota(config, clock),
     )
-    return replica_manager, isr_changes
+    return replica_manager, alter_partitions
 
 
 def _group_coordinator(

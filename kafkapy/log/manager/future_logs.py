@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
+from dataclasses import dataclass, field
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.files.log_files import log_delete_dir_name, log_dir_name, log_future_dir_name
@@ -19,6 +20,7 @@ from kafkapy.protocol.errors import Errors, KafkaError
 logger = logging.getLogger("kafkapy.log.LogManager")
 
 
+@dataclass(eq=False)
 class FutureLogs:
     """Copies of current logs that are to take their place once they have caught up.
 
@@ -27,27 +29,16 @@ class FutureLogs:
     Everything is done under the manager's lock.
     """
 
-    def __init__(
-        self,
-        logs: dict[TopicPartition, Log],
-        current_logs: dict[TopicPartition, Log],
-        lock: threading.RLock,
-        dirs: LogDirs,
-        opener: LogOpener,
-        deleter: LogDeleter,
-        cleaner: LogCleaning | None,
-        on_dir_failure: DirFailureHandler,
-    ) -> None:
-        """Both maps, the lock and the dirs are the manager's."""
-        self.logs = logs
-        self.preferred: dict[TopicPartition, str] = {}
-        self._current_logs = current_logs
-        self._lock = lock
-        self._dirs = dirs
-        self._opener = opener
-        self._deleter = deleter
-        self.cleaner = cleaner
-        self._on_dir_failure = on_dir_failure
+    logs: dict[TopicPartition, Log]
+    _current_logs: dict[TopicPartition, Log]
+    """Both maps, the lock and the dirs are the manager's."""
+    _lock: threading.RLock
+    _dirs: LogDirs
+    _opener: LogOpener
+    _deleter: LogDeleter
+    cleaner: LogCleaning | None
+    _on_dir_failure: DirFailureHandler
+    preferred: dict[TopicPartition, str] = field(default_factory=dict, init=False)
 
     def get(self, partition: TopicPartition) -> Log | None:
         return self.logs.get(partition)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 
 from kafkapy.common.scheduler import Scheduler
 from kafkapy.common.time import Time
@@ -18,6 +19,7 @@ from kafkapy.log.manager.log_manager_config import NEVER, LogCleaning, LogManage
 logger = logging.getLogger("kafkapy.log.LogManager")
 
 
+@dataclass(eq=False)
 class LogMaintenance:
     """The periodic tasks over the manager's logs; all may block, and run in background threads.
 
@@ -25,22 +27,13 @@ class LogMaintenance:
     not keep a task from the others; a checkpoint that cannot be written takes its dir offline. They are written one at a time.
     """
 
-    def __init__(
-        self,
-        dirs: LogDirs,
-        logs: Mapping[TopicPartition, Log],
-        future_logs: Mapping[TopicPartition, Log],
-        cleaner: LogCleaning | None,
-        time: Time,
-        on_dir_failure: DirFailureHandler,
-    ) -> None:
-        self._dirs = dirs
-        self._logs = logs
-        self._future_logs = future_logs
-        self._cleaner = cleaner
-        self._time = time
-        self._on_dir_failure = on_dir_failure
-        self._checkpoint_lock = threading.Lock()
+    _dirs: LogDirs
+    _logs: Mapping[TopicPartition, Log]
+    _future_logs: Mapping[TopicPartition, Log]
+    _cleaner: LogCleaning | None
+    _time: Time
+    _on_dir_failure: DirFailureHandler
+    _checkpoint_lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def start(self, scheduler: Scheduler, config: LogManagerConfig) -> None:
         """Schedule all tasks."""

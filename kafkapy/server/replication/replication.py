@@ -26,10 +26,10 @@ def replication_quota(config: KafkaConfig, time: Time) -> ReplicationQuota:
     return ReplicationQuota(time, config.replication_quota_window_num, config.replication_quota_window_size_seconds)
 
 
-IsrChanges = AlterPartitionManager | ZkAlterPartitionManager
+AnyAlterPartitionManager = AlterPartitionManager | ZkAlterPartitionManager
 
 
-def make_isr_changes(
+def make_alter_partition_manager(
     config: KafkaConfig,
     driver: Driver,
     clock: Clock,
@@ -37,7 +37,7 @@ def make_isr_changes(
     zk_client: KafkaZkClient,
     broker_epoch: Callable[[], int],
     controller_epoch: Callable[[], int],
-) -> IsrChanges:
+) -> AnyAlterPartitionManager:
     """How leaders of this broker change their ISRs, as its inter.broker.protocol.version has it."""
     if not metadata_version.is_alter_partition_supported(config.inter_broker_protocol_version):
         return ZkAlterPartitionManager(zk_client, clock, clock, driver, controller_epoch)
@@ -62,13 +62,13 @@ class Replication:
         driver: Driver,
         clock: Clock,
         replica_manager: ReplicaManager,
-        isr_changes: IsrChanges,
+        alter_partitions: AnyAlterPartitionManager,
         broker_epoch: Callable[[], int],
     ) -> None:
         self._config = config
         self._clock = clock
         self._replica_manager = replica_manager
-        self._isr_changes = isr_changes
+        self._alter_partitions = alter_partitions
         self.throttles = ReplicationThrottles(
             replica_manager.leader_quota,
             replication_quota(config, clock),
@@ -84,13 +84,13 @@ class Replication:
 
     def startup(self) -> None:
         """Before the first LeaderAndIsr."""
-        self._isr_changes.startup()
+        self._alter_partitions.startup()
         period_ms = max(1, self._config.replica_lag_time_max_ms // 2)
         self._clock.schedule("isr-expiration", self._replica_manager.maybe_shrink_isrs, period_ms, period_ms)
 
     def shutdown(self) -> None:
         self.fetchers.shutdown()
-        self._isr_changes.shutdown()
+        self._alter_partitions.shutdown()
 
     def _address_of(self, broker_id: int) -> Address | None:
         return _address(self._replica_manager.metadata_cache, broker_id, self._config.inter_broker_listener_name)
