@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from kafkapy.aio.base import AsyncClient, run
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.errors import BrokerResponseError, IllegalStateError, KafkaTimeoutError
+from kafkapy.errors import BrokerResponseError, IllegalStateError
 from kafkapy.producer.batch import RECORD_OVERHEAD, ProducerBatch
 from kafkapy.producer.bulk import BulkSend, columns_of_arrow
 from kafkapy.producer.config import ProducerConfig, ProducerOptions
@@ -173,9 +173,7 @@ class KafkaProducer(AsyncClient):
         try:
             await asyncio.wait_for(freed, max(0.0, deadline - time.monotonic()))
         except TimeoutError:
-            raise KafkaTimeoutError(
-                f"Failed to allocate memory within the configured max blocking time {self.config.max_block_ms:g} ms."
-            ) from None
+            raise self._core.out_of_memory() from None
         self._check_open()
 
     async def flush(self, timeout: float | None = None) -> None:
@@ -218,9 +216,7 @@ class KafkaProducer(AsyncClient):
 
     def _transactions(self, verb: str) -> Transactions:
         self._check_open()
-        if self._core.transactions is None:
-            raise IllegalStateError(f"Cannot call {verb} without setting a transactional_id.")
-        return self._core.transactions
+        return self._core.transactions_for(verb)
 
     # --- the rest
 

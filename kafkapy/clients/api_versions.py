@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from kafkapy.clients.client_apis import Api
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import Errors, KafkaError
-from kafkapy.protocol.message import Message
 from kafkapy.protocol.messages.api_versions import ApiVersionsResponse
 
 
@@ -50,14 +49,6 @@ class NodeApiVersions:
         low = max(lowest, served[0], api_key.min_version)
         high = min(highest, served[1], api_key.max_version)
         return high if low <= high else None
-
-
-_API_KEYS = {int(api_key): api_key for api_key in ApiKey}
-
-
-def api_key_of(message: Message) -> ApiKey:
-    """The API that a request or response belongs to."""
-    return _API_KEYS[message.API_KEY]
 
 
 OWN_VERSIONS = NodeApiVersions({key: (key.min_version, key.max_version) for key in ApiKey})

@@ -39,9 +39,6 @@ class Node(NamedTuple):
         return f"{self.host}:{self.port} (id: {self.id} rack: {self.rack if self.rack is not None else 'null'})"
 
 
-NO_NODE = Node(NO_NODE_ID, "", -1)
-
-
 def parse_bootstrap_servers(servers: str | Iterable[str]) -> list[Address]:
     """`"a:9092,[::1]:9093"` or a list of such -> addresses (Kafka's `ClientUtils.parseAndValidateAddresses`).
 

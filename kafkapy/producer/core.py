@@ -14,6 +14,7 @@ from kafkapy.clients.network_client import NetworkClient
 from kafkapy.common.time import SystemTime
 from kafkapy.errors import (
     ClientError,
+    IllegalStateError,
     IncompatibleBrokerVersion,
     KafkaTimeoutError,
     as_client_error,
@@ -82,6 +83,18 @@ class ProducerCore:
     async def start(self) -> None:
         """Wait for the first metadata. Raises KafkaTimeoutError after bootstrap_timeout_ms."""
         await self.network.bootstrap()
+
+    # --- what it may not or cannot do
+
+    def transactions_for(self, verb: str) -> Transactions:
+        """Raises IllegalStateError without a transactional_id; `verb`: what was to be done."""
+        if self.transactions is None:
+            raise IllegalStateError(f"Cannot call {verb} without setting a transactional_id.")
+        return self.transactions
+
+    def out_of_memory(self) -> KafkaTimeoutError:
+        sentence = f"Failed to allocate memory within the configured max blocking time {self.config.max_block_ms:g} ms."
+        return KafkaTimeoutError(sentence)
 
     # --- topics
 

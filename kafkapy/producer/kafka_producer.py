@@ -198,9 +198,7 @@ class KafkaProducer:
             if freed.wait(max(0.0, deadline - time.monotonic())):
                 self._check_open()
                 return
-        raise KafkaTimeoutError(
-            f"Failed to allocate memory within the configured max blocking time {self._max_block_ms:g} ms."
-        )
+        raise self._core.out_of_memory()
 
     # --- transactions
 
@@ -229,9 +227,7 @@ class KafkaProducer:
 
     def _transactions(self, verb: str) -> Transactions:
         self._check_open()
-        if self._core.transactions is None:
-            raise IllegalStateError(f"Cannot call {verb} without setting a transactional_id.")
-        return self._core.transactions
+        return self._core.transactions_for(verb)
 
     # --- the rest
 

@@ -259,9 +259,6 @@ class Sequences:
                     self.request_bump(topic_partition)
         return gaps
 
-    def has_in_flight(self) -> bool:
-        return any(sequences.in_flight for sequences in self._partitions.values())
-
     def in_flight(self) -> list[ProducerBatch]:
         return [batch for sequences in self._partitions.values() for batch in sequences.in_flight]
 

@@ -19,7 +19,7 @@ from pyspark.sql.types import (
 from kafkapy.spark.errors import OptionError
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 HEADERS_TYPE = ArrayType(StructType([StructField("key", StringType()), StructField("value", BinaryType())]))
 
@@ -37,25 +37,6 @@ def source_schema(include_headers: bool) -> StructType:
     if include_headers:
         fields.append(("headers", HEADERS_TYPE))
     return StructType([StructField(name, type) for name, type in fields])
-
-
-def source_arrow_schema(include_headers: bool) -> pa.Schema:
-    """What Spark wants to get for `source_schema`, to the letter."""
-    import pyarrow as pa
-
-    fields = [
-        pa.field("key", pa.binary()),
-        pa.field("value", pa.binary()),
-        pa.field("topic", pa.string()),
-        pa.field("partition", pa.int32()),
-        pa.field("offset", pa.int64()),
-        pa.field("timestamp", pa.timestamp("us", tz="UTC")),
-        pa.field("timestampType", pa.int32()),
-    ]
-    if include_headers:
-        header = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
-        fields.append(pa.field("headers", pa.list_(pa.field("element", header))))
-    return pa.schema(fields)
 
 
 _SINK_TYPES: dict[str, tuple[DataType, ...]] = {

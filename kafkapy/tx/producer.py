@@ -19,7 +19,6 @@ from kafkapy.producer.config import ProducerConfig, ProducerOptions
 from kafkapy.producer.core import ProducerCore
 from kafkapy.producer.future import BatchMetadata, DeliveryFuture, FutureBatchMetadata, RecordMetadata
 from kafkapy.producer.intake import Intake
-from kafkapy.producer.transactions import Transactions
 from kafkapy.structs import ConsumerGroupMetadata, OffsetAndMetadata
 from kafkapy.tx.base import run
 
@@ -158,9 +157,7 @@ class KafkaProducer:
         try:
             await wait_for(self._driver, freed, self.config.max_block_ms)
         except KafkaTimeoutError:
-            raise KafkaTimeoutError(
-                f"Failed to allocate memory within the configured max blocking time {self.config.max_block_ms:g} ms."
-            ) from None
+            raise self._core.out_of_memory() from None
 
     def flush(self, timeout: float | None = None) -> Deferred[None]:
         """Fires when every record sent before is done. Fails with KafkaTimeoutError after `timeout` seconds."""
@@ -181,31 +178,26 @@ class KafkaProducer:
 
     def init_transactions(self) -> Deferred[None]:
         """Once, before the first transaction. Fails with KafkaTimeoutError after `max_block_ms`."""
-        return maybeDeferred(lambda: run(self._transactions("init_transactions").initialize()))
+        return maybeDeferred(lambda: run(self._core.transactions_for("init_transactions").initialize()))
 
     def begin_transaction(self) -> Deferred[None]:
         """Records sent from here on are seen together, or not at all, by consumers that read committed records."""
-        return maybeDeferred(lambda: self._transactions("begin_transaction").begin())
+        return maybeDeferred(lambda: self._core.transactions_for("begin_transaction").begin())
 
     def send_offsets_to_transaction(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group_metadata: ConsumerGroupMetadata | str
     ) -> Deferred[None]:
         """Commit a consumer's offsets with the transaction; `group_metadata` is `KafkaConsumer.group_metadata()`."""
         verb = "send_offsets_to_transaction"
-        return maybeDeferred(lambda: run(self._transactions(verb).send_offsets(offsets, group_metadata)))
+        return maybeDeferred(lambda: run(self._core.transactions_for(verb).send_offsets(offsets, group_metadata)))
 
     def commit_transaction(self) -> Deferred[None]:
         """Flush and commit. Fails with what a record of the transaction has failed with; abort it then."""
-        return maybeDeferred(lambda: run(self._transactions("commit_transaction").commit()))
+        return maybeDeferred(lambda: run(self._core.transactions_for("commit_transaction").commit()))
 
     def abort_transaction(self) -> Deferred[None]:
         """Abort; records that wait to be sent fail with TransactionAbortedError."""
-        return maybeDeferred(lambda: run(self._transactions("abort_transaction").abort()))
-
-    def _transactions(self, verb: str) -> Transactions:
-        if self._core.transactions is None:
-            raise IllegalStateError(f"Cannot call {verb} without setting a transactional_id.")
-        return self._core.transactions
+        return maybeDeferred(lambda: run(self._core.transactions_for("abort_transaction").abort()))
 
     # --- the rest
 
