@@ -15,7 +15,8 @@ from queue import SimpleQueue
 from typing import Any
 
 import pytest
-from twisted.internet import selectreactor, task
+import pytest_twisted
+from twisted.internet import reactor, selectreactor, task
 
 from kafkapy.clients.asyncio_driver import AsyncioDriver
 from kafkapy.clients.caller_driver import CallerDriver
@@ -279,7 +280,8 @@ def test_a_child_of_fork_gets_a_clear_error(driver: ThreadDriver) -> None:
 
 @pytest.fixture
 def no_handlers() -> Iterator[None]:
-    """pytest-timeout has one, and reactors leave theirs behind."""
+    """pytest-timeout has one, and reactors leave theirs behind: the tests' own, too, which starts with the first test."""
+    pytest_twisted.blockon(task.deferLater(reactor, 0))
     before = {number: signal.getsignal(number) for number in signal.valid_signals()}
     for number, handler in before.items():
         if callable(handler):

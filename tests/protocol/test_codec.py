@@ -281,12 +281,12 @@ def test_a_slice_cannot_be_encoded_as_a_whole() -> None:
         ),
         (MetadataRequest(topics=["t"]), 4, r"topics\[0\] is 't', not a MetadataRequestTopic"),  # type: ignore[list-item]
         (
-            LeaderAndIsrRequest(live_leaders=[LeaderAndIsrRequest.LeaderAndIsrLiveLeader(1, "h", 1.5)]),  # type: ignore
+            LeaderAndIsrRequest(live_leaders=[LeaderAndIsrRequest.LeaderAndIsrLiveLeader(1, "h", 1.5)]),  # type: ignore[arg-type]
             4,
             r"live_leaders\[0\].port is 1.5, not an int32",
         ),
         (
-            ConsumerProtocolSubscription(owned_partitions=[ConsumerProtocolSubscription.TopicPartition("t", ["x"])]),  # type: ignore
+            ConsumerProtocolSubscription(owned_partitions=[ConsumerProtocolSubscription.TopicPartition("t", ["x"])]),  # type: ignore[list-item]
             1,
             r"owned_partitions\[0\].partitions\[0\] is 'x', not an int32",
         ),
