@@ -8,6 +8,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from kafkapy.tools.local_processes import processes_of_user
+
 SERVER = ("-m", "kafkapy.tools.kafka_server_start")
 
 
@@ -23,19 +25,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def broker_processes() -> Iterator[int]:
     """Process ids of brokers that belong to the caller."""
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit() or int(entry.name) == os.getpid():
-            continue
-        try:
-            if entry.stat().st_uid != os.getuid():
-                continue
-            arguments = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
-        except OSError:
-            continue
+    for pid, arguments in processes_of_user():
         if any(tuple(arguments[i : i + 2]) == SERVER for i in range(len(arguments) - 1)) or any(
             Path(argument).name == "kafka-server-start" for argument in arguments[:3]
         ):
-            yield int(entry.name)
+            yield pid
 
 
 if __name__ == "__main__":

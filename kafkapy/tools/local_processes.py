@@ -10,7 +10,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -43,6 +43,19 @@ def identify(pid: int) -> ProcessIdentity | None:
     fields = stat.rpartition(")")[2].split()  # the name before may contain anything
     state, started = fields[0], fields[19]
     return None if state in "ZX" else ProcessIdentity(pid, int(started))
+
+
+def processes_of_user() -> Iterator[tuple[int, list[str]]]:
+    """(process id, its command line) of each other process of this user."""
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        try:
+            if entry.stat().st_uid != os.getuid():
+                continue
+            yield int(entry.name), (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
+        except OSError:
+            continue
 
 
 def spawn(command: Sequence[str], output: Path, environment: Mapping[str, str]) -> ProcessIdentity:

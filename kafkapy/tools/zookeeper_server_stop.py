@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from kafkapy.tools.java import ZOOKEEPER_MAIN
+from kafkapy.tools.local_processes import processes_of_user
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -25,17 +26,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def zookeeper_processes() -> Iterator[int]:
     """Process ids of the Java processes of this user whose main class is ZooKeeper's server."""
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        try:
-            if entry.stat().st_uid != os.getuid():
-                continue
-            arguments = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
-        except OSError:
-            continue
+    for pid, arguments in processes_of_user():
         if Path(arguments[0]).name == "java" and ZOOKEEPER_MAIN in arguments:
-            yield int(entry.name)
+            yield pid
 
 
 if __name__ == "__main__":
