@@ -12,7 +12,7 @@ from kafkapy.clients.metadata import Node
 from kafkapy.clients.requests import VersionedRequest
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.errors import UnsupportedVersionError
-from kafkapy.protocol.consumer_protocol import ConsumerProtocolAssignment
+from kafkapy.protocol.consumer_protocol import CONSUMER_PROTOCOL_TYPE, ConsumerProtocolAssignment
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.message import version_prefix
 from kafkapy.protocol.messages.delete_groups import DeleteGroupsRequest
@@ -20,8 +20,6 @@ from kafkapy.protocol.messages.describe_groups import DescribeGroupsRequest
 from kafkapy.protocol.messages.leave_group import LeaveGroupRequest
 from kafkapy.protocol.messages.list_groups import ListGroupsRequest
 from kafkapy.protocol.wire import SchemaError
-
-CONSUMER_PROTOCOL_TYPE = "consumer"
 
 
 class GroupListing(NamedTuple):

@@ -10,11 +10,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from kafkapy.common.limits import MAX_LONG
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.spark.errors import OffsetError
 from kafkapy.spark.offset_limits import names
-
-MAX_LONG = (1 << 63) - 1
 
 
 class OffsetRange(NamedTuple):

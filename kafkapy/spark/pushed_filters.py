@@ -26,8 +26,9 @@ from pyspark.sql.datasource import (
     Not,
 )
 
+from kafkapy.common.limits import MAX_LONG
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.spark.offset_ranges import MAX_LONG, OffsetRange
+from kafkapy.spark.offset_ranges import OffsetRange
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NEVER_NULL = ("topic", "partition", "offset", "timestamp", "timestampType")
