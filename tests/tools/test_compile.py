@@ -23,6 +23,8 @@ def builds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for module in (compiled, tool):
         monkeypatch.setattr(module, "BUILDS", tmp_path / "builds")
         monkeypatch.setattr(module, "HOT_MODULES", (VARINT,))
+        monkeypatch.setattr(module, "CODECS", {})
+    monkeypatch.setattr(compiled, "MADE_OF", ("kafkapy.tools.compile", VARINT))
     monkeypatch.setattr(compiled, "_HOT", frozenset((VARINT,)))
     return tmp_path / "builds"
 
