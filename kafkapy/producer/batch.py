@@ -59,6 +59,7 @@ class ProducerBatch:
         "keys",
         "last_node",
         "log_append_time",
+        "number",
         "producer",
         "record_errors",
         "reserved",
@@ -90,6 +91,8 @@ class ProducerBatch:
         self.runs: Sequence[TimeRun] = ()
         self.encoded: EncodedRecords | None = None
         self.producer: BatchProducer = NO_PRODUCER
+        self.number = 0
+        """How many batches of the partition got their sequences before it."""
         self.sequence_was_reset = False
         self.attempts = 0
         self.retry_at_ms = 0.0
@@ -336,6 +339,7 @@ class ProducerBatch:
         if self.has_sequence:
             sequence = next_sequence(self.producer.base_sequence, start)
             part.producer = self.producer._replace(base_sequence=sequence)
+            part.number = self.number
         return part
 
     def _part_of(self, index: int) -> tuple[ProducerBatch, int]:

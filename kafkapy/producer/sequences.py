@@ -4,6 +4,8 @@ A broker takes a batch only if its first sequence follows the last one it has of
 and knows the last five batches again. So a retry can neither lose, double nor reorder a record, provided that
 
 - sequences are given out when a batch is first sent, in order, and a batch keeps its own while it is retried;
+- no more than four batches follow one that isn't done: it may be written, and its answer lost. Were there five, the broker
+  would not know its retry again, and refuse it for ever as out of order;
 - a batch that was in the air and was given up leaves a gap, or doesn't: nobody knows. No new sequences are given out for
   its partition until all others in flight have ended ("unresolved");
 - where there is a gap, the epoch is bumped, on the client's side alone, and sequences begin at 0 again.
@@ -23,6 +25,8 @@ _log = logging.getLogger("kafkapy.producer")
 
 NO_LAST_ACKED = -1
 _LAST_EPOCH = 32767
+_BATCHES_KNOWN_AGAIN = 5
+"""Of a producer and partition, by the broker (Kafka's `ProducerStateEntry.NUM_BATCHES_TO_RETAIN`)."""
 
 
 class ProducerIdAndEpoch(NamedTuple):
@@ -41,13 +45,15 @@ class PartitionSequences:
     """Of one partition.
 
     Invariant: `in_flight` holds, by sequence, the batches that have one and aren't done, retries that wait included;
-    `producer` is whose sequences these are, which is an older epoch while batches of it are in flight.
+    `producer` is whose sequences these are, which is an older epoch while batches of it are in flight. `numbered`: how
+    many batches have got sequences so far.
     """
 
-    __slots__ = ("in_flight", "last_acked_offset", "last_acked_sequence", "next_sequence", "producer")
+    __slots__ = ("in_flight", "last_acked_offset", "last_acked_sequence", "next_sequence", "numbered", "producer")
 
     def __init__(self, producer: ProducerIdAndEpoch) -> None:
         self.in_flight: list[ProducerBatch] = []
+        self.numbered = 0
         self.begin(producer)
         self.last_acked_offset = -1
 
@@ -148,10 +154,10 @@ class Sequences:
                 # A broker that knows nothing of a producer takes any first sequence. Were the second batch sent before
                 # the first is known to be written, it could be taken, and the first could never be any more.
                 return False
+            if in_flight and sequences.numbered - in_flight[0].number >= _BATCHES_KNOWN_AGAIN:
+                return False  # those between may have arrived long since, while the first was retried
             if any(earlier.last_node != node_id for earlier in in_flight):
-                # The leader has moved, and may have got those from the one before. After five newer ones it would not know
-                # them again when they are retried.
-                return False
+                return False  # the leader has moved, and may lack those sent to the one before: they go first
             return batch.topic_partition not in self._unresolved
         # Of batches that are retried only the first may go out: those behind it would be out of order.
         return not in_flight or in_flight[0] is batch
@@ -163,6 +169,8 @@ class Sequences:
             sequences.begin(self.producer)
         batch.producer = BatchProducer(*sequences.producer, sequences.next_sequence, self.is_transactional)
         sequences.next_sequence = next_sequence(sequences.next_sequence, batch.record_count)
+        batch.number = sequences.numbered
+        sequences.numbered += 1
         self.track(batch)
 
     def track(self, batch: ProducerBatch) -> None:

@@ -112,9 +112,26 @@ def test_a_retry_keeps_order_and_neither_loses_nor_doubles(fault: Errors | str) 
     assert [future.get(0).offset for future in futures] == list(range(30))
 
 
+def test_a_batch_whose_answer_was_lost_is_known_again_however_often_its_retries_fail() -> None:
+    setup = Setup(batch_size=0)
+    setup.send(b"0")
+    setup.flush()
+    fates = iter(["unheard", *[Errors.NOT_ENOUGH_REPLICAS] * 3])
+    setup.fault = lambda _, batch: next(fates, None) if batch.base_sequence == 1 else None
+    futures = [setup.send(b"1")]
+    setup.driver.run()
+    for i in range(2, 20):  # the broker takes them, as it has the first, and knows the last five batches again
+        futures.append(setup.send(b"%d" % i))
+    setup.flush()
+    assert setup.log().values == [b"%d" % i for i in range(20)]
+    assert [future.get(0).offset for future in futures] == list(range(1, 20))
+    assert setup.producer_ids == 1
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_any_mix_of_faults(seed: int) -> None:
     rng = random.Random(seed)
+    random.seed(seed)  # the jitter of back-offs
     setup = Setup([0, 1, 0], batch_size=rng.choice([0, 60, 16384]))
     retriable: list[Errors | str] = [
         Errors.NOT_LEADER_OR_FOLLOWER,

@@ -66,6 +66,23 @@ def test_of_retries_only_the_first_may_go() -> None:
     assert table.may_send(second, -1)
 
 
+def test_no_more_than_a_broker_remembers_go_out_before_the_oldest_has_ended() -> None:
+    table = sequences()
+    table.completed(sent(table, 1)[0], 0)
+    first, second, *later = sent(table, 1, 1, 1, 1)
+    for each in later:
+        table.completed(each, -1)  # so the first is written, but its answer was lost and its retries fail
+    assert table.may_send(batch(), -1)
+    sent(table, 1)
+    assert not table.may_send(batch(), -1)
+    table.completed(first, 1)
+    assert table.may_send(batch(), -1)
+    sent(table, 1)
+    assert not table.may_send(batch(), -1)
+    table.completed(second, 2)
+    assert table.may_send(batch(), -1)
+
+
 def test_a_new_leader_gets_new_batches_when_those_at_the_one_before_have_ended() -> None:
     table = sequences()
     table.completed(sent(table, 1)[0], 0)
