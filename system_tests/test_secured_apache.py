@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from benchmarks.apache import java
@@ -31,11 +32,17 @@ from kafkapy.protocol.messages.fetch import FetchRequest
 from kafkapy.protocol.messages.metadata import MetadataRequest
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.inter_broker.client_config import inter_broker_client_config
+from kafkapy.spark.offset_ranges import OffsetRange
+from kafkapy.spark.offset_reader import OffsetReader
+from kafkapy.spark.options import Mode, sink_options, source_options
+from kafkapy.spark.partition_reader import KafkaInputPartition, PartitionReader
+from kafkapy.spark.writer import write_task
 
 pytestmark = pytest.mark.long
 
 MODULE = "org.apache.kafka.common.security"
 PLAIN, SCRAM = "PLAIN", "SCRAM-SHA-512"
+LOGIN_MODULES = {PLAIN: f"{MODULE}.plain.PlainLoginModule", SCRAM: f"{MODULE}.scram.ScramLoginModule", "": ""}
 WAYS = [("SASL_PLAINTEXT", PLAIN), ("SASL_PLAINTEXT", SCRAM), ("SASL_SSL", PLAIN), ("SASL_SSL", SCRAM), ("SSL", "")]
 
 
@@ -137,6 +144,16 @@ class SecuredBroker:
             options["ssl_certfile"] = str(self.directory / "store.pem")
         return options
 
+    def spark_options(self, protocol: str, mechanism: str) -> dict[str, str]:
+        options = {"kafka.bootstrap.servers": self.server(protocol), "kafka.security.protocol": protocol}
+        if mechanism:
+            login = f'{LOGIN_MODULES[mechanism]} required username="admin" password="admin-secret";'
+            options |= {"kafka.sasl.mechanism": mechanism, "kafka.sasl.jaas.config": login}
+        for store, file in (("truststore", "ca.pem"), ("keystore", "store.pem")):
+            if protocol == "SSL" or (protocol == "SASL_SSL" and store == "truststore"):
+                options |= {f"kafka.ssl.{store}.type": "PEM", f"kafka.ssl.{store}.location": str(self.directory / file)}
+        return options
+
     def config_of_other_broker(self, protocol: str, mechanism: str) -> KafkaConfig:
         """Of a broker in the same cluster, that speaks to this one in that way."""
         properties = {
@@ -149,7 +166,7 @@ class SecuredBroker:
             "sasl.enabled.mechanisms": mechanism or "GSSAPI",
             "sasl.mechanism.inter.broker.protocol": mechanism or "GSSAPI",
             f"listener.name.{protocol.lower()}.{mechanism.lower()}.sasl.jaas.config": (
-                'X required username="admin" password="admin-secret";'
+                f'{LOGIN_MODULES[mechanism]} required username="admin" password="admin-secret";'
             ),
         }
         return KafkaConfig(properties)
@@ -203,6 +220,22 @@ def test_consumers(broker: SecuredBroker, way: tuple[str, str]) -> None:
 def test_range_reads(broker: SecuredBroker, way: tuple[str, str]) -> None:
     table = to_arrow(broker.client_options(*way), "t")
     assert table.column("value").to_pylist() == [b"%d" % i for i in range(100)]
+
+
+def test_spark_plans_reads_and_writes(broker: SecuredBroker, way: tuple[str, str]) -> None:
+    given = broker.spark_options(*way)
+    options = source_options({**given, "subscribe": "t"}, Mode.BATCH)
+    planned = OffsetReader(options)
+    try:
+        partition = TopicPartition("t", 0)
+        assert planned.resolve(options.end, starting=False)[partition] == 100
+        batches = PartitionReader(options).read(KafkaInputPartition(OffsetRange(partition, 0, 100)))
+        assert sum(batch.num_rows for batch in batches) == 100
+    finally:
+        planned.close()
+    topic = f"written-{way[0]}-{way[1]}"
+    write_task(iter([pa.record_batch({"value": [b"x", b"y"]})]), sink_options({**given, "topic": topic}))
+    assert to_arrow(broker.client_options(*way), topic).column("value").to_pylist() == [b"x", b"y"]
 
 
 def test_whoever_asks_and_waits(broker: SecuredBroker, way: tuple[str, str]) -> None:

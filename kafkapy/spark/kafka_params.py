@@ -1,8 +1,8 @@
 """Options named `kafka.…`: configs of Kafka's clients, by their Java names.
 
 Three kinds: those that act here, those that Spark's source refuses too, and those that Kafka knows but that have
-nothing to act on in this connector (no group, no JMX): these draw a warning. Any other name is an error, and so are the
-settings of TLS and SASL.
+nothing to act on in this connector (no group, no JMX): these draw a warning. Any other name is an error. TLS and SASL are
+those of all of this package's clients (`clients/java_properties.py`): what cannot be done there is an error, too.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from kafkapy.clients import java_properties
+from kafkapy.errors import KafkaConfigurationError
 from kafkapy.spark.errors import OptionError
 
 PREFIX = "kafka."
@@ -66,14 +68,6 @@ def _acks(name: str, text: str) -> int | str:
     return "all" if value in ("all", "-1") else int(value)
 
 
-def _plaintext(name: str, text: str) -> str:
-    if text.strip().upper() != "PLAINTEXT":
-        raise OptionError(
-            f"Kafka option 'kafka.{name}' is '{text}', which is not supported: this connector speaks PLAINTEXT only"
-        )
-    return "PLAINTEXT"
-
-
 COMMON = {
     "bootstrap.servers": Param(_text),
     "client.id": Param(_text),
@@ -81,7 +75,6 @@ COMMON = {
     "retry.backoff.ms": Param(_integer(0), 100),
     "retry.backoff.max.ms": Param(_integer(0), 1_000),
     "socket.connection.setup.timeout.ms": Param(_integer(1), 10_000),
-    "security.protocol": Param(_plaintext, "PLAINTEXT"),
 }
 
 CONSUMER = COMMON | {
@@ -120,9 +113,13 @@ _WITHOUT_EFFECT = """
     send.buffer.bytes session.timeout.ms socket.connection.setup.timeout.max.ms
 """
 WITHOUT_EFFECT = frozenset(_WITHOUT_EFFECT.split())
-_SECURITY_PREFIXES = ("ssl.", "sasl.")
-_SECURITY_CONFIGS = ("security.providers",)
-"""Refused rather than passed over: who sets them counts on them."""
+SECURITY = "security"
+"""Where the params have TLS and SASL, as arguments of this package's clients."""
+_SECURITY_CONFIGS = {
+    name: known
+    for name, known in java_properties.COMMON.items()
+    if name == "security.protocol" or name.startswith(("ssl.", "sasl."))
+}
 
 _REFUSED_BY_SOURCE = {
     "auto.offset.reset": (
@@ -162,7 +159,7 @@ _REFUSED_BY_SINK = {
 }
 
 KafkaParams = dict[str, Any]
-"""Config name -> value; what was not given has its default, None stands for the client's own."""
+"""Config name -> value; what was not given has its default, None stands for the client's own. `SECURITY` -> a dict."""
 
 GROUP_ID_WARNING = (
     "Kafka option 'kafka.group.id' has been set on this query, it is not recommended to set this option. This option "
@@ -203,13 +200,25 @@ def _params(
     if "bootstrap.servers" not in options:
         raise OptionError(f"Option 'kafka.bootstrap.servers' must be specified for configuring Kafka {kind}")
     params: KafkaParams = {name: param.default for name, param in acting.items()}
+    params[SECURITY] = _security({name: text for name, text in options.items() if name in _SECURITY_CONFIGS}, warnings)
     for name, text in options.items():
         if name in acting:
             params[name] = acting[name].parse(name, text)
-        elif name.startswith(_SECURITY_PREFIXES) or name in _SECURITY_CONFIGS:
-            raise OptionError(f"Kafka option 'kafka.{name}' is not supported: this connector speaks PLAINTEXT only")
+        elif name in _SECURITY_CONFIGS:
+            continue
+        elif name == "security.providers":
+            raise OptionError("Kafka option 'kafka.security.providers' is not supported: it names Java classes")
         elif name in WITHOUT_EFFECT or name in of_the_other_side:
             warnings.append(f"Kafka option 'kafka.{name}' has no effect on this {kind}")
         else:
             raise OptionError(f"Unknown option 'kafka.{name}': Kafka's {kind} has no config of this name")
     return params
+
+
+def _security(options: Mapping[str, str], warnings: list[str]) -> dict[str, Any]:
+    try:
+        arguments, told = java_properties.arguments_of(_SECURITY_CONFIGS, options)
+    except KafkaConfigurationError as error:
+        raise OptionError(f"Kafka options of TLS and SASL: {error.message}") from None
+    warnings += told
+    return arguments

@@ -13,6 +13,7 @@ from kafkapy.common.time import SystemTime, Time
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.errors import KafkaError
 from kafkapy.spark.errors import OffsetError
+from kafkapy.spark.kafka_params import SECURITY
 from kafkapy.spark.offset_limits import (
     EARLIEST,
     LATEST,
@@ -158,6 +159,7 @@ class OffsetReader:
                 retry_backoff_ms=params["retry.backoff.ms"],
                 retry_backoff_max_ms=params["retry.backoff.max.ms"],
                 socket_connection_setup_timeout_ms=params["socket.connection.setup.timeout.ms"],
+                **params[SECURITY],
             )
         return self._admin
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import InputPartition
 
 from kafkapy.spark.errors import DATA_LOSS_WARNING, DataLossError
-from kafkapy.spark.kafka_params import COMMON, with_group
+from kafkapy.spark.kafka_params import COMMON, SECURITY, with_group
 from kafkapy.spark.offset_ranges import OffsetRange
 from kafkapy.spark.worker import spare_collections
 
@@ -61,7 +61,7 @@ class PartitionReader:
 
         params = self._params
         return read_range(
-            {name.replace(".", "_"): params[name] for name in COMMON},
+            {name.replace(".", "_"): params[name] for name in COMMON} | params[SECURITY],
             wanted.partition.topic,
             wanted.partition.partition,
             wanted.start,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 
 from kafkapy.spark.errors import SinkError
-from kafkapy.spark.kafka_params import KafkaParams
+from kafkapy.spark.kafka_params import SECURITY, KafkaParams
 from kafkapy.spark.options import SinkOptions
 from kafkapy.spark.worker import spare_collections
 
@@ -55,7 +55,8 @@ def write_task(batches: Iterator[pa.RecordBatch], options: SinkOptions) -> Write
 
 def producer_configs(params: KafkaParams) -> dict[str, Any]:
     """Kafka's configs as arguments of `KafkaProducer`, whose own defaults stand for what was not given."""
-    configs = {name.replace(".", "_"): value for name, value in params.items() if value is not None}
+    given = {name: value for name, value in params.items() if value is not None and name != SECURITY}
+    configs: dict[str, Any] = {name.replace(".", "_"): value for name, value in given.items()} | params[SECURITY]
     if configs.get("acks") in (0, 1):
         configs.setdefault("enable_idempotence", False)  # KIP-679: the one goes without the other
     return configs

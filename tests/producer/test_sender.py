@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 
 import pytest
 
@@ -116,7 +117,7 @@ def test_a_batch_whose_answer_was_lost_is_known_again_however_often_its_retries_
     setup = Setup(batch_size=0)
     setup.send(b"0")
     setup.flush()
-    fates = iter(["unheard", *[Errors.NOT_ENOUGH_REPLICAS] * 3])
+    fates: Iterator[Errors | str] = iter(["unheard", *[Errors.NOT_ENOUGH_REPLICAS] * 3])
     setup.fault = lambda _, batch: next(fates, None) if batch.base_sequence == 1 else None
     futures = [setup.send(b"1")]
     setup.driver.run()

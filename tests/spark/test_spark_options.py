@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 
 import pytest
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.spark.errors import OptionError
+from kafkapy.spark.kafka_params import SECURITY
 from kafkapy.spark.offset_limits import (
     EarliestOffsets,
     GlobalTimestamp,
@@ -124,7 +126,7 @@ def test_strategies() -> None:
         ({**BASE, "kafka.enable.auto.commit": "true"}, "Kafka option 'enable.auto.commit' is not supported"),
         ({**BASE, "kafka.interceptor.classes": "X"}, "Kafka option 'interceptor.classes' is not supported"),
         ({**BASE, "kafka.isolation.level": "some"}, "Invalid value some for configuration isolation.level"),
-        ({**BASE, "kafka.security.protocol": "SSL"}, "PLAINTEXT only"),
+        ({**BASE, "kafka.security.protocol": "TLS"}, "Invalid value TLS for configuration security.protocol"),
         ({**BASE, "kafka.fetch.max.wait.ms": "soon"}, "Invalid value soon for configuration fetch.max.wait.ms"),
     ],
 )
@@ -193,19 +195,45 @@ def test_a_group_id_draws_a_warning() -> None:
     assert "groupIdPrefix will be ignored" in options.warnings[1]
 
 
+JAAS = 'org.apache.kafka.common.security.scram.ScramLoginModule required username="alice" password="secret";'
+SECURED = {
+    "kafka.security.protocol": "sasl_ssl",
+    "kafka.sasl.mechanism": "SCRAM-SHA-256",
+    "kafka.sasl.jaas.config": JAAS,
+    "kafka.ssl.truststore.type": "PEM",
+    "kafka.ssl.truststore.location": "/ca.pem",
+}
+
+
 @pytest.mark.parametrize("mode", list(Mode))
-def test_security_is_refused(mode: Mode) -> None:
+def test_security_goes_to_the_clients(mode: Mode) -> None:
     base = {**SERVERS, "topic": "t"} if mode is Mode.WRITE else BASE
-    plaintext = {**base, "kafka.security.protocol": "plaintext"}
-    assert (sink_options(plaintext) if mode is Mode.WRITE else source_options(plaintext, mode)).warnings == ()
-    for name, text in (
-        ("security.protocol", "SASL_SSL"),
-        ("ssl.truststore.location", "/x"),
-        ("sasl.jaas.config", "x"),
-        ("security.providers", "x"),
-    ):
-        told = refusal({**base, f"kafka.{name}": text}, mode)
-        assert f"Kafka option 'kafka.{name}' is" in told and "this connector speaks PLAINTEXT only" in told
+    make = sink_options if mode is Mode.WRITE else partial(source_options, mode=mode)
+    assert make({**base, "kafka.security.protocol": "plaintext"}).kafka[SECURITY] == {"security_protocol": "PLAINTEXT"}
+    options = make({**base, **SECURED})
+    assert options.warnings == ()
+    assert options.kafka[SECURITY] == {
+        "security_protocol": "SASL_SSL",
+        "sasl_mechanism": "SCRAM-SHA-256",
+        "sasl_plain_username": "alice",
+        "sasl_plain_password": "secret",
+        "ssl_cafile": "/ca.pem",
+    }
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+@pytest.mark.parametrize(
+    ("name", "text", "sentence"),
+    [
+        ("sasl.mechanism", "GSSAPI", "sasl.mechanism=GSSAPI is not supported"),
+        ("ssl.truststore.type", "JKS", "convert /ca.pem to PEM"),
+        ("sasl.jaas.config", "x", "sasl.jaas.config must read like"),
+        ("security.providers", "x", "it names Java classes"),
+    ],
+)
+def test_security_that_cannot_be_had_is_refused(mode: Mode, name: str, text: str, sentence: str) -> None:
+    base = {**SERVERS, "topic": "t"} if mode is Mode.WRITE else BASE
+    assert sentence in refusal({**base, **SECURED, f"kafka.{name}": text}, mode)
 
 
 def test_configs_without_effect_draw_a_warning() -> None:
