@@ -48,6 +48,9 @@ _LARGE_FRAME_BYTES = 1 << 21
 """A response of one partition's `max.partition.fetch.bytes`, by default 1 MiB, is a little larger than that."""
 _SPARES = 2
 """One response is decoded while the next is received."""
+_KEPT_BY_MALLOC = 1 << 22
+"""glibc gives blocks above a threshold back to the kernel when they are freed, and raises it to the size of those it gave back.
+What is made of a response is smaller than this: it shall not be new memory for each response."""
 
 
 class ReceiveBuffer:
@@ -121,6 +124,8 @@ class ReceiveBuffer:
             # A view of a bytearray holds it: without any there are only this list and the call.
             if len(spares[index]) >= size and sys.getrefcount(spares[index]) == 2:
                 return spares[index]
+        if not spares:
+            bytes(_KEPT_BY_MALLOC)  # zeroed by the kernel, so nobody touches it
         memory = bytearray(size)
         spares.append(memory)
         del spares[:-_SPARES]
