@@ -3,8 +3,8 @@
 `KafkaServer`, the broker of the tests and the one of `benchmarks/hot_paths.py` all call `build_core` and `build_handlers`; what
 they stand on (`Outside`) differs. Nothing runs before it is started: `KafkaServer` does that, in order.
 
-What is to come has its place: an authorizer in `build_handlers`, another coordinator in `_coordinators`, quotas of clients beside
-`throttles`, listeners with TLS or SASL in `build_sockets`.
+What is to come has its place: an authorizer in `build_handlers`, another coordinator beside `_group_coordinator`, quotas of
+clients beside `throttles`, listeners with TLS or SASL in `build_sockets`.
 """
 
 from __future__ import annotations

@@ -9,7 +9,14 @@ from kafkapy.clients.java_security import jaas_options, tls_arguments
 from kafkapy.common.config_def import Password
 from kafkapy.server.config.kafka_config import KafkaConfig
 
-_TLS = ("ssl.endpoint.identification.algorithm", "ssl.truststore.location", "ssl.keystore.location", "ssl.key.password")
+_TLS = (
+    "ssl.endpoint.identification.algorithm",
+    "ssl.truststore.location",
+    "ssl.truststore.type",
+    "ssl.keystore.location",
+    "ssl.keystore.type",
+    "ssl.key.password",
+)
 
 
 def inter_broker_client_config(
@@ -47,8 +54,7 @@ def _tls(config: KafkaConfig, listener: str) -> dict[str, Any]:
     found = {name: config.listener_value(listener, name) for name in _TLS}
     given = {name: value.value if isinstance(value, Password) else value for name, value in found.items()}
     ciphers = ":".join(config.listener_value(listener, "ssl.cipher.suites")) or None
-    types = {"ssl.truststore.type": "PEM", "ssl.keystore.type": "PEM"}
-    return {**tls_arguments({**given, **types}), "ssl_ciphers": ciphers}
+    return {**tls_arguments(given), "ssl_ciphers": ciphers}
 
 
 def _sasl(config: KafkaConfig, listener: str) -> dict[str, Any]:
