@@ -105,7 +105,9 @@ def broker(directory: str, stats: RequestStatsByApi | None = None, partitions: i
     """
     config = KafkaConfig({"zookeeper.connect": "nowhere:2181", "broker.id": "0", "log.dirs": directory})
     clock = BusyClock()
-    outside = Outside(Clock(), clock, clock.in_thread, cast(KafkaZkClient, None), lambda: -1)
+    outside = Outside(
+        Clock(), clock, clock.in_thread, clock.in_thread, clock.in_thread, cast(KafkaZkClient, None), lambda: -1
+    )
     logs = LogManager(config.log_dirs, LogConfig({}), {}, clock, clock)
     logs.startup()
     core = build_core(config, outside, logs)

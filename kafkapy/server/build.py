@@ -86,6 +86,10 @@ class Outside:
     clock: Clock
     requests: InThread
     """The threads of requests that wait for ZooKeeper."""
+    records: InThread
+    """The threads that work on records for so long that others would notice: recompress, check and convert them."""
+    cold_reads: InThread
+    """The threads that wait for a disk until data which is to be sent lies in the page cache."""
     zk_client: KafkaZkClient
     broker_epoch: Callable[[], int]
     """Of this broker's latest registration; -1 before the first."""

@@ -129,11 +129,19 @@ class KafkaServer:
     async def _startup(self) -> None:
         config = self.config
         self._reactor.suggestThreadPoolSize(config.background_threads)
-        threads = RequestThreads(self._reactor, config.num_io_threads)
+        threads = RequestThreads.of(self._reactor, config.num_io_threads, config.num_network_threads)
         await self._start(Part("request threads", threads.start, threads.stop))
         zk_client = await self._in_thread(self._connect_zookeeper)
         await self._start(Part("ZooKeeper client", None, lambda: self._in_thread(zk_client.close)))
-        outside = Outside(self._reactor, self._clock, threads.in_thread, zk_client, lambda: self._broker_epoch)
+        outside = Outside(
+            self._reactor,
+            self._clock,
+            threads.zookeeper.in_thread,
+            threads.records.in_thread,
+            threads.cold_reads.in_thread,
+            zk_client,
+            lambda: self._broker_epoch,
+        )
         cluster_id, broker_id = await self._in_thread(self._identify, zk_client)
         dynamic_config = DynamicBrokerConfig(config)
         dynamic_config.initialize(*await self._in_thread(_dynamic_properties, zk_client, broker_id))

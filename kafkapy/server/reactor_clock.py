@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -31,15 +32,12 @@ def run_in_pool(reactor: Any, pool: ThreadPool, function: Callable[[], R]) -> Co
     return completion
 
 
-class RequestThreads:
-    """For requests that wait for ZooKeeper: when all of these threads do, the background pool still flushes logs.
+class WorkerThreads:
+    """Threads for one kind of work: while all of them are busy or wait, other kinds go on. They begin when there is work."""
 
-    They are stopped after the ZooKeeper client is closed, which wakes them.
-    """
-
-    def __init__(self, reactor: Any, size: int) -> None:
+    def __init__(self, reactor: Any, name: str, size: int) -> None:
         self._reactor = reactor
-        self._pool = ThreadPool(0, size, "requests")
+        self._pool = ThreadPool(0, size, name)
 
     def start(self) -> None:
         self._pool.start()
@@ -52,6 +50,39 @@ class RequestThreads:
 
     def in_thread(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Completion[R]:
         return run_in_pool(self._reactor, self._pool, partial(function, *args, **kwargs))
+
+
+@dataclass(frozen=True)
+class RequestThreads:
+    """What requests do beside the reactor thread.
+
+    They are stopped after the ZooKeeper client is closed, which wakes those that wait for it.
+    """
+
+    zookeeper: WorkerThreads
+    records: WorkerThreads
+    cold_reads: WorkerThreads
+
+    @staticmethod
+    def of(reactor: Any, num_io_threads: int, num_network_threads: int) -> RequestThreads:
+        return RequestThreads(
+            WorkerThreads(reactor, "requests", num_io_threads),
+            WorkerThreads(reactor, "records", num_io_threads),
+            WorkerThreads(reactor, "cold-reads", num_network_threads),
+        )
+
+    def start(self) -> None:
+        for threads in (self.zookeeper, self.records, self.cold_reads):
+            threads.start()
+
+    def stop(self) -> None:
+        for threads in (self.zookeeper, self.records, self.cold_reads):
+            threads.stop()
+
+    def resize(self, num_io_threads: int, num_network_threads: int) -> None:
+        self.zookeeper.resize(num_io_threads)
+        self.records.resize(num_io_threads)
+        self.cold_reads.resize(num_network_threads)
 
 
 class _Task:

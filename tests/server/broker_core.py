@@ -207,6 +207,8 @@ class BrokerCore:
             self.clock,
             self.time,
             MockClock().in_thread,
+            MockClock().in_thread,
+            MockClock().in_thread,
             cast(KafkaZkClient, zookeeper),
             lambda: BROKER_EPOCH,
         )

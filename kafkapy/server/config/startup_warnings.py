@@ -33,9 +33,9 @@ NOT_ACTED_ON: Final = (
         "transaction.abort.timed.out.transaction.cleanup.interval.ms",
         "transaction.remove.expired.transaction.cleanup.interval.ms",
         *("transaction.max.timeout.ms", "transactional.id.expiration.ms"),
-        # one event loop does the work of the network threads, and there is no queue behind it: a request is handled when it
-        # is read, one of each connection at a time (and of Produce, five that wait for followers)
-        *("num.network.threads", "queued.max.requests"),
+        # there is no queue of requests: one is handled when it is read, one of each connection at a time (and of Produce, five
+        # that wait for followers)
+        "queued.max.requests",
         *("socket.connection.setup.timeout.max.ms", "log.dir.failure.timeout.ms"),
         "connection.failed.authentication.delay.ms",
         "max.request.partition.size.limit",

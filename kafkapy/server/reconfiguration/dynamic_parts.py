@@ -170,11 +170,13 @@ def _set_of(listeners: Iterable[str]) -> str:
 
 
 class DynamicThreadPools:
-    """The background pool and the threads of requests that wait for ZooKeeper; all other requests the reactor handles."""
+    """The background pool, and the threads of what requests do beside the reactor thread."""
 
-    reconfigurable_configs = frozenset(("background.threads", "num.io.threads"))
+    reconfigurable_configs = frozenset(("background.threads", "num.io.threads", "num.network.threads"))
 
-    def __init__(self, resize_background: Callable[[int], object], resize_requests: Callable[[int], object]) -> None:
+    def __init__(
+        self, resize_background: Callable[[int], object], resize_requests: Callable[[int, int], object]
+    ) -> None:
         self._resize_background = resize_background
         self._resize_requests = resize_requests
 
@@ -183,7 +185,7 @@ class DynamicThreadPools:
 
     def reconfigure(self, old_config: KafkaConfig, new_config: KafkaConfig) -> None:
         self._resize_background(new_config.background_threads)
-        self._resize_requests(new_config.num_io_threads)
+        self._resize_requests(new_config.num_io_threads, new_config.num_network_threads)
 
 
 class DynamicCleanerConfig:

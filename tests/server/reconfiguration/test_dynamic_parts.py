@@ -131,9 +131,9 @@ def test_threads() -> None:
     reactor: Any = Recorder()
     requests: Any = Recorder()
     part = DynamicThreadPools(reactor.suggestThreadPoolSize, requests.resize)
-    part.reconfigure(config(), config(background_threads="3", num_io_threads="7"))
+    part.reconfigure(config(), config(background_threads="3", num_io_threads="7", num_network_threads="5"))
     assert reactor.calls == [("suggestThreadPoolSize", 3)]
-    assert requests.calls == [("resize", 7)]
+    assert requests.calls == [("resize", 7, 5)]
 
 
 def test_without_a_cleaner_there_is_nothing_to_do() -> None:

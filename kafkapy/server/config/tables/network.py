@@ -55,8 +55,12 @@ class NetworkConfigs(ConfigTable):
     max_incremental_fetch_session_cache_slots: int = config(
         INT, 1000, at_least(0),
         "Fetch sessions that are kept (KIP-227).")
-    num_io_threads: int = config(INT, 8, at_least(1), "Threads that handle requests.", HIGH, CLUSTER_WIDE)
-    num_network_threads: int = config(INT, 3, at_least(1), "Network threads of a listener.", HIGH, CLUSTER_WIDE)
+    num_io_threads: int = config(
+        INT, 8, at_least(1),
+        "Threads in which requests wait for ZooKeeper, and as many that recompress, check, convert records.", HIGH, CLUSTER_WIDE)
+    num_network_threads: int = config(
+        INT, 3, at_least(1),
+        "Threads that read what is to be sent and is not in the page cache.", HIGH, CLUSTER_WIDE)
     queued_max_request_bytes: int = config(
         LONG, -1, None,
         "Bytes that requests may hold while they arrive; no other is read meanwhile. -1 is without limit.")
