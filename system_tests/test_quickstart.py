@@ -32,7 +32,7 @@ def directory(tmp_path: Path) -> Iterator[Path]:
 
 def quickstart(directory: Path, *arguments: str) -> Quickstart:
     return subprocess.Popen(
-        [sys.executable, "-m", "kafkapy.tools.quickstart", *arguments],
+        [sys.executable, "-m", "examples.quickstart", *arguments],
         cwd=TREE,
         env=dict(os.environ, TMPDIR=str(directory)),
         stdout=subprocess.PIPE,

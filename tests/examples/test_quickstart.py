@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from kafkapy.tools.quickstart.main import main
-from kafkapy.tools.quickstart.picture import draw, table
-from kafkapy.tools.quickstart.source import (
+from examples.quickstart.main import main
+from examples.quickstart.picture import draw, table
+from examples.quickstart.source import (
     Counts,
     Digester,
     QuickstartError,

@@ -1,6 +1,6 @@
 import sys
 
-from kafkapy.tools.quickstart.main import main
+from examples.quickstart.main import main
 
 if __name__ == "__main__":  # the members of the group are processes that import this module again
     sys.exit(main())

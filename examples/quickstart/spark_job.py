@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kafkapy.tools.quickstart.source import IDENTIFIER, NOT_COUNTED, WORD, Counts, QuickstartError
+from examples.quickstart.source import IDENTIFIER, NOT_COUNTED, WORD, Counts, QuickstartError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

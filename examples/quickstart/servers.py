@@ -10,8 +10,8 @@ import sys
 import time
 from pathlib import Path
 
+from examples.quickstart.source import QuickstartError
 from kafkapy.common.free_ports import free_ports
-from kafkapy.tools.quickstart.source import QuickstartError
 
 
 def step(text: str) -> None:

@@ -11,8 +11,8 @@ import time
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
+from examples.quickstart.source import Digester, Digests, QuickstartError, SourceFile, lines
 from kafkapy.protocol.errors import KafkaError
-from kafkapy.tools.quickstart.source import Digester, Digests, QuickstartError, SourceFile, lines
 
 if TYPE_CHECKING:
     from kafkapy import KafkaConsumer, TopicPartition

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kafkapy.tools.quickstart.source import Counts
+from examples.quickstart.source import Counts
 
 _ROWS = 12
 

@@ -18,11 +18,10 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
-from kafkapy.protocol.errors import KafkaError
-from kafkapy.tools.quickstart.picture import draw, table
-from kafkapy.tools.quickstart.servers import Servers, step
-from kafkapy.tools.quickstart.sharing import Group, send
-from kafkapy.tools.quickstart.source import (
+from examples.quickstart.picture import draw, table
+from examples.quickstart.servers import Servers, step
+from examples.quickstart.sharing import Group, send
+from examples.quickstart.source import (
     Digests,
     QuickstartError,
     SourceFile,
@@ -31,7 +30,8 @@ from kafkapy.tools.quickstart.source import (
     given,
     standard_library,
 )
-from kafkapy.tools.quickstart.spark_job import IDENTIFIERS, PACKAGES, count_with_spark
+from examples.quickstart.spark_job import IDENTIFIERS, PACKAGES, count_with_spark
+from kafkapy.protocol.errors import KafkaError
 
 TOPIC = "quickstart-lines"
 GROUP = "quickstart-readers"
