@@ -174,540 +174,143 @@ class BrokerResponseError(ClientError):
         return f"[Error {self.errno}] {super().__str__()}"
 
 
-class AuthorizationError(BrokerResponseError):
-    pass
-
-
-class UnknownError(BrokerResponseError, error=Errors.UNKNOWN_SERVER_ERROR, name="UNKNOWN"):
-    pass
-
-
-class NoError(BrokerResponseError, error=Errors.NONE, name="NO_ERROR"):
-    pass
-
-
-class OffsetOutOfRangeError(BrokerResponseError, error=Errors.OFFSET_OUT_OF_RANGE):
-    pass
-
-
-class CorruptRecordError(RetriableError, BrokerResponseError, error=Errors.CORRUPT_MESSAGE):
-    pass
-
-
-class UnknownTopicOrPartitionError(InvalidMetadataError, BrokerResponseError, error=Errors.UNKNOWN_TOPIC_OR_PARTITION):
-    pass
-
-
-class InvalidFetchRequestError(BrokerResponseError, error=Errors.INVALID_FETCH_SIZE):
-    pass
-
-
-class LeaderNotAvailableError(InvalidMetadataError, BrokerResponseError, error=Errors.LEADER_NOT_AVAILABLE):
-    pass
-
-
-class NotLeaderForPartitionError(
-    InvalidMetadataError, BrokerResponseError, error=Errors.NOT_LEADER_OR_FOLLOWER, name="NOT_LEADER_FOR_PARTITION"
-):
-    pass
-
-
-class RequestTimedOutError(RetriableError, BrokerResponseError, error=Errors.REQUEST_TIMED_OUT):
-    pass
-
-
-class BrokerNotAvailableError(BrokerResponseError, error=Errors.BROKER_NOT_AVAILABLE):
-    pass
-
-
-class ReplicaNotAvailableError(InvalidMetadataError, BrokerResponseError, error=Errors.REPLICA_NOT_AVAILABLE):
-    pass
-
-
-class MessageSizeTooLargeError(BrokerResponseError, error=Errors.MESSAGE_TOO_LARGE, name="MESSAGE_SIZE_TOO_LARGE"):
-    pass
-
-
-class StaleControllerEpochError(BrokerResponseError, error=Errors.STALE_CONTROLLER_EPOCH):
-    pass
-
-
-class OffsetMetadataTooLargeError(BrokerResponseError, error=Errors.OFFSET_METADATA_TOO_LARGE):
-    pass
-
-
-class NetworkExceptionError(InvalidMetadataError, BrokerResponseError, error=Errors.NETWORK_EXCEPTION):
-    pass
-
-
-class CoordinatorLoadInProgressError(RetriableError, BrokerResponseError, error=Errors.COORDINATOR_LOAD_IN_PROGRESS):
-    pass
-
-
-class CoordinatorNotAvailableError(RetriableError, BrokerResponseError, error=Errors.COORDINATOR_NOT_AVAILABLE):
-    pass
-
-
-class NotCoordinatorError(RetriableError, BrokerResponseError, error=Errors.NOT_COORDINATOR):
-    pass
-
-
-class InvalidTopicError(BrokerResponseError, error=Errors.INVALID_TOPIC_EXCEPTION, name="INVALID_TOPIC"):
-    pass
-
-
-class RecordListTooLargeError(BrokerResponseError, error=Errors.RECORD_LIST_TOO_LARGE):
-    pass
-
-
-class NotEnoughReplicasError(RetriableError, BrokerResponseError, error=Errors.NOT_ENOUGH_REPLICAS):
-    pass
-
-
-class NotEnoughReplicasAfterAppendError(
-    RetriableError, BrokerResponseError, error=Errors.NOT_ENOUGH_REPLICAS_AFTER_APPEND
-):
-    pass
-
-
-class InvalidRequiredAcksError(BrokerResponseError, error=Errors.INVALID_REQUIRED_ACKS):
-    pass
-
-
-class IllegalGenerationError(BrokerResponseError, error=Errors.ILLEGAL_GENERATION):
-    pass
-
-
-class InconsistentGroupProtocolError(BrokerResponseError, error=Errors.INCONSISTENT_GROUP_PROTOCOL):
-    pass
-
-
-class InvalidGroupIdError(BrokerResponseError, error=Errors.INVALID_GROUP_ID):
-    pass
-
-
-class UnknownMemberIdError(BrokerResponseError, error=Errors.UNKNOWN_MEMBER_ID):
-    pass
-
-
-class InvalidSessionTimeoutError(BrokerResponseError, error=Errors.INVALID_SESSION_TIMEOUT):
-    pass
-
-
-class RebalanceInProgressError(BrokerResponseError, error=Errors.REBALANCE_IN_PROGRESS):
-    pass
-
-
-class InvalidCommitOffsetSizeError(BrokerResponseError, error=Errors.INVALID_COMMIT_OFFSET_SIZE):
-    pass
-
-
-class TopicAuthorizationFailedError(AuthorizationError, error=Errors.TOPIC_AUTHORIZATION_FAILED):
-    pass
-
-
-class GroupAuthorizationFailedError(AuthorizationError, error=Errors.GROUP_AUTHORIZATION_FAILED):
-    pass
-
-
-class ClusterAuthorizationFailedError(AuthorizationError, error=Errors.CLUSTER_AUTHORIZATION_FAILED):
-    pass
-
-
-class InvalidTimestampError(BrokerResponseError, error=Errors.INVALID_TIMESTAMP):
-    pass
-
-
-class UnsupportedSaslMechanismError(BrokerResponseError, error=Errors.UNSUPPORTED_SASL_MECHANISM):
-    pass
-
-
-class IllegalSaslStateError(BrokerResponseError, error=Errors.ILLEGAL_SASL_STATE):
-    pass
-
-
-class UnsupportedVersionError(BrokerResponseError, error=Errors.UNSUPPORTED_VERSION):
-    pass
-
-
-class IncompatibleBrokerVersion(UnsupportedVersionError, error=Errors.UNSUPPORTED_VERSION):
-    pass
-
-
-class TopicAlreadyExistsError(BrokerResponseError, error=Errors.TOPIC_ALREADY_EXISTS):
-    pass
-
-
-class InvalidPartitionsError(BrokerResponseError, error=Errors.INVALID_PARTITIONS):
-    pass
-
-
-class InvalidReplicationFactorError(BrokerResponseError, error=Errors.INVALID_REPLICATION_FACTOR):
-    pass
-
-
-class InvalidReplicationAssignmentError(
-    BrokerResponseError, error=Errors.INVALID_REPLICA_ASSIGNMENT, name="INVALID_REPLICATION_ASSIGNMENT"
-):
-    pass
-
-
-class InvalidConfigurationError(BrokerResponseError, error=Errors.INVALID_CONFIG):
-    pass
-
-
-class NotControllerError(RetriableError, BrokerResponseError, error=Errors.NOT_CONTROLLER):
-    pass
-
-
-class InvalidRequestError(BrokerResponseError, error=Errors.INVALID_REQUEST):
-    pass
-
-
-class UnsupportedForMessageFormatError(BrokerResponseError, error=Errors.UNSUPPORTED_FOR_MESSAGE_FORMAT):
-    pass
-
-
-class PolicyViolationError(BrokerResponseError, error=Errors.POLICY_VIOLATION):
-    pass
-
-
-class OutOfOrderSequenceNumberError(BrokerResponseError, error=Errors.OUT_OF_ORDER_SEQUENCE_NUMBER):
-    pass
-
-
-class DuplicateSequenceNumberError(BrokerResponseError, error=Errors.DUPLICATE_SEQUENCE_NUMBER):
-    pass
-
-
-class InvalidProducerEpochError(BrokerResponseError, error=Errors.INVALID_PRODUCER_EPOCH):
-    pass
-
-
-class InvalidTxnStateError(BrokerResponseError, error=Errors.INVALID_TXN_STATE):
-    pass
-
-
-class InvalidProducerIdMappingError(BrokerResponseError, error=Errors.INVALID_PRODUCER_ID_MAPPING):
-    pass
-
-
-class InvalidTransactionTimeoutError(BrokerResponseError, error=Errors.INVALID_TRANSACTION_TIMEOUT):
-    pass
-
-
-class ConcurrentTransactionsError(RetriableError, BrokerResponseError, error=Errors.CONCURRENT_TRANSACTIONS):
-    pass
-
-
-class TransactionCoordinatorFencedError(BrokerResponseError, error=Errors.TRANSACTION_COORDINATOR_FENCED):
-    pass
-
-
-class TransactionalIdAuthorizationFailedError(AuthorizationError, error=Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED):
-    pass
-
-
-class SecurityDisabledError(BrokerResponseError, error=Errors.SECURITY_DISABLED):
-    pass
-
-
-class OperationNotAttemptedError(BrokerResponseError, error=Errors.OPERATION_NOT_ATTEMPTED):
-    pass
-
-
-class KafkaStorageError(InvalidMetadataError, BrokerResponseError, error=Errors.KAFKA_STORAGE_ERROR):
-    pass
-
-
-class LogDirNotFoundError(BrokerResponseError, error=Errors.LOG_DIR_NOT_FOUND):
-    pass
-
-
-class SaslAuthenticationFailedError(BrokerResponseError, error=Errors.SASL_AUTHENTICATION_FAILED):
-    pass
-
-
-class UnknownProducerIdError(BrokerResponseError, error=Errors.UNKNOWN_PRODUCER_ID):
-    pass
-
-
-class ReassignmentInProgressError(BrokerResponseError, error=Errors.REASSIGNMENT_IN_PROGRESS):
-    pass
-
-
-class DelegationTokenAuthDisabledError(BrokerResponseError, error=Errors.DELEGATION_TOKEN_AUTH_DISABLED):
-    pass
-
-
-class DelegationTokenNotFoundError(BrokerResponseError, error=Errors.DELEGATION_TOKEN_NOT_FOUND):
-    pass
-
-
-class DelegationTokenOwnerMismatchError(BrokerResponseError, error=Errors.DELEGATION_TOKEN_OWNER_MISMATCH):
-    pass
-
-
-class DelegationTokenRequestNotAllowedError(BrokerResponseError, error=Errors.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED):
-    pass
-
-
-class DelegationTokenAuthorizationFailedError(AuthorizationError, error=Errors.DELEGATION_TOKEN_AUTHORIZATION_FAILED):
-    pass
-
-
-class DelegationTokenExpiredError(BrokerResponseError, error=Errors.DELEGATION_TOKEN_EXPIRED):
-    pass
-
-
-class InvalidPrincipalTypeError(BrokerResponseError, error=Errors.INVALID_PRINCIPAL_TYPE):
-    pass
-
-
-class NonEmptyGroupError(BrokerResponseError, error=Errors.NON_EMPTY_GROUP):
-    pass
-
-
-class GroupIdNotFoundError(BrokerResponseError, error=Errors.GROUP_ID_NOT_FOUND):
-    pass
-
-
-class FetchSessionIdNotFoundError(RetriableError, BrokerResponseError, error=Errors.FETCH_SESSION_ID_NOT_FOUND):
-    pass
-
-
-class InvalidFetchSessionEpochError(RetriableError, BrokerResponseError, error=Errors.INVALID_FETCH_SESSION_EPOCH):
-    pass
-
-
-class ListenerNotFoundError(InvalidMetadataError, BrokerResponseError, error=Errors.LISTENER_NOT_FOUND):
-    pass
-
-
-class TopicDeletionDisabledError(BrokerResponseError, error=Errors.TOPIC_DELETION_DISABLED):
-    pass
-
-
-class FencedLeaderEpochError(InvalidMetadataError, BrokerResponseError, error=Errors.FENCED_LEADER_EPOCH):
-    pass
-
-
-class UnknownLeaderEpochError(RetriableError, BrokerResponseError, error=Errors.UNKNOWN_LEADER_EPOCH):
-    pass
-
-
-class UnsupportedCompressionTypeError(BrokerResponseError, error=Errors.UNSUPPORTED_COMPRESSION_TYPE):
-    pass
-
-
-class StaleBrokerEpochError(BrokerResponseError, error=Errors.STALE_BROKER_EPOCH):
-    pass
-
-
-class OffsetNotAvailableError(RetriableError, BrokerResponseError, error=Errors.OFFSET_NOT_AVAILABLE):
-    pass
-
-
-class MemberIdRequiredError(BrokerResponseError, error=Errors.MEMBER_ID_REQUIRED):
-    pass
-
-
-class PreferredLeaderNotAvailableError(
-    InvalidMetadataError, BrokerResponseError, error=Errors.PREFERRED_LEADER_NOT_AVAILABLE
-):
-    pass
-
-
-class GroupMaxSizeReachedError(BrokerResponseError, error=Errors.GROUP_MAX_SIZE_REACHED):
-    pass
-
-
-class FencedInstanceIdError(BrokerResponseError, error=Errors.FENCED_INSTANCE_ID):
-    pass
-
-
-class EligibleLeadersNotAvailableError(
-    InvalidMetadataError, BrokerResponseError, error=Errors.ELIGIBLE_LEADERS_NOT_AVAILABLE
-):
-    pass
-
-
-class ElectionNotNeededError(InvalidMetadataError, BrokerResponseError, error=Errors.ELECTION_NOT_NEEDED):
-    pass
-
-
-class NoReassignmentInProgressError(BrokerResponseError, error=Errors.NO_REASSIGNMENT_IN_PROGRESS):
-    pass
-
-
-class GroupSubscribedToTopicError(BrokerResponseError, error=Errors.GROUP_SUBSCRIBED_TO_TOPIC):
-    pass
-
-
-class InvalidRecordError(BrokerResponseError, error=Errors.INVALID_RECORD):
-    pass
-
-
-class UnstableOffsetCommitError(RetriableError, BrokerResponseError, error=Errors.UNSTABLE_OFFSET_COMMIT):
-    pass
-
-
-class ThrottlingQuotaExceededError(RetriableError, BrokerResponseError, error=Errors.THROTTLING_QUOTA_EXCEEDED):
-    pass
-
-
-class ProducerFencedError(BrokerResponseError, error=Errors.PRODUCER_FENCED):
-    pass
-
-
-class ResourceNotFoundError(BrokerResponseError, error=Errors.RESOURCE_NOT_FOUND):
-    pass
-
-
-class DuplicateResourceError(BrokerResponseError, error=Errors.DUPLICATE_RESOURCE):
-    pass
-
-
-class UnacceptableCredentialError(BrokerResponseError, error=Errors.UNACCEPTABLE_CREDENTIAL):
-    pass
-
-
-class InconsistentVoterSetError(BrokerResponseError, error=Errors.INCONSISTENT_VOTER_SET):
-    pass
-
-
-class InvalidUpdateVersionError(BrokerResponseError, error=Errors.INVALID_UPDATE_VERSION):
-    pass
-
-
-class FeatureUpdateFailedError(BrokerResponseError, error=Errors.FEATURE_UPDATE_FAILED):
-    pass
-
-
-class PrincipalDeserializationFailureError(BrokerResponseError, error=Errors.PRINCIPAL_DESERIALIZATION_FAILURE):
-    pass
-
-
-class SnapshotNotFoundError(BrokerResponseError, error=Errors.SNAPSHOT_NOT_FOUND):
-    pass
-
-
-class PositionOutOfRangeError(BrokerResponseError, error=Errors.POSITION_OUT_OF_RANGE):
-    pass
-
-
-class UnknownTopicIdError(InvalidMetadataError, BrokerResponseError, error=Errors.UNKNOWN_TOPIC_ID):
-    pass
-
-
-class DuplicateBrokerRegistrationError(BrokerResponseError, error=Errors.DUPLICATE_BROKER_REGISTRATION):
-    pass
-
-
-class BrokerIdNotRegisteredError(BrokerResponseError, error=Errors.BROKER_ID_NOT_REGISTERED):
-    pass
-
-
-class InconsistentTopicIdError(InvalidMetadataError, BrokerResponseError, error=Errors.INCONSISTENT_TOPIC_ID):
-    pass
-
-
-class InconsistentClusterIdError(BrokerResponseError, error=Errors.INCONSISTENT_CLUSTER_ID):
-    pass
-
-
-class TransactionalIdNotFoundError(BrokerResponseError, error=Errors.TRANSACTIONAL_ID_NOT_FOUND):
-    pass
-
-
-class FetchSessionTopicIdError(RetriableError, BrokerResponseError, error=Errors.FETCH_SESSION_TOPIC_ID_ERROR):
-    pass
-
-
-class IneligibleReplicaError(BrokerResponseError, error=Errors.INELIGIBLE_REPLICA):
-    pass
-
-
-class NewLeaderElectedError(BrokerResponseError, error=Errors.NEW_LEADER_ELECTED):
-    pass
-
-
-class OffsetMovedToTieredStorageError(BrokerResponseError, error=Errors.OFFSET_MOVED_TO_TIERED_STORAGE):
-    pass
-
-
-class FencedMemberEpochError(BrokerResponseError, error=Errors.FENCED_MEMBER_EPOCH):
-    pass
-
-
-class UnreleasedInstanceIdError(BrokerResponseError, error=Errors.UNRELEASED_INSTANCE_ID):
-    pass
-
-
-class UnsupportedAssignorError(BrokerResponseError, error=Errors.UNSUPPORTED_ASSIGNOR):
-    pass
-
-
-class StaleMemberEpochError(BrokerResponseError, error=Errors.STALE_MEMBER_EPOCH):
-    pass
-
-
-class MismatchedEndpointTypeError(BrokerResponseError, error=Errors.MISMATCHED_ENDPOINT_TYPE):
-    pass
-
-
-class UnsupportedEndpointTypeError(BrokerResponseError, error=Errors.UNSUPPORTED_ENDPOINT_TYPE):
-    pass
-
-
-class UnknownControllerIdError(BrokerResponseError, error=Errors.UNKNOWN_CONTROLLER_ID):
-    pass
-
-
-class UnknownSubscriptionIdError(BrokerResponseError, error=Errors.UNKNOWN_SUBSCRIPTION_ID):
-    pass
-
-
-class TelemetryTooLargeError(BrokerResponseError, error=Errors.TELEMETRY_TOO_LARGE):
-    pass
-
-
-class InvalidRegistrationError(BrokerResponseError, error=Errors.INVALID_REGISTRATION):
-    pass
-
-
-class TransactionAbortableError(BrokerResponseError, error=Errors.TRANSACTION_ABORTABLE):
-    pass
-
-
-class InvalidRecordStateError(BrokerResponseError, error=Errors.INVALID_RECORD_STATE):
-    pass
-
-
-class ShareSessionNotFoundError(RetriableError, BrokerResponseError, error=Errors.SHARE_SESSION_NOT_FOUND):
-    pass
-
-
-class InvalidShareSessionEpochError(RetriableError, BrokerResponseError, error=Errors.INVALID_SHARE_SESSION_EPOCH):
-    pass
-
-
-class FencedStateEpochError(BrokerResponseError, error=Errors.FENCED_STATE_EPOCH):
-    pass
-
-
-class InvalidVoterKeyError(BrokerResponseError, error=Errors.INVALID_VOTER_KEY):
-    pass
-
-
-class DuplicateVoterError(BrokerResponseError, error=Errors.DUPLICATE_VOTER):
-    pass
-
-
-class VoterNotFoundError(BrokerResponseError, error=Errors.VOTER_NOT_FOUND):
-    pass
-
-
+# A table, one class a line.
+# fmt: off
+class AuthorizationError(BrokerResponseError): ...
+class UnknownError(BrokerResponseError, error=Errors.UNKNOWN_SERVER_ERROR, name="UNKNOWN"): ...
+class NoError(BrokerResponseError, error=Errors.NONE, name="NO_ERROR"): ...
+class OffsetOutOfRangeError(BrokerResponseError, error=Errors.OFFSET_OUT_OF_RANGE): ...
+class CorruptRecordError(RetriableError, BrokerResponseError, error=Errors.CORRUPT_MESSAGE): ...
+class UnknownTopicOrPartitionError(InvalidMetadataError, BrokerResponseError, error=Errors.UNKNOWN_TOPIC_OR_PARTITION): ...
+class InvalidFetchRequestError(BrokerResponseError, error=Errors.INVALID_FETCH_SIZE): ...
+class LeaderNotAvailableError(InvalidMetadataError, BrokerResponseError, error=Errors.LEADER_NOT_AVAILABLE): ...
+class NotLeaderForPartitionError(InvalidMetadataError, BrokerResponseError,
+    error=Errors.NOT_LEADER_OR_FOLLOWER, name="NOT_LEADER_FOR_PARTITION"): ...
+class RequestTimedOutError(RetriableError, BrokerResponseError, error=Errors.REQUEST_TIMED_OUT): ...
+class BrokerNotAvailableError(BrokerResponseError, error=Errors.BROKER_NOT_AVAILABLE): ...
+class ReplicaNotAvailableError(InvalidMetadataError, BrokerResponseError, error=Errors.REPLICA_NOT_AVAILABLE): ...
+class MessageSizeTooLargeError(BrokerResponseError, error=Errors.MESSAGE_TOO_LARGE, name="MESSAGE_SIZE_TOO_LARGE"): ...
+class StaleControllerEpochError(BrokerResponseError, error=Errors.STALE_CONTROLLER_EPOCH): ...
+class OffsetMetadataTooLargeError(BrokerResponseError, error=Errors.OFFSET_METADATA_TOO_LARGE): ...
+class NetworkExceptionError(InvalidMetadataError, BrokerResponseError, error=Errors.NETWORK_EXCEPTION): ...
+class CoordinatorLoadInProgressError(RetriableError, BrokerResponseError, error=Errors.COORDINATOR_LOAD_IN_PROGRESS): ...
+class CoordinatorNotAvailableError(RetriableError, BrokerResponseError, error=Errors.COORDINATOR_NOT_AVAILABLE): ...
+class NotCoordinatorError(RetriableError, BrokerResponseError, error=Errors.NOT_COORDINATOR): ...
+class InvalidTopicError(BrokerResponseError, error=Errors.INVALID_TOPIC_EXCEPTION, name="INVALID_TOPIC"): ...
+class RecordListTooLargeError(BrokerResponseError, error=Errors.RECORD_LIST_TOO_LARGE): ...
+class NotEnoughReplicasError(RetriableError, BrokerResponseError, error=Errors.NOT_ENOUGH_REPLICAS): ...
+class NotEnoughReplicasAfterAppendError(RetriableError, BrokerResponseError, error=Errors.NOT_ENOUGH_REPLICAS_AFTER_APPEND): ...
+class InvalidRequiredAcksError(BrokerResponseError, error=Errors.INVALID_REQUIRED_ACKS): ...
+class IllegalGenerationError(BrokerResponseError, error=Errors.ILLEGAL_GENERATION): ...
+class InconsistentGroupProtocolError(BrokerResponseError, error=Errors.INCONSISTENT_GROUP_PROTOCOL): ...
+class InvalidGroupIdError(BrokerResponseError, error=Errors.INVALID_GROUP_ID): ...
+class UnknownMemberIdError(BrokerResponseError, error=Errors.UNKNOWN_MEMBER_ID): ...
+class InvalidSessionTimeoutError(BrokerResponseError, error=Errors.INVALID_SESSION_TIMEOUT): ...
+class RebalanceInProgressError(BrokerResponseError, error=Errors.REBALANCE_IN_PROGRESS): ...
+class InvalidCommitOffsetSizeError(BrokerResponseError, error=Errors.INVALID_COMMIT_OFFSET_SIZE): ...
+class TopicAuthorizationFailedError(AuthorizationError, error=Errors.TOPIC_AUTHORIZATION_FAILED): ...
+class GroupAuthorizationFailedError(AuthorizationError, error=Errors.GROUP_AUTHORIZATION_FAILED): ...
+class ClusterAuthorizationFailedError(AuthorizationError, error=Errors.CLUSTER_AUTHORIZATION_FAILED): ...
+class InvalidTimestampError(BrokerResponseError, error=Errors.INVALID_TIMESTAMP): ...
+class UnsupportedSaslMechanismError(BrokerResponseError, error=Errors.UNSUPPORTED_SASL_MECHANISM): ...
+class IllegalSaslStateError(BrokerResponseError, error=Errors.ILLEGAL_SASL_STATE): ...
+class UnsupportedVersionError(BrokerResponseError, error=Errors.UNSUPPORTED_VERSION): ...
+class IncompatibleBrokerVersion(UnsupportedVersionError, error=Errors.UNSUPPORTED_VERSION): ...
+class TopicAlreadyExistsError(BrokerResponseError, error=Errors.TOPIC_ALREADY_EXISTS): ...
+class InvalidPartitionsError(BrokerResponseError, error=Errors.INVALID_PARTITIONS): ...
+class InvalidReplicationFactorError(BrokerResponseError, error=Errors.INVALID_REPLICATION_FACTOR): ...
+class InvalidReplicationAssignmentError(BrokerResponseError,
+    error=Errors.INVALID_REPLICA_ASSIGNMENT, name="INVALID_REPLICATION_ASSIGNMENT"): ...
+class InvalidConfigurationError(BrokerResponseError, error=Errors.INVALID_CONFIG): ...
+class NotControllerError(RetriableError, BrokerResponseError, error=Errors.NOT_CONTROLLER): ...
+class InvalidRequestError(BrokerResponseError, error=Errors.INVALID_REQUEST): ...
+class UnsupportedForMessageFormatError(BrokerResponseError, error=Errors.UNSUPPORTED_FOR_MESSAGE_FORMAT): ...
+class PolicyViolationError(BrokerResponseError, error=Errors.POLICY_VIOLATION): ...
+class OutOfOrderSequenceNumberError(BrokerResponseError, error=Errors.OUT_OF_ORDER_SEQUENCE_NUMBER): ...
+class DuplicateSequenceNumberError(BrokerResponseError, error=Errors.DUPLICATE_SEQUENCE_NUMBER): ...
+class InvalidProducerEpochError(BrokerResponseError, error=Errors.INVALID_PRODUCER_EPOCH): ...
+class InvalidTxnStateError(BrokerResponseError, error=Errors.INVALID_TXN_STATE): ...
+class InvalidProducerIdMappingError(BrokerResponseError, error=Errors.INVALID_PRODUCER_ID_MAPPING): ...
+class InvalidTransactionTimeoutError(BrokerResponseError, error=Errors.INVALID_TRANSACTION_TIMEOUT): ...
+class ConcurrentTransactionsError(RetriableError, BrokerResponseError, error=Errors.CONCURRENT_TRANSACTIONS): ...
+class TransactionCoordinatorFencedError(BrokerResponseError, error=Errors.TRANSACTION_COORDINATOR_FENCED): ...
+class TransactionalIdAuthorizationFailedError(AuthorizationError, error=Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED): ...
+class SecurityDisabledError(BrokerResponseError, error=Errors.SECURITY_DISABLED): ...
+class OperationNotAttemptedError(BrokerResponseError, error=Errors.OPERATION_NOT_ATTEMPTED): ...
+class KafkaStorageError(InvalidMetadataError, BrokerResponseError, error=Errors.KAFKA_STORAGE_ERROR): ...
+class LogDirNotFoundError(BrokerResponseError, error=Errors.LOG_DIR_NOT_FOUND): ...
+class SaslAuthenticationFailedError(BrokerResponseError, error=Errors.SASL_AUTHENTICATION_FAILED): ...
+class UnknownProducerIdError(BrokerResponseError, error=Errors.UNKNOWN_PRODUCER_ID): ...
+class ReassignmentInProgressError(BrokerResponseError, error=Errors.REASSIGNMENT_IN_PROGRESS): ...
+class DelegationTokenAuthDisabledError(BrokerResponseError, error=Errors.DELEGATION_TOKEN_AUTH_DISABLED): ...
+class DelegationTokenNotFoundError(BrokerResponseError, error=Errors.DELEGATION_TOKEN_NOT_FOUND): ...
+class DelegationTokenOwnerMismatchError(BrokerResponseError, error=Errors.DELEGATION_TOKEN_OWNER_MISMATCH): ...
+class DelegationTokenRequestNotAllowedError(BrokerResponseError, error=Errors.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED): ...
+class DelegationTokenAuthorizationFailedError(AuthorizationError, error=Errors.DELEGATION_TOKEN_AUTHORIZATION_FAILED): ...
+class DelegationTokenExpiredError(BrokerResponseError, error=Errors.DELEGATION_TOKEN_EXPIRED): ...
+class InvalidPrincipalTypeError(BrokerResponseError, error=Errors.INVALID_PRINCIPAL_TYPE): ...
+class NonEmptyGroupError(BrokerResponseError, error=Errors.NON_EMPTY_GROUP): ...
+class GroupIdNotFoundError(BrokerResponseError, error=Errors.GROUP_ID_NOT_FOUND): ...
+class FetchSessionIdNotFoundError(RetriableError, BrokerResponseError, error=Errors.FETCH_SESSION_ID_NOT_FOUND): ...
+class InvalidFetchSessionEpochError(RetriableError, BrokerResponseError, error=Errors.INVALID_FETCH_SESSION_EPOCH): ...
+class ListenerNotFoundError(InvalidMetadataError, BrokerResponseError, error=Errors.LISTENER_NOT_FOUND): ...
+class TopicDeletionDisabledError(BrokerResponseError, error=Errors.TOPIC_DELETION_DISABLED): ...
+class FencedLeaderEpochError(InvalidMetadataError, BrokerResponseError, error=Errors.FENCED_LEADER_EPOCH): ...
+class UnknownLeaderEpochError(RetriableError, BrokerResponseError, error=Errors.UNKNOWN_LEADER_EPOCH): ...
+class UnsupportedCompressionTypeError(BrokerResponseError, error=Errors.UNSUPPORTED_COMPRESSION_TYPE): ...
+class StaleBrokerEpochError(BrokerResponseError, error=Errors.STALE_BROKER_EPOCH): ...
+class OffsetNotAvailableError(RetriableError, BrokerResponseError, error=Errors.OFFSET_NOT_AVAILABLE): ...
+class MemberIdRequiredError(BrokerResponseError, error=Errors.MEMBER_ID_REQUIRED): ...
+class PreferredLeaderNotAvailableError(InvalidMetadataError, BrokerResponseError,
+    error=Errors.PREFERRED_LEADER_NOT_AVAILABLE): ...
+class GroupMaxSizeReachedError(BrokerResponseError, error=Errors.GROUP_MAX_SIZE_REACHED): ...
+class FencedInstanceIdError(BrokerResponseError, error=Errors.FENCED_INSTANCE_ID): ...
+class EligibleLeadersNotAvailableError(InvalidMetadataError, BrokerResponseError,
+    error=Errors.ELIGIBLE_LEADERS_NOT_AVAILABLE): ...
+class ElectionNotNeededError(InvalidMetadataError, BrokerResponseError, error=Errors.ELECTION_NOT_NEEDED): ...
+class NoReassignmentInProgressError(BrokerResponseError, error=Errors.NO_REASSIGNMENT_IN_PROGRESS): ...
+class GroupSubscribedToTopicError(BrokerResponseError, error=Errors.GROUP_SUBSCRIBED_TO_TOPIC): ...
+class InvalidRecordError(BrokerResponseError, error=Errors.INVALID_RECORD): ...
+class UnstableOffsetCommitError(RetriableError, BrokerResponseError, error=Errors.UNSTABLE_OFFSET_COMMIT): ...
+class ThrottlingQuotaExceededError(RetriableError, BrokerResponseError, error=Errors.THROTTLING_QUOTA_EXCEEDED): ...
+class ProducerFencedError(BrokerResponseError, error=Errors.PRODUCER_FENCED): ...
+class ResourceNotFoundError(BrokerResponseError, error=Errors.RESOURCE_NOT_FOUND): ...
+class DuplicateResourceError(BrokerResponseError, error=Errors.DUPLICATE_RESOURCE): ...
+class UnacceptableCredentialError(BrokerResponseError, error=Errors.UNACCEPTABLE_CREDENTIAL): ...
+class InconsistentVoterSetError(BrokerResponseError, error=Errors.INCONSISTENT_VOTER_SET): ...
+class InvalidUpdateVersionError(BrokerResponseError, error=Errors.INVALID_UPDATE_VERSION): ...
+class FeatureUpdateFailedError(BrokerResponseError, error=Errors.FEATURE_UPDATE_FAILED): ...
+class PrincipalDeserializationFailureError(BrokerResponseError, error=Errors.PRINCIPAL_DESERIALIZATION_FAILURE): ...
+class SnapshotNotFoundError(BrokerResponseError, error=Errors.SNAPSHOT_NOT_FOUND): ...
+class PositionOutOfRangeError(BrokerResponseError, error=Errors.POSITION_OUT_OF_RANGE): ...
+class UnknownTopicIdError(InvalidMetadataError, BrokerResponseError, error=Errors.UNKNOWN_TOPIC_ID): ...
+class DuplicateBrokerRegistrationError(BrokerResponseError, error=Errors.DUPLICATE_BROKER_REGISTRATION): ...
+class BrokerIdNotRegisteredError(BrokerResponseError, error=Errors.BROKER_ID_NOT_REGISTERED): ...
+class InconsistentTopicIdError(InvalidMetadataError, BrokerResponseError, error=Errors.INCONSISTENT_TOPIC_ID): ...
+class InconsistentClusterIdError(BrokerResponseError, error=Errors.INCONSISTENT_CLUSTER_ID): ...
+class TransactionalIdNotFoundError(BrokerResponseError, error=Errors.TRANSACTIONAL_ID_NOT_FOUND): ...
+class FetchSessionTopicIdError(RetriableError, BrokerResponseError, error=Errors.FETCH_SESSION_TOPIC_ID_ERROR): ...
+class IneligibleReplicaError(BrokerResponseError, error=Errors.INELIGIBLE_REPLICA): ...
+class NewLeaderElectedError(BrokerResponseError, error=Errors.NEW_LEADER_ELECTED): ...
+class OffsetMovedToTieredStorageError(BrokerResponseError, error=Errors.OFFSET_MOVED_TO_TIERED_STORAGE): ...
+class FencedMemberEpochError(BrokerResponseError, error=Errors.FENCED_MEMBER_EPOCH): ...
+class UnreleasedInstanceIdError(BrokerResponseError, error=Errors.UNRELEASED_INSTANCE_ID): ...
+class UnsupportedAssignorError(BrokerResponseError, error=Errors.UNSUPPORTED_ASSIGNOR): ...
+class StaleMemberEpochError(BrokerResponseError, error=Errors.STALE_MEMBER_EPOCH): ...
+class MismatchedEndpointTypeError(BrokerResponseError, error=Errors.MISMATCHED_ENDPOINT_TYPE): ...
+class UnsupportedEndpointTypeError(BrokerResponseError, error=Errors.UNSUPPORTED_ENDPOINT_TYPE): ...
+class UnknownControllerIdError(BrokerResponseError, error=Errors.UNKNOWN_CONTROLLER_ID): ...
+class UnknownSubscriptionIdError(BrokerResponseError, error=Errors.UNKNOWN_SUBSCRIPTION_ID): ...
+class TelemetryTooLargeError(BrokerResponseError, error=Errors.TELEMETRY_TOO_LARGE): ...
+class InvalidRegistrationError(BrokerResponseError, error=Errors.INVALID_REGISTRATION): ...
+class TransactionAbortableError(BrokerResponseError, error=Errors.TRANSACTION_ABORTABLE): ...
+class InvalidRecordStateError(BrokerResponseError, error=Errors.INVALID_RECORD_STATE): ...
+class ShareSessionNotFoundError(RetriableError, BrokerResponseError, error=Errors.SHARE_SESSION_NOT_FOUND): ...
+class InvalidShareSessionEpochError(RetriableError, BrokerResponseError, error=Errors.INVALID_SHARE_SESSION_EPOCH): ...
+class FencedStateEpochError(BrokerResponseError, error=Errors.FENCED_STATE_EPOCH): ...
+class InvalidVoterKeyError(BrokerResponseError, error=Errors.INVALID_VOTER_KEY): ...
+class DuplicateVoterError(BrokerResponseError, error=Errors.DUPLICATE_VOTER): ...
+class VoterNotFoundError(BrokerResponseError, error=Errors.VOTER_NOT_FOUND): ...
 # --- tables
 
 CorruptRecordException = CorruptRecordError
@@ -715,6 +318,7 @@ CorruptRecordException = CorruptRecordError
 
 kafka_errors: dict[int, type[BrokerResponseError]] = _BY_CODE
 """Error code -> exception class."""
+# fmt: on
 
 
 def for_code(error_code: int) -> type[BrokerResponseError]:
