@@ -98,6 +98,8 @@ class Server:
             (zookeeper_port,) = free_ports(1)
             self.zookeeper = start_zookeeper(directory, zookeeper_port)
         self.process: subprocess.Popen[bytes] | None = None
+        self.has_own_session = False
+        """The kernel shares its cores out by sessions (autogroup), then among the threads of each."""
         self.properties = directory / "server.properties"
         settings = {
             "broker.id": broker_id,
@@ -135,7 +137,12 @@ class Server:
         environment.pop("PYTHONPATH", None)  # the checkout's own package is meant
         with open(self.directory / "broker.log", "ab") as log:
             self.process = subprocess.Popen(
-                self.command(), stdout=log, stderr=subprocess.STDOUT, env=environment, cwd=self.checkout
+                self.command(),
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=environment,
+                cwd=self.checkout,
+                start_new_session=self.has_own_session,
             )
 
     def kill(self) -> None:

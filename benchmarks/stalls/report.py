@@ -1,0 +1,52 @@
+"""The table: a row for each scenario and broker."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from benchmarks.stalls.measure import Measured
+from benchmarks.stalls.probe import Sample
+from benchmarks.table import number
+
+HEAD = (
+    "scenario",
+    "broker",
+    "ping longest",
+    "(with cores waited for)",
+    "p99.9",
+    "p99",
+    "produce longest",
+    "(with cores waited for)",
+    "p99.9",
+    "p99",
+    "load s",
+    "peak MB",
+)
+
+
+def table(results: dict[str, dict[str, Measured]]) -> str:
+    """In Markdown; waits in ms."""
+    lines = ["| " + " | ".join(HEAD) + " |", "| --- | --- |" + " ---: |" * (len(HEAD) - 2)]
+    for scenario, by_broker in results.items():
+        for broker, measured in by_broker.items():
+            lines.append("| " + " | ".join([scenario, broker, *_figures(measured)]) + " |")
+    return "\n".join(lines)
+
+
+def line(scenario: str, broker: str, measured: Measured) -> str:
+    """The row as it is shown while others are still measured."""
+    return f"{scenario:45} {broker:12} " + " ".join(f"{figure:>8}" for figure in _figures(measured))
+
+
+def _figures(measured: Measured) -> list[str]:
+    waits = [*_waits(measured.pings), *_waits(measured.produces)]
+    return [*(number(1000 * wait) for wait in waits), number(measured.seconds), f"{measured.peak_mb:.0f}"]
+
+
+def _waits(samples: Sequence[Sample]) -> list[float]:
+    """Longest, longest with the time in which a core was waited for, p99.9 and p99; in seconds."""
+    own = sorted(sample.own for sample in samples)
+    if not own:
+        raise SystemExit("the probes had no answer")
+    last = len(own) - 1
+    return [own[-1], max(sample.wall for sample in samples), own[int(last * 0.999)], own[int(last * 0.99)]]
