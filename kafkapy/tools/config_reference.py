@@ -66,8 +66,8 @@ session of a process that lives, however long that is stopped. `kafkapy.watchdog
 where the system has no pidfd (Linux has since 5.3). It can't help if it is killed with the broker: the end of a whole
 container or machine is noticed when the session expires, as with Apache's brokers.
 
-**Stacks.** `kill -QUIT` of the broker's process has it write what each of its threads is doing to stderr (with `-daemon`:
-`kafkaServer.out`), as a JVM does; it goes on. A crash in machine code writes the same.
+**Stacks.** `kill -QUIT` of the broker's process has it write what each of its threads is doing to stdout (with `-daemon`:
+`kafkaServer.out`), as a JVM does; it goes on. A crash in machine code writes the same to stderr.
 
 **Metrics.** `kafkapy.metrics.listener=localhost:9404` in the properties file serves metrics for Prometheus there, of at
 most `kafkapy.metrics.max.series` series each (2000); see `metrics.md`. Unset, there are none.

@@ -7,14 +7,13 @@ import gc
 import logging
 import os
 import resource
-import signal
 import subprocess
 import sys
 from collections.abc import Sequence
 from typing import Any
 
 from kafkapy import compiled
-from kafkapy.tools import watchdog
+from kafkapy.tools import thread_dump, watchdog
 
 USAGE = "USAGE: kafka-server-start.sh [-daemon] server.properties [--override property=value]*"
 
@@ -33,6 +32,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _information(arguments[0])
     if arguments[0] == "-daemon":
         return _start_daemon(arguments[1:])
+    faulthandler.enable()  # a crash in machine code leaves the stacks on stderr
+    thread_dump.dump_on_sigquit()
     from kafkapy.common.config_def import ConfigException
     from kafkapy.common.logging_setup import setup_logging
     from kafkapy.server.config.kafka_config import KafkaConfig
@@ -141,12 +142,6 @@ def _settle_interpreter() -> None:
     sys.setswitchinterval(0.001)
 
 
-def _show_stacks_on_demand() -> None:
-    """On SIGQUIT the stacks of all threads go to stderr, as a JVM's do; of a crash in machine code, too."""
-    faulthandler.enable()
-    faulthandler.register(signal.SIGQUIT, all_threads=True)
-
-
 def _raise_open_files_limit() -> None:
     """A broker holds a descriptor for each segment in use and each connection."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -167,7 +162,6 @@ def _run(config: Any, dog: watchdog.Watchdog | None, metrics: Any) -> int:
     from kafkapy.server.kafka_server import KafkaServer
     from kafkapy.tools.stop_signals import StopSignals
 
-    _show_stacks_on_demand()
     _raise_open_files_limit()
     reactor: Any = _reactor
     logging.getLogger("kafkapy.twisted").setLevel(logging.WARNING)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import subprocess
 import sys
 import time
@@ -97,15 +96,6 @@ def wait_until(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.05)
-
-
-def test_sigquit_shows_the_stacks_of_all_threads(broker: Broker) -> None:
-    broker.process.send_signal(signal.SIGQUIT)
-    deadline = time.monotonic() + 30
-    while "Current thread" not in (said := broker.output.read_text()) or "in _bootstrap" not in said:
-        assert time.monotonic() < deadline, said
-        time.sleep(0.05)
-    broker.wait_until_serving()
 
 
 def test_a_topic_from_its_creation_to_its_deletion(broker: Broker, run: Run, tmp_path: Path) -> None:

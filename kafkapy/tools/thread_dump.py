@@ -1,0 +1,66 @@
+"""A thread dump on SIGQUIT, as a JVM prints it on its stdout: where each thread is, and the process goes on.
+
+A thread of its own waits for the signal; in all others it is blocked. It reads the frames under the interpreter's lock, never while
+they run, and needs no help of a thread that is stuck: one that waits in C (for a disk, a lock) has let go of the interpreter. A
+thread that keeps it in machine code delays the dump until it lets go, and is shown at its last line of plain Python.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import signal
+import sys
+import threading
+import time
+from typing import Final
+
+from kafkapy import compiled
+
+_SIGNAL: Final = {signal.SIGQUIT}
+
+
+def dump_on_sigquit() -> None:
+    """From now on. To be called before other threads are started, which inherit that the signal is blocked."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNAL)
+    threading.Thread(target=_serve, name="Signal Dispatcher", daemon=True).start()
+
+
+def thread_dump() -> str:
+    """The threads by name, those of Python in the order of their start, the call that runs on top."""
+    names = {thread.ident: thread for thread in threading.enumerate()}
+    parts = [f"{time.strftime('%Y-%m-%d %H:%M:%S')}\nFull thread dump kafkapy (Python {sys.version.split()[0]}):"]
+    if compiled.is_used():
+        parts.append("(The hot paths are machine code, whose calls are not shown.)")
+    for ident, calls in _stacks().items():
+        thread = names.get(ident)
+        title = f'"{thread.name}"{" daemon" * thread.daemon}' if thread else '"unknown to Python"'
+        native = f" nid={thread.native_id}" if thread else ""
+        parts.append("\n".join([f"{title} id={ident}{native}", *calls]))
+    return "\n\n".join(parts) + "\n\n"
+
+
+def _stacks() -> dict[int, list[str]]:
+    """The calls of each thread by its id. A garbage collection within `_current_frames` can stop older Pythons (gh-106883)."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        frames = sys._current_frames()
+    finally:
+        if collects:
+            gc.enable()
+    stacks = {}
+    for ident, top in frames.items():
+        frame, calls = top, []
+        while frame is not None:
+            calls.append(f'  File "{frame.f_code.co_filename}", line {frame.f_lineno}, in {frame.f_code.co_qualname}')
+            frame = frame.f_back
+        stacks[ident] = calls
+    return stacks
+
+
+def _serve() -> None:
+    while True:
+        signal.sigwait(_SIGNAL)
+        with contextlib.suppress(OSError, ValueError):  # nobody reads stdout any more
+            print(thread_dump(), end="", flush=True)
