@@ -1,8 +1,9 @@
 """A thread dump on SIGQUIT, as a JVM prints it on its stdout: where each thread is, and the process goes on.
 
-A thread of its own waits for the signal; in all others it is blocked. It reads the frames under the interpreter's lock, never while
-they run, and needs no help of a thread that is stuck: one that waits in C (for a disk, a lock) has let go of the interpreter. A
-thread that keeps it in machine code delays the dump until it lets go, and is shown at its last line of plain Python.
+A thread of its own waits for the signal; in all others it is blocked. It reads the frames under the interpreter's lock, never
+while they run, and needs no help of a thread that is stuck: one that waits in C (for a disk, a lock) has let go of the
+interpreter. A thread that keeps it in machine code delays the dump until it lets go, and is shown at its last line of plain
+Python.
 """
 
 from __future__ import annotations
