@@ -9,13 +9,13 @@ import os
 import resource
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kafkapy import compiled
+from kafkapy.common import logger_levels
 from kafkapy.tools import thread_dump, watchdog
-
-USAGE = "USAGE: kafka-server-start.sh [-daemon] server.properties [--override property=value]*"
+from kafkapy.tools.server_arguments import FOR_A_JVM, USAGE, ServerArguments, configs_of, log_levels
 
 GARBAGE_THRESHOLD = 10_000
 """Containers made beyond those that went, before the collector looks for cycles among the young (Python: 700, 3.13: 2,000)."""
@@ -32,8 +32,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _information(arguments[0])
     if arguments[0] == "-daemon":
         return _start_daemon(arguments[1:])
-    faulthandler.enable()  # a crash in machine code leaves the stacks on stderr
-    thread_dump.dump_on_sigquit()
     from kafkapy.common.config_def import ConfigException
     from kafkapy.common.logging_setup import setup_logging
     from kafkapy.server.config.kafka_config import KafkaConfig
@@ -41,10 +39,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     from kafkapy.server.metrics.config import MetricsConfig
 
     try:
-        properties = _properties(arguments)
+        given = ServerArguments.parse(arguments)
+        properties = given.properties(os.environ)
         with_watchdog = _watchdog_enabled(properties)
         metrics = MetricsConfig.take_from(properties)
+        thread_dump.dump_on_sigquit()
         setup_logging()
+        if given.with_environment:
+            _log_environment(os.environ)
         config = KafkaConfig.from_properties(properties)
         log_config(config)
         log.info("The hot paths run as %s", "machine code" if compiled.is_used() else "plain Python")
@@ -72,25 +74,14 @@ def _sentence(error: BaseException) -> str:
     return str(error)
 
 
-def _properties(arguments: list[str]) -> dict[str, str]:
-    """The file's properties with the `--override`s over them; `ValueError` says what is wrong with the arguments."""
-    from kafkapy.common.properties import load_file
-
-    properties = load_file(arguments[0])
-    rest = arguments[1:]
-    while rest:
-        option = rest.pop(0)
-        if option.startswith("--override="):
-            value = option.removeprefix("--override=")
-        elif option == "--override" and rest:
-            value = rest.pop(0)
-        else:
-            raise ValueError(f"Found non argument parameters: {option}\n{USAGE}")
-        key, separator, text = value.partition("=")
-        if not separator or not key:
-            raise ValueError(f"--override {value}: property=value is expected")
-        properties[key.strip()] = text.strip()
-    return properties
+def _log_environment(environment: Mapping[str, str]) -> None:
+    """What came of it, by names: values may be secrets. Levels go over those of logging.properties."""
+    for name, level in log_levels(environment).items():
+        logger_levels.set_level(name, level)
+    configs = ", ".join(f"{name} ({key})" for name, key in configs_of(environment).items())
+    log.info("Configs from the environment: %s", configs or "none")
+    if unused := sorted(FOR_A_JVM & environment.keys()):
+        log.warning("These variables are for a JVM and have no effect here: %s", ", ".join(unused))
 
 
 def _watchdog_enabled(properties: dict[str, str]) -> bool:
@@ -162,6 +153,7 @@ def _run(config: Any, dog: watchdog.Watchdog | None, metrics: Any) -> int:
     from kafkapy.server.kafka_server import KafkaServer
     from kafkapy.tools.stop_signals import StopSignals
 
+    faulthandler.enable()  # a crash in machine code leaves the stacks on stderr
     _raise_open_files_limit()
     reactor: Any = _reactor
     logging.getLogger("kafkapy.twisted").setLevel(logging.WARNING)

@@ -14,6 +14,7 @@ import signal
 import sys
 import threading
 import time
+from types import FrameType
 from typing import Final
 
 from kafkapy import compiled
@@ -50,9 +51,10 @@ def _stacks() -> dict[int, list[str]]:
     finally:
         if collects:
             gc.enable()
-    stacks = {}
+    stacks: dict[int, list[str]] = {}
     for ident, top in frames.items():
-        frame, calls = top, []
+        calls = []
+        frame: FrameType | None = top
         while frame is not None:
             calls.append(f'  File "{frame.f_code.co_filename}", line {frame.f_lineno}, in {frame.f_code.co_qualname}')
             frame = frame.f_back

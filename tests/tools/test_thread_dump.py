@@ -90,11 +90,11 @@ def broker(zookeeper: str, tmp_path: Path) -> Iterator[BrokerProcess]:
 
 @pytest.mark.integration
 def test_a_broker_is_dumped_under_load_and_while_it_starts_and_goes_on(broker: BrokerProcess) -> None:
+    assert broker.process is not None
     with KafkaProducer(bootstrap_servers=broker.address) as producer:
         for number in range(DUMPS):
             for i in range(2000):
                 producer.send("t", b"%d" % i)
-            assert broker.process is not None
             broker.process.send_signal(signal.SIGQUIT)
             wait_until_said(broker.output, "Full thread dump", number + 1)
         producer.flush()
