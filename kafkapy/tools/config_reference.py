@@ -42,11 +42,12 @@ value of the wrong type or out of range, or one that contradicts another, stops 
 which. A name that is not known is named in a warning, and so is a config that is marked ¹ below and set to another
 value than its default: it is known and checked, but kafkapy does not act on it yet.
 
-**From the environment.** With `--env` (in a container; there the file may be left out) variables that begin with `KAFKA_` are
-configs, too, by the rule of Apache's and Confluent's images: the rest in small letters, `_` for a dot, `__` for `_`, `___` for
-`-`. `KAFKA_LOG_RETENTION_HOURS=1` is `log.retention.hours=1`. They hold before the file, `--override` holds before them, and a line
-of the log names them at the start. `KAFKA_LOG4J_ROOT_LOGLEVEL` and `KAFKA_LOG4J_LOGGERS` (`kafka.controller=DEBUG,...`) set levels;
-`KAFKA_HEAP_OPTS`, `KAFKA_OPTS` and others for a JVM have no effect, which a warning says. Without `--env` no variable is read.
+**From the environment.** With `--env` (in a container; there the file may be left out) variables that begin with `KAFKA_`
+are configs, too, by the rule of Apache's and Confluent's images: the rest in small letters, `_` for a dot, `__` for `_`,
+`___` for `-`. `KAFKA_LOG_RETENTION_HOURS=1` is `log.retention.hours=1`. They hold before the file, `--override` holds
+before them, and a line of the log names them at the start. `KAFKA_LOG4J_ROOT_LOGLEVEL` and `KAFKA_LOG4J_LOGGERS`
+(`kafka.controller=DEBUG,...`) set levels; `KAFKA_HEAP_OPTS`, `KAFKA_OPTS` and others for a JVM have no effect, which a
+warning says. Without `--env` no variable is read.
 
 **Changes without restart.** The column *update* says what a running broker takes: `read-only` configs only change
 in the file, `per-broker` ones can be set for one broker, `cluster-wide` ones for one or for all:
