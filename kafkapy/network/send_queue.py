@@ -1,4 +1,6 @@
-"""What one connection has still to send: buffers, and slices of files that go to the socket without being read."""
+"""What one connection has still to send: buffers, slices of files that go to the socket without being read, and bytes that are
+made when it is their turn.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,9 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Final
 
+from kafkapy.common import page_cache
 from kafkapy.record.file_records import FileRecords
+from kafkapy.record.late_records import LateRecords
 
 SENDFILE_CHUNK: Final = 1 << 20
 """Bytes handed to one `sendfile` call: large enough to be cheap, small enough that other connections get their turn."""
@@ -24,28 +28,38 @@ wake for each piece."""
 
 _MSG_MORE: Final[int] = getattr(socket, "MSG_MORE", 0)
 
-Part = bytes | bytearray | memoryview | FileRecords
+Buffer = bytes | bytearray | memoryview
+Unready = FileRecords | LateRecords
+"""A slice that is not in memory, or bytes that are not made yet."""
+Part = Buffer | Unready
 
 
 class SendQueue:
     """Everything raises `OSError` if the connection is broken, or a file was truncated below what was to be sent of it.
 
+    Nothing here waits for a disk: a slice is sent if it is in the page cache. If it is not, or if bytes are late, whoever sends
+    gets the part back, has it made ready (`next_slice`, `LateRecords.next_piece`) and says so (`ready`).
+
     Invariant: `_parts` holds what was given and is not yet in the kernel, in order, without the first `_sent` bytes of the
-    first part; `queued_bytes` is its size. No part is empty.
+    first part; `queued_bytes` is its size. No part is empty. While `waiting`, the first part is being made ready, and nothing is
+    sent. `_loaded` bytes that come next in the first part, a slice, are known to be in memory.
     """
 
-    __slots__ = ("_parts", "_sent", "_socket", "queued_bytes")
+    __slots__ = ("_loaded", "_parts", "_sent", "_socket", "queued_bytes", "waiting")
 
     def __init__(self, connection: socket.socket) -> None:
         """The socket must not block."""
         self._socket = connection
         self._parts: deque[Part] = deque()
         self._sent = 0
+        self._loaded = 0
         self.queued_bytes = 0
+        self.waiting = False
 
     def clear(self) -> None:
         self._parts.clear()
-        self._sent = self.queued_bytes = 0
+        self._sent = self._loaded = self.queued_bytes = 0
+        self.waiting = False
 
     def send(self, data: bytes) -> None:
         """The usual answer, which is small and which the kernel takes whole."""
@@ -62,61 +76,91 @@ class SendQueue:
             self._sent = count
             self.queued_bytes = size - count
 
-    def send_parts(self, parts: Iterable[Part]) -> None:
-        """Add them, and send what the kernel takes now."""
+    def send_parts(self, parts: Iterable[Part]) -> Unready | None:
+        """Add them, and send what the kernel takes now; what it returns, see `flush`."""
         idle = not self.queued_bytes
         small = _SMALL_FILES
         for part in parts:
             size = len(part)
             if isinstance(part, FileRecords) and size <= small:
                 small -= size
-                part = part.read()
-                if len(part) < size:
-                    _truncated()
+                part = _in_memory(part)
             if size:
                 self._parts.append(part)
                 self.queued_bytes += size
-        if idle:
-            self.flush()
+        return self.flush() if idle else None
 
-    def flush(self) -> None:
-        """Send as much as the kernel takes, in a few system calls."""
+    def flush(self) -> Unready | None:
+        """Send as much as the kernel takes, in a few system calls. A part that must be made ready first is returned, once."""
+        if self.waiting:
+            return None
         try:
             for _ in range(SENDS_PER_TURN):
                 if not self._parts or not self._send_some():
-                    return
+                    break
         except BlockingIOError:
             pass
+        self._loaded = 0
+        if self.waiting:
+            head = self._parts[0]
+            assert isinstance(head, FileRecords | LateRecords)
+            return head
+        return None
 
     def _send_some(self) -> bool:
-        """One system call; False when the kernel took less than it was offered (its buffer is full)."""
+        """One system call; False when the kernel took less than it was offered (its buffer is full), or has to wait."""
         head = self._parts[0]
         if isinstance(head, FileRecords):
             return self._send_file(head)
+        if isinstance(head, LateRecords):
+            self.waiting = True
+            return False
         return self._send_buffers(head)
 
     def _send_file(self, records: FileRecords) -> bool:
         sent = self._sent
-        offered = min(records.size - sent, SENDFILE_CHUNK)
-        count = os.sendfile(self._socket.fileno(), records.fileno(), records.position + sent, offered)
+        position, offered = records.position + sent, min(records.size - sent, SENDFILE_CHUNK)
+        if self._loaded < offered:
+            if not page_cache.is_cached(records.fileno(), position, offered):
+                self.waiting = True
+                return False
+            self._loaded = offered
+        count = os.sendfile(self._socket.fileno(), records.fileno(), position, offered)
         if not count:
             _truncated()
+        self._loaded -= count
         self.queued_bytes -= count
         sent += count
         if sent == records.size:
             self._parts.popleft()
-            sent = 0
+            sent = self._loaded = 0
         self._sent = sent
         return count == offered
 
-    def _send_buffers(self, head: bytes | bytearray | memoryview) -> bool:
-        """What lies before the next file."""
-        buffers: list[bytes | bytearray | memoryview] = [memoryview(head)[self._sent :] if self._sent else head]
+    def next_slice(self, records: FileRecords) -> tuple[int, int]:
+        """(position, size) of what has to be in memory before `records`, the first part, is sent on."""
+        return records.position + self._sent, min(records.size - self._sent, SENDFILE_CHUNK)
+
+    def ready(self, part: Unready, piece: bytes) -> None:
+        """Of the first part the next slice is in memory, or the next `piece` made. Ignored after `clear`."""
+        if not self.waiting or self._parts[0] is not part:
+            return
+        self.waiting = False
+        if isinstance(part, FileRecords):
+            self._loaded = SENDFILE_CHUNK
+            return
+        if not len(part):
+            self._parts.popleft()
+        self._parts.appendleft(piece)
+
+    def _send_buffers(self, head: Buffer) -> bool:
+        """What lies before the next part of another kind."""
+        buffers: list[Buffer] = [memoryview(head)[self._sent :] if self._sent else head]
         offered = len(head) - self._sent
         more = 0
         for index in range(1, min(len(self._parts), _MAX_BUFFERS)):
             part = self._parts[index]
-            if isinstance(part, FileRecords):
+            if isinstance(part, FileRecords | LateRecords):
                 more = _MSG_MORE
                 break
             if offered >= _COALESCE:
@@ -135,6 +179,17 @@ class SendQueue:
             self._parts.popleft()
         self._sent = count
         return complete
+
+
+def _in_memory(records: FileRecords) -> Part:
+    """Its bytes, or the slice itself if they have to be read from the disk."""
+    try:
+        data = page_cache.read_cached(records.fileno(), records.size, records.position)
+    except BlockingIOError:
+        return records
+    if len(data) < records.size:
+        _truncated()
+    return data
 
 
 def _truncated() -> None:

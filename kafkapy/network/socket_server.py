@@ -15,6 +15,7 @@ from twisted.internet.address import IPv4Address, IPv6Address
 from twisted.internet.defer import maybeDeferred
 
 from kafkapy.common.broker import EndPoint
+from kafkapy.common.clock import InThread
 from kafkapy.common.metrics_requests import RequestStatsByApi
 from kafkapy.common.rate import Rate
 from kafkapy.network.channel import KafkaChannel
@@ -96,6 +97,7 @@ class SocketServer:
         enabled_apis: Collection[ApiKey],
         max_request_size: int,
         limits: ConnectionLimits,
+        cold_reads: InThread,
         inter_broker_listener: str | None = None,
         *,
         make_rate: Callable[[], Rate] = Rate,
@@ -106,6 +108,7 @@ class SocketServer:
         """`send_buffer`, `receive_buffer`: bytes of the kernel's buffers for each connection, -1: as the system likes.
         `memory_pool`: what requests may hold while they arrive."""
         self.reactor = reactor
+        self.cold_reads = cold_reads
         self.memory_pool = memory_pool
         self.max_request_size = max_request_size
         self.quotas = ConnectionQuotas(limits, inter_broker_listener, lambda: int(self.now() * 1000), make_rate)
@@ -294,6 +297,7 @@ class _ChannelFactory(protocol.ServerFactory):
     def __init__(self, server: SocketServer, endpoint: EndPoint) -> None:
         self._server = server
         self._endpoint = endpoint
+        self.cold_reads = server.cold_reads
 
     def room(self) -> int:
         return self._server.room(self._endpoint.listener_name)

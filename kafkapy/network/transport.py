@@ -6,6 +6,7 @@ so both halves are replaced: `doRead` receives into memory that the channel offe
 
 from __future__ import annotations
 
+import logging
 import socket
 from collections.abc import Iterable
 from typing import Any, Protocol
@@ -13,7 +14,13 @@ from typing import Any, Protocol
 from twisted.internet import main, tcp
 from twisted.python.failure import Failure
 
-from kafkapy.network.send_queue import Part, SendQueue
+from kafkapy.clients.completion import spawn
+from kafkapy.common import page_cache
+from kafkapy.common.clock import InThread
+from kafkapy.network.send_queue import Part, SendQueue, Unready
+from kafkapy.record.file_records import FileRecords
+
+log = logging.getLogger("kafkapy.network.SocketServer")
 
 
 class BufferedReceiver(Protocol):
@@ -40,6 +47,11 @@ class BufferedReceiver(Protocol):
 class RoomKeeper(Protocol):
     """What the port needs of its factory beside Twisted's own."""
 
+    @property
+    def cold_reads(self) -> InThread:
+        """The threads that wait for a disk, until data which is to be sent lies in the page cache."""
+        ...
+
     def room(self) -> int:
         """How many connections may come in now; at least one, as long as the port reads."""
         ...
@@ -48,7 +60,7 @@ class RoomKeeper(Protocol):
 class PlaintextTransport(tcp.Server):
     """One accepted connection.
 
-    Invariant: the transport is registered for writing exactly when `outgoing` is not empty.
+    Invariant: the transport is registered for writing exactly when `outgoing` is not empty and does not wait.
     """
 
     protocol: Any
@@ -98,25 +110,50 @@ class PlaintextTransport(tcp.Server):
         """The same for buffers and file slices, in order."""
         if not self.connected or self.disconnecting:
             return
+        outgoing = self.outgoing
         try:
-            self.outgoing.send_parts(parts)
+            unready = outgoing.send_parts(parts)
         except OSError:
             self._fail()
-        else:
-            if self.outgoing.queued_bytes:
-                self.startWriting()
+            return
+        if unready is not None:
+            spawn(self._make_ready(unready))
+        elif outgoing.queued_bytes and not outgoing.waiting:
+            self.startWriting()
 
     def doWrite(self) -> Any:
         try:
-            self.outgoing.flush()
+            unready = self.outgoing.flush()
         except OSError:
             return main.CONNECTION_LOST
-        if not self.outgoing.queued_bytes:
+        if unready is not None:
+            self.stopWriting()
+            spawn(self._make_ready(unready))
+        elif not self.outgoing.queued_bytes:
             self.stopWriting()
             if self.disconnecting:
                 return main.CONNECTION_DONE
             self.protocol.drained()
         return None
+
+    async def _make_ready(self, part: Unready) -> None:
+        """What comes next is not in memory, or not made yet: send on when it is. Meanwhile others are served."""
+        outgoing, piece = self.outgoing, b""
+        try:
+            if isinstance(part, FileRecords):
+                port: Any = self.server
+                keeper: RoomKeeper = port.factory
+                await keeper.cold_reads(page_cache.load, part.fileno(), *outgoing.next_slice(part))
+            else:
+                piece = await part.next_piece()
+        except Exception as problem:
+            log.warning("What was to be sent to %s cannot be read: %s", self.client, problem)
+            if self.connected:
+                self._fail()
+            return
+        if self.connected:
+            outgoing.ready(part, piece)
+            self.startWriting()
 
     def _fail(self) -> None:
         """The connection broke while it was written outside of `doWrite`: close it on the reactor's next turn."""

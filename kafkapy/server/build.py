@@ -231,6 +231,7 @@ def build_sockets(config: KafkaConfig, outside: Outside, limits: ConnectionLimit
         HANDLERS,
         config.socket_request_max_bytes,
         limits,
+        outside.cold_reads,
         config.inter_broker_listener_name,
         make_rate=lambda: Rate(config.quota_window_num, config.quota_window_size_seconds * 1000),
         send_buffer=config.socket_send_buffer_bytes,
@@ -282,7 +283,7 @@ def build_handlers(
     auto_topics = AutoTopicCreationManager(config, zk_client, cache, in_thread)
     return Handlers(
         produce=ProduceHandler(replicas, authorizer, cache),
-        fetch=FetchHandler(core.fetch_sessions, config, replicas, cache, authorizer),
+        fetch=FetchHandler(core.fetch_sessions, config, replicas, cache, authorizer, outside.records),
         offsets=OffsetsHandler(replicas, authorizer),
         metadata=MetadataHandler(cache, cluster_id, authorizer, config, auto_topics.create_topics),
         control=ControlHandler(

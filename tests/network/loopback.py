@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kafkapy.common.broker import EndPoint
+from kafkapy.common.clock import InThread, MockClock
 from kafkapy.common.rate import Rate
 from kafkapy.network.connection_quotas import ConnectionLimits
 from kafkapy.network.reactor import BrokerReactor
@@ -20,6 +21,7 @@ from kafkapy.protocol.headers import ResponseHeader, encode_request
 from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
 from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from kafkapy.record.file_records import FileRecords
+from kafkapy.record.late_records import LateRecords
 
 PATIENCE_SECONDS = 10.0
 """Only a test that fails waits so long."""
@@ -34,6 +36,7 @@ class Loopback:
         inter_broker: str | None = None,
         send_buffer: int = -1,
         make_rate: Callable[[], Rate] = Rate,
+        cold_reads: InThread | None = None,
     ) -> None:
         self.reactor = BrokerReactor()
         self.server = SocketServer(
@@ -41,13 +44,14 @@ class Loopback:
             [ApiKey.HEARTBEAT, ApiKey.FETCH],
             1 << 20,
             limits or ConnectionLimits(),
+            MockClock().in_thread if cold_reads is None else cold_reads,
             inter_broker,
             make_rate=make_rate,
             send_buffer=send_buffer,
         )
         self.now = 0.0
         self.server.now = lambda: self.now
-        self.records: FileRecords | bytes = b""
+        self.records: FileRecords | LateRecords | bytes = b""
         self.hold = False
         self.requests: list[Request] = []
         self.clients: list[LoopbackClient] = []
@@ -138,13 +142,14 @@ class LoopbackClient:
 
     def response(self) -> tuple[int, bytes]:
         """(correlation id, the rest) of the next response."""
-        self.loop.until(lambda: self._frame_is_here() or (self.read_some() and self._frame_is_here()))
+        self.loop.until(lambda: self.has_frame() or (self.read_some() and self.has_frame()))
         (size,) = struct.unpack_from(">i", self.received)
         frame = bytes(self.received[4 : 4 + size])
         del self.received[: 4 + size]
         return struct.unpack_from(">i", frame)[0], frame[4:]
 
-    def _frame_is_here(self) -> bool:
+    def has_frame(self) -> bool:
+        """Is the next response all here?"""
         assert not self.eof, "the connection was closed"
         received = self.received
         return len(received) >= 4 and len(received) - 4 >= struct.unpack_from(">i", received)[0]

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.internet.task import Clock
 
+from kafkapy.common.clock import MockClock
 from kafkapy.network.channel import MAX_AWAITING, SHARED_BUFFER_SIZE, SMALL_ANSWER, KafkaChannel
 from kafkapy.network.connection_quotas import ConnectionLimits
 from kafkapy.network.memory_pool import MemoryPool
@@ -71,6 +72,7 @@ class Broker:
             [ApiKey.HEARTBEAT, ApiKey.PRODUCE, ApiKey.API_VERSIONS],
             MAX_REQUEST,
             ConnectionLimits(),
+            MockClock().in_thread,
             memory_pool=memory_pool,
         )
         self.requests: list[Request] = []

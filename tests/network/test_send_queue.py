@@ -1,4 +1,4 @@
-"""Whatever is put in comes out of the socket, in order, however little the kernel takes at a time."""
+"""Whatever is put in comes out of the socket, in order, however little the kernel takes at a time, and whenever it is ready."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafkapy.network.send_queue import Part, SendQueue
+from kafkapy.clients.completion import spawn
+from kafkapy.common import page_cache
+from kafkapy.network.send_queue import SENDFILE_CHUNK, Part, SendQueue, Unready
 from kafkapy.record.file_records import FileRecords
+from kafkapy.record.late_records import LateRecords
 
 CONTENT = bytes(range(251)) * 2000
 
@@ -35,17 +39,61 @@ def read(reader: socket.socket, size: int) -> bytes:
         return b""
 
 
+class Made(LateRecords):
+    """`size` bytes of CONTENT, `step` at a time."""
+
+    def __init__(self, size: int, step: int) -> None:
+        self.size, self.step = size, step
+        self.made = 0
+
+    def __len__(self) -> int:
+        return self.size - self.made
+
+    async def next_piece(self) -> bytes:
+        piece = CONTENT[self.made : self.size][: self.step]
+        self.made += len(piece)
+        return piece
+
+
+def make_ready(queue: SendQueue, part: Unready | None) -> None:
+    """As a transport does, but at once; a slice is in memory anyway."""
+    if part is not None:
+        queue.ready(part, spawn(part.next_piece()).result() if isinstance(part, LateRecords) else b"")
+
+
 buffers = st.binary(max_size=40) | st.integers(0, 9000).map(lambda size: CONTENT[:size])
 slices = st.tuples(st.integers(0, 1000), st.sampled_from([0, 1, 3000, 1 << 15, (1 << 15) + 1, 90_000]))
+late = st.builds(Made, st.integers(0, 90_000), st.sampled_from([1000, 100_000]))
 
 
-@given(st.lists(buffers | st.lists(buffers | slices, max_size=8), max_size=8), st.data())
+def bytes_of(part: Part) -> bytes:
+    if isinstance(part, LateRecords):
+        return CONTENT[: len(part)]
+    return part.read() if isinstance(part, FileRecords) else bytes(part)
+
+
+@given(st.lists(buffers | st.lists(buffers | slices | late, max_size=8), max_size=8), st.data())
 @settings(max_examples=100, deadline=None)
 def test_everything_arrives_in_order(
-    given_parts: list[bytes | list[bytes | tuple[int, int]]], data: st.DataObject
+    given_parts: list[bytes | list[bytes | tuple[int, int] | Made]], data: st.DataObject
 ) -> None:
     expected = received = b""
-    with TemporaryDirectory() as directory, queue_and_reader() as (queue, reader):
+    is_cached, read_cached = page_cache.is_cached, page_cache.read_cached
+
+    def sometimes_cached(fd: int, position: int, size: int) -> bool:
+        return data.draw(st.booleans()) and is_cached(fd, position, size)
+
+    def sometimes_read(fd: int, size: int, position: int) -> bytes | bytearray:
+        if data.draw(st.booleans()):
+            raise BlockingIOError
+        return read_cached(fd, size, position)
+
+    with (
+        TemporaryDirectory() as directory,
+        queue_and_reader() as (queue, reader),
+        patch.object(page_cache, "is_cached", sometimes_cached),
+        patch.object(page_cache, "read_cached", sometimes_read),
+    ):
         path = Path(directory, "log")
         path.write_bytes(CONTENT)
         with open(path, "rb") as file:
@@ -55,17 +103,17 @@ def test_everything_arrives_in_order(
                     expected += given_part
                 else:
                     parts: list[Part] = [
-                        FileRecords(file, *part) if isinstance(part, tuple) else memoryview(part) for part in given_part
+                        FileRecords(file, *part) if isinstance(part, tuple) else part for part in given_part
                     ]
-                    queue.send_parts(parts)
-                    expected += b"".join(part.read() if isinstance(part, FileRecords) else part for part in parts)
+                    expected += b"".join(bytes_of(part) for part in parts)
+                    make_ready(queue, queue.send_parts(parts))
                 received += read(reader, data.draw(st.sampled_from([1, 700, 100_000])))
-                queue.flush()
+                make_ready(queue, queue.flush())
             while True:
                 received += (some := read(reader, 100_000))
                 if not some and not queue.queued_bytes:
                     break
-                queue.flush()
+                make_ready(queue, queue.flush())
     assert received == expected
 
 
@@ -90,3 +138,55 @@ def test_what_is_cleared_is_not_sent() -> None:
             pass
         queue.send(b"next")
         assert read(reader, 100) == b"next"
+
+
+def cold(*_: object) -> bool:
+    return False
+
+
+def test_a_slice_on_the_disk_is_given_back_once_and_sent_piece_by_piece(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page_cache, "is_cached", cold)
+    path = tmp_path / "log"
+    path.write_bytes(bytes(3 * SENDFILE_CHUNK))
+    with queue_and_reader() as (queue, reader), open(path, "rb") as file:
+        records = FileRecords(file, 10, 2 * SENDFILE_CHUNK)
+        assert queue.send_parts([b"head", records]) is records
+        assert queue.next_slice(records) == (10, SENDFILE_CHUNK)
+        assert read(reader, 100) == b"head"
+        assert (queue.flush(), queue.send_parts([b"more"])) == (None, None)
+        assert read(reader, 100) == b""  # it waits
+        queue.ready(records, b"")
+        sent = 0
+        while (part := queue.flush()) is None:
+            sent += len(read(reader, 1 << 20))
+        # The kernel took some: who goes on has to look again, since that may be long after.
+        assert part is records
+        assert queue.next_slice(records)[0] >= 10 + sent > 10
+
+
+def test_a_small_slice_on_the_disk_is_not_read_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page_cache, "is_cached", cold)
+    path = tmp_path / "log"
+    path.write_bytes(CONTENT)
+
+    def nothing(*_: object) -> bytes:
+        raise BlockingIOError
+
+    monkeypatch.setattr(page_cache, "read_cached", nothing)
+    with queue_and_reader() as (queue, reader), open(path, "rb") as file:
+        records = FileRecords(file, 5, 100)
+        assert queue.send_parts([b"head", records, b"tail"]) is records
+        queue.ready(records, b"")
+        queue.flush()
+        assert read(reader, 1000) == b"head" + CONTENT[5:105] + b"tail"
+
+
+def test_what_is_ready_after_the_end_of_a_connection_is_dropped() -> None:
+    with queue_and_reader() as (queue, _):
+        records = Made(1000, 100)
+        assert queue.send_parts([records]) is records
+        queue.clear()
+        make_ready(queue, records)
+        assert (queue.queued_bytes, queue.flush()) == (0, None)

@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import socket
 import struct
 from array import array
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import pytest
 from twisted.internet.defer import Deferred
 
+from kafkapy.clients.completion import Completion
+from kafkapy.common import page_cache
 from kafkapy.common.broker import EndPoint
 from kafkapy.common.rate import Rate
 from kafkapy.network import socket_server
 from kafkapy.network.channel import KafkaChannel
 from kafkapy.network.connection_quotas import ConnectionLimits, ListenerLimits
 from kafkapy.network.request import Request
-from kafkapy.network.send_queue import Part
+from kafkapy.network.send_queue import Buffer
 from kafkapy.network.socket_server import ALL_ADDRESSES, ListenError
+from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record.file_records import FileRecords
+from kafkapy.record.late_records import LateRecords
 from tests.network.loopback import Loopback
 
+P = ParamSpec("P")
+R = TypeVar("R")
 MakeLoopback = Callable[..., Loopback]
 LARGE = 8 << 20
 """More than the kernel's buffers of a connection take."""
@@ -299,6 +308,127 @@ def test_a_large_slice_of_a_file_arrives_byte_for_byte_while_others_are_served(
     assert reader.response()[0] == 2
 
 
+class HeldReads:
+    """Threads that do nothing before the test lets them."""
+
+    def __init__(self) -> None:
+        self.held: list[tuple[Callable[[], Any], Completion[Any]]] = []
+
+    async def in_thread(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        done: Completion[R] = Completion()
+        self.held.append((partial(function, *args, **kwargs), done))
+        return await done
+
+    def do(self) -> None:
+        work, done = self.held.pop(0)
+        try:
+            done.set_result(work())
+        except OSError as problem:
+            done.set_exception(problem)
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> HeldReads:
+    """Nothing is ever in memory."""
+    monkeypatch.setattr(page_cache, "is_cached", lambda *_: False)
+    return HeldReads()
+
+
+def test_a_slice_on_the_disk_keeps_nobody_else_waiting(
+    make_loopback: MakeLoopback, reads: HeldReads, tmp_path: Path, large_file: bytes
+) -> None:
+    loop = make_loopback(cold_reads=reads.in_thread)
+    port = loop.listen()
+    loop.records = slice_of(tmp_path / "log", 0, LARGE)
+    readers = [loop.connect(port), loop.connect(port)]
+    for reader in readers:
+        reader.fetch()
+    loop.until(lambda: len(reads.held) == 2)
+    other = loop.connect(port)
+    assert other.is_served()
+    transport = channel_of(loop.requests[0]).transport
+    assert transport not in loop.reactor.getWriters(), "the reactor would turn without end"
+    received = [b"", b""]
+    while not all(len(data) == LARGE for data in received):
+        assert len(reads.held) <= 2, "one piece of each connection at a time"
+        if reads.held:
+            reads.do()
+        loop.turns(2)
+        for index, reader in enumerate(readers):
+            reader.read_some()
+            if reader.has_frame():
+                received[index] = reader.fetched()
+    assert received == [large_file, large_file]
+
+
+def test_a_client_that_goes_while_the_disk_is_read(
+    make_loopback: MakeLoopback, reads: HeldReads, tmp_path: Path, large_file: bytes
+) -> None:
+    loop = make_loopback(cold_reads=reads.in_thread)
+    loop.records = slice_of(tmp_path / "log", 0, LARGE)
+    reader = loop.connect(loop.listen())
+    reader.fetch()
+    loop.until(lambda: reads.held != [])
+    reader.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    reader.socket.close()
+    reads.do()
+    loop.until(lambda: loop.server.connection_count == 0)
+    assert reads.held == []
+
+
+def test_a_broker_that_closes_a_connection_while_the_disk_is_read(
+    make_loopback: MakeLoopback, reads: HeldReads, tmp_path: Path, large_file: bytes
+) -> None:
+    loop = make_loopback(cold_reads=reads.in_thread)
+    loop.records = slice_of(tmp_path / "log", 0, LARGE)
+    reader = loop.connect(loop.listen())
+    reader.fetch()
+    loop.until(lambda: reads.held != [])
+    channel_of(loop.requests[0]).abort("the test says so")
+    loop.until(lambda: loop.server.connection_count == 0)
+    reads.do()
+    assert reader.is_closed()
+
+
+def test_a_disk_that_fails_or_a_log_that_was_cut_ends_the_connection(
+    make_loopback: MakeLoopback, reads: HeldReads, tmp_path: Path, large_file: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    loop = make_loopback(cold_reads=reads.in_thread)
+    port = loop.listen()
+    for broken in ("disk", "cut"):
+        loop.records = slice_of(tmp_path / "log", 0, LARGE)
+        reader = loop.connect(port)
+        reader.fetch()
+        loop.until(lambda: reads.held != [])
+        if broken == "disk":
+            with monkeypatch.context() as patch:
+                patch.setattr(os, "posix_fadvise", fail)
+                reads.do()
+        else:
+            os.truncate(tmp_path / "log", 0)
+            reads.do()
+        loop.until(lambda: loop.server.connection_count == 0)
+
+
+class Failing(LateRecords):
+    def __len__(self) -> int:
+        return 100_000
+
+    async def next_piece(self) -> bytes:
+        raise KafkaError(Errors.CORRUPT_MESSAGE, "a batch is broken")
+
+
+def test_records_that_cannot_be_made_end_the_connection(make_loopback: MakeLoopback) -> None:
+    loop = make_loopback()
+    loop.records = Failing()
+    reader = loop.connect(loop.listen())
+    reader.fetch()
+    loop.until(reader.is_closed)
+
+
 def test_large_buffers_arrive_too(make_loopback: MakeLoopback, large_file: bytes) -> None:
     loop = make_loopback()
     loop.records = large_file
@@ -316,7 +446,7 @@ def channel_of(request: Request) -> KafkaChannel:
 def test_parts_arrive_in_order(make_loopback: MakeLoopback, tmp_path: Path) -> None:
     loop = make_loopback(send_buffer=1 << 12)
     (tmp_path / "log").write_bytes(bytes(range(256)) * 4096)
-    parts: list[Part] = [
+    parts: list[Buffer | FileRecords] = [
         b"start",
         slice_of(tmp_path / "log", 5, 700_000),
         b"",
@@ -333,7 +463,7 @@ def test_parts_arrive_in_order(make_loopback: MakeLoopback, tmp_path: Path) -> N
     client = loop.connect(loop.listen(), 1 << 12)
     client.heartbeat()
     loop.until(lambda: len(loop.requests) == 1)
-    channel_of(loop.requests[0]).send_parts(parts)
+    channel_of(loop.requests[0]).send_parts([*parts])
     loop.until(lambda: client.read_some() and len(client.received) >= len(expected))
     assert bytes(client.received) == expected
 

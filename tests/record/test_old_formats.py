@@ -14,7 +14,7 @@ from kafkapy.record.legacy import LegacyRecordBatch
 from kafkapy.record.record_batch import Record, RecordBatch, TimestampType
 from kafkapy.record.records_builder import MemoryRecordsBuilder
 
-# What a client sent (Produce v0 and v2), what the broker stored, and what it answered to Fetch v0 and v2.
+# What a client sent (Produce v0 and v2), and what the broker stored.
 V0 = bytes.fromhex(
     "000000000000000000000011165764b10000000000016b0000000276300000000000000001000000110f4c55f00000000000"
     "016b000000027730"
@@ -28,18 +28,6 @@ STORED = bytes.fromhex(
     "ffffffffffffff0000000212000000026b0476300012000002026b04773000000000000000000200000045000000000285e8"
     "45a5000000000001000001a3185c5000000001a3185c5001ffffffffffffffffffffffffffff0000000212000000026b0476"
     "310012000202026b04773100"
-)
-FETCHED_V0 = bytes.fromhex(
-    "000000000000000000000011165764b10000000000016b0000000276300000000000000001000000110f4c55f00000000000"
-    "016b000000027730000000000000000200000011615054270000000000016b00000002763100000000000000030000001178"
-    "4b65660000000000016b000000027731ffffffffffffffff0000003d00000000000000000000000000000000000000000000"
-    "000000000000000000000000"
-)
-FETCHED_V1 = bytes.fromhex(
-    "000000000000000000000019ca26aeae0100ffffffffffffffff000000016b000000027630000000000000000100000019d3"
-    "3d9fef0100ffffffffffffffff000000016b000000027730000000000000000200000019dac983810100000001a3185c5000"
-    "000000016b0000000276310000000000000003000000195877feaf0100000001a3185c5001000000016b000000027731ffff"
-    "ffffffffffff0000003d0000"
 )
 
 
@@ -68,11 +56,6 @@ def test_build() -> None:
 def test_up_conversion() -> None:
     stored = conversion.up_convert(batches(V0), 0, 0) + conversion.up_convert(batches(V1), 2, 0)
     assert stored == STORED
-
-
-@pytest.mark.parametrize(("magic", "expected"), [(0, FETCHED_V0), (1, FETCHED_V1)])
-def test_down_conversion_keeps_the_promised_size(magic: int, expected: bytes) -> None:
-    assert conversion.down_convert_to_size(batches(STORED), magic, 0) == expected
 
 
 def test_down_conversion_starts_at_the_first_offset() -> None:
@@ -106,16 +89,10 @@ def test_down_conversion_of_log_append_time() -> None:
 
 def test_what_cannot_be_converted() -> None:
     zstd = batch(CompressionType.ZSTD)
-    control = batch(is_control=True)
+    assert conversion.down_convert(batches(batch(is_control=True)), 0, 0).data == b""
     with pytest.raises(KafkaError) as caught:
-        conversion.down_convert_to_size(batches(zstd + STORED), 1, 0)
+        conversion.down_convert(batches(STORED + zstd), 1, 0)
     assert caught.value.error is Errors.UNSUPPORTED_COMPRESSION_TYPE
-    # A zstd batch behind others ends the answer; control batches alone give only an entry that is cut off.
-    behind = conversion.down_convert_to_size(batches(STORED + zstd), 0, 0)
-    assert len(behind) == len(STORED + zstd)
-    assert [r.value for b in batches(behind) for r in b.records()] == [b"v0", b"w0", b"v1", b"w1"]
-    assert conversion.down_convert_to_size(batches(control), 0, 0) == b"\xff" * 8 + b"\0\0\0\x3d"
-    assert conversion.down_convert_to_size([], 0, 0) == b""
 
 
 def wrapper(magic: int, inner: bytes, offset: int, codec: CompressionType = CompressionType.GZIP) -> LegacyRecordBatch:

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from twisted.internet.task import Clock
 
-from kafkapy.clients.completion import Completion
+from kafkapy.clients.completion import Completion, spawn
 from kafkapy.cluster.partition import Partition
 from kafkapy.common.clock import MockClock, P, R
 from kafkapy.common.leader_and_isr import LeaderAndIsr
@@ -33,6 +33,7 @@ from kafkapy.protocol.message import Message
 from kafkapy.protocol.messages.leader_and_isr import LeaderAndIsrRequest
 from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest
 from kafkapy.record.file_records import FileRecords
+from kafkapy.record.late_records import LateRecords
 from kafkapy.record.records_builder import MemoryRecordsBuilder
 from kafkapy.server.admin.controller import Controller
 from kafkapy.server.build import Outside, build_core, build_handlers, build_sockets
@@ -65,7 +66,11 @@ class FakeTransport:
 
     def send_parts(self, parts: Iterable[Part]) -> None:
         for part in parts:
-            self.sent += part.read() if isinstance(part, FileRecords) else part
+            if isinstance(part, LateRecords):
+                while len(part):
+                    self.sent += spawn(part.next_piece()).result()
+            else:
+                self.sent += part.read() if isinstance(part, FileRecords) else part
 
     def resume_reading(self) -> None:
         """Nothing was stopped."""

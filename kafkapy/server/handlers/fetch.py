@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Final
 
+from kafkapy.clients.completion import spawn
 from kafkapy.clients.metadata import Node
+from kafkapy.common.clock import InThread
 from kafkapy.common.metrics_topics import StatsByTopic
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
@@ -12,12 +15,11 @@ from kafkapy.log.log_types import FetchIsolation
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
-from kafkapy.record.batches import batches
-from kafkapy.record.conversion import down_convert_to_size
 from kafkapy.record.file_records import FileRecords
 from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.fetch.current_leader import current_leader
+from kafkapy.server.fetch.down_conversion import DownConvertedRecords, InTurn
 from kafkapy.server.fetch.fetch_session import (
     FetchContext,
     FetchSessionCache,
@@ -30,6 +32,8 @@ from kafkapy.server.metadata.metadata_cache import MetadataCache
 from kafkapy.server.replication.delayed_fetch import DelayedFetch
 from kafkapy.server.replication.fetch_params import FetchParams, FetchPartition, FetchResult, is_enough
 from kafkapy.server.replication.replica_manager import ReplicaManager
+
+log = logging.getLogger("kafkapy.server.KafkaApis")
 
 AbortedTransaction = FetchResponse.AbortedTransaction
 _fetch_response: Final = FetchResponse.maker
@@ -58,7 +62,10 @@ class FetchHandler:
         replica_manager: ReplicaManager,
         metadata_cache: MetadataCache,
         authorizer: Authorizer,
+        conversions: InThread,
     ) -> None:
+        """`conversions`: threads that convert records for old clients."""
+        self._conversions = InTurn(conversions)
         self._fetch_sessions = fetch_sessions
         self._config = config
         self._replica_manager = replica_manager
@@ -111,7 +118,10 @@ class FetchHandler:
                 self.record_throttled(readable, results)
             remaining = iter(results)
             all_results = [next(remaining) if error is None else _refused(error) for error in errors]
-            request.respond(self.response(request, context, all_results, is_follower))
+            if version < _FIRST_WITH_MAGIC_2:
+                spawn(self._respond_to_old_client(request, context, all_results, is_follower))
+            else:
+                request.respond(self.response(request, context, all_results, is_follower))
 
         self._replica_manager.fetch_messages(params, readable, done)
         return None
@@ -199,8 +209,8 @@ class FetchHandler:
         failed = False
         for fetch, result in zip(fetches, results, strict=True):
             _count(stats, fetch.topic_partition.topic, result)
-            if version < _FIRST_WITH_STORAGE_ERROR:
-                self._suit_old_client(fetch, result, version)
+            if version < _FIRST_WITH_STORAGE_ERROR and result.error is Errors.KAFKA_STORAGE_ERROR:
+                result.error = Errors.NOT_LEADER_OR_FOLLOWER  # which it knows, and takes for a reason to ask again
             if result.error is not _NONE:
                 failed = True
         topics: list[FetchResponse.FetchableTopicResponse] = []
@@ -247,22 +257,33 @@ class FetchHandler:
             for node in sorted(nodes)
         ]
 
-    def _suit_old_client(self, fetch: FetchPartition, result: FetchResult, version: int) -> None:
-        """Put what it found into the form that the version has.
-
-        The config says which format the log has, as in Kafka: older records in it are rewritten for nothing, newer ones go out as
-        they are.
-        """
-        magic = _newest_magic(version)
-        if magic < 2 and result.records:
-            local = self._replica_manager.partition(fetch.topic_partition)
+    async def _respond_to_old_client(
+        self, request: Request, context: FetchContext, results: list[FetchResult], is_follower: bool
+    ) -> None:
+        """Of clients from before 0.11, who know older message formats only: they get the records in these."""
+        magic = _newest_magic(request.api_version)
+        for fetch, result in zip(context.fetches, results, strict=True):
             try:
-                if local is not None and local.log is not None and local.log.config.record_version > magic:
-                    result.records = _down_converted(fetch, result.records, magic)
+                await self._down_convert(fetch, result, magic)
             except KafkaError as problem:
                 result.error, result.high_watermark, result.records = problem.error, -1, None
-        if result.error is Errors.KAFKA_STORAGE_ERROR:
-            result.error = Errors.NOT_LEADER_OR_FOLLOWER  # which it knows, and takes for a reason to ask again
+            except Exception:
+                log.exception("Cannot convert records of %s", fetch.topic_partition)
+                result.error, result.high_watermark, result.records = Errors.UNKNOWN_SERVER_ERROR, -1, None
+        if not request.cancelled:
+            request.respond(self.response(request, context, results, is_follower))
+
+    async def _down_convert(self, fetch: FetchPartition, result: FetchResult, magic: int) -> None:
+        """The config says which format the log has, as in Kafka: older records in it are rewritten for nothing, newer ones go out
+        as they are."""
+        records = result.records
+        local = self._replica_manager.partition(fetch.topic_partition)
+        if not isinstance(records, FileRecords) or local is None or local.log is None:
+            return
+        if local.log.config.record_version > magic:
+            converted = DownConvertedRecords(records, magic, fetch.fetch_offset, self._conversions)
+            await converted.begin()
+            result.records = converted
 
 
 class _FollowerFetch:
@@ -376,9 +397,3 @@ def _answer(fetch: FetchPartition, result: FetchResult) -> FetchResponse.Partiti
         result.preferred_read_replica,
         result.records,
     )
-
-
-def _down_converted(fetch: FetchPartition, records: bytes | FileRecords, magic: int) -> bytes:
-    """For clients from before 0.11: read the batches and write them in the old format."""
-    data = records.read() if isinstance(records, FileRecords) else records
-    return down_convert_to_size(batches(data), magic, fetch.fetch_offset)

@@ -9,6 +9,7 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.log_types import FetchIsolation, LogOffsetMetadata
 from kafkapy.protocol.errors import Errors
 from kafkapy.record.file_records import FileRecords
+from kafkapy.record.late_records import LateRecords
 
 NO_RECORDS: Final = b""
 
@@ -76,7 +77,7 @@ class FetchResult:
         self.high_watermark = high_watermark
         self.last_stable_offset = last_stable_offset
         self.log_start_offset = log_start_offset
-        self.records: bytes | FileRecords | None = records
+        self.records: bytes | FileRecords | LateRecords | None = records
         self.size = size
         self.start = start
         self.aborted_transactions: list[tuple[int, int]] | None = None
