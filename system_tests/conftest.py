@@ -14,6 +14,7 @@ import pytest
 
 from system_tests.cluster import Cluster
 from system_tests.services import ApacheKafkaService, KafkaService, Service, ZooKeeperService
+from system_tests.stalls import Stalls
 
 Note = Callable[[str, object], None]
 Progress = Callable[[str], None]
@@ -80,6 +81,19 @@ def zookeeper(_zookeeper: ZooKeeperService) -> ZooKeeperService:
         _zookeeper.close()
         _zookeeper.start()
     return _zookeeper
+
+
+@pytest.fixture(scope="session")
+def _stalls() -> Stalls:
+    return Stalls()
+
+
+@pytest.fixture(autouse=True)
+def no_stalls(_stalls: Stalls) -> Iterator[None]:
+    """No broker keeps everybody waiting, whatever a test does to it."""
+    yield
+    stalls = _stalls.new([broker for broker in KafkaService.started if broker.output.exists()])
+    assert not stalls, "\n".join(["brokers have stalled:", *stalls])
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import ClassVar
 
 import psutil
 
@@ -216,6 +217,8 @@ class KafkaService(Service):
     """
 
     name = "kafkapy"
+    started: ClassVar[set[KafkaService]] = set()
+    """All of this run."""
 
     def __init__(
         self,
@@ -253,6 +256,7 @@ class KafkaService(Service):
         properties = {"listeners": f"PLAINTEXT://{self.address}", **self.properties}
         lines = [f"{key}={value}\n" for key, value in properties.items()]
         self.properties_file.write_text("".join(lines))
+        self.started.add(self)
         return super().start(wait)
 
     @property

@@ -15,6 +15,7 @@ from kafkapy.common.metrics_requests import RequestStats, RequestStatsByApi
 from kafkapy.network.memory_pool import MemoryPool
 from kafkapy.network.request import AnswerChannel, Request, RequestContext
 from kafkapy.network.send_queue import Part
+from kafkapy.network.stall_meter import StallMeter
 from kafkapy.network.transport import PlaintextTransport
 from kafkapy.protocol.api_codecs import ApiCodecs, NotServedError
 from kafkapy.protocol.api_keys import ApiKey
@@ -61,6 +62,7 @@ class ChannelOwner(Protocol):
     codecs: ApiCodecs
     memory_pool: MemoryPool | None
     request_stats: RequestStatsByApi | None
+    meter: StallMeter
 
     @property
     def now(self) -> Callable[[], float]:
@@ -120,6 +122,7 @@ class KafkaChannel(AnswerChannel):
         self.closed = False
         self.last_active = server.now()
         self._queued_before = 0
+        self._meter = server.meter
         self._stats = None if server.request_stats is None else server.request_stats.clients
         """By API key; None: nothing is measured."""
         self._in_flight: tuple[RequestStats, float, float] | None = None
@@ -276,6 +279,9 @@ class KafkaChannel(AnswerChannel):
         self._handling = True
         received = self.last_active
         request = Request(self, context, codec, correlation_id, body)
+        request.size = len(frame)
+        self._meter.request = request
+        self._meter.body = body
         try:
             self._handler(request)
         finally:
@@ -295,6 +301,8 @@ class KafkaChannel(AnswerChannel):
     def send_response(self, request: Request, response: Message, throttle_ms: int = 0) -> None:
         if self.closed:
             return
+        if self._meter.request is None:
+            self._meter.request = request
         if not self._awaiting:
             self._send(request, response, throttle_ms)
             self.request_done(throttle_ms)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import errno
+import gc
+from collections.abc import Callable
 from time import monotonic
 from typing import Any
 
@@ -11,6 +12,7 @@ from twisted.internet.epollreactor import EPollReactor
 from twisted.logger import Logger
 from twisted.python.log import callWithLogger
 
+from kafkapy.network.stall_meter import SHORT_SECONDS, StallMeter
 from kafkapy.network.transport import PlaintextTransport
 
 log = Logger("kafkapy.network.BrokerReactor")
@@ -21,22 +23,29 @@ class BrokerReactor(EPollReactor):
     produce request. A broker's connections log by themselves, so their plain reads and writes go without. And Twisted looks
     for timers and calls of other threads each time before it waits for events; here it is only asked if there are any. All
     else is as in Twisted.
+
+    Invariant: `_ended` is when the last item of the present turn had ended, all of which `meter` is told of.
     """
 
     _selectables: dict[int, Any]
     _newTimedCalls: list[Any]
-    idle_seconds = 0.0
-    """How long it has waited for something to do."""
+
+    def __init__(self) -> None:
+        self.meter = StallMeter()
+        self._ended = monotonic()
+        super().__init__()
 
     def doPoll(self, timeout: float | None) -> None:
-        began = monotonic()
-        try:
-            events = self._poller.poll(-1 if timeout is None else timeout, len(self._selectables))
-        except OSError as error:
-            if error.errno == errno.EINTR:
-                return
-            raise
-        self.idle_seconds += monotonic() - began
+        meter, ended = self.meter, self._ended
+        if ended - meter.woke > SHORT_SECONDS:
+            meter.turn_ended(ended)
+        meter.request = meter.body = None
+        events = self._poller.poll(-1 if timeout is None else timeout, len(self._selectables))
+        before = meter.woke = monotonic()
+        meter.idle_seconds += before - ended
+        meter.turns += 1
+        if before > meter.cpu_due:
+            meter.read_cpu()
         selectables = self._selectables
         for fd, event in events:
             selectable = selectables.get(fd)
@@ -53,11 +62,17 @@ class BrokerReactor(EPollReactor):
                     self._disconnectSelectable(selectable, why, reading)
             else:
                 callWithLogger(selectable, self._doReadOrWrite, selectable, fd, event)
+            now = monotonic()
+            if now - before > SHORT_SECONDS:
+                meter.took(now - before, selectable)
+            before = now
+        self._ended = before
 
     doIteration = doPoll
 
     def mainLoop(self) -> None:
         self.doIteration = self._serve  # type: ignore[method-assign]
+        self.meter.start()
         super().mainLoop()
 
     def _serve(self, timeout: float | None) -> None:
@@ -69,7 +84,30 @@ class BrokerReactor(EPollReactor):
                 return  # a timer is due
             self.doPoll(timeout)
 
+    # --- timers and calls of other threads
+
+    def runUntilCurrent(self) -> None:
+        super().runUntilCurrent()
+        self._ended = monotonic()
+
+    def callLater(self, delay: float, function: Callable[..., object], *args: object, **kwargs: object) -> Any:  # type: ignore[override]
+        return super().callLater(delay, self._call, function, *args, **kwargs)
+
+    def callFromThread(self, function: Callable[..., object], *args: object, **kwargs: object) -> None:  # type: ignore[override]
+        super().callFromThread(self._call, function, *args, **kwargs)
+
+    def _call(self, function: Callable[..., object], *args: object, **kwargs: object) -> None:
+        meter, before = self.meter, monotonic()
+        meter.request = meter.body = None
+        try:
+            function(*args, **kwargs)
+        finally:
+            if (seconds := monotonic() - before) > SHORT_SECONDS:
+                meter.took(seconds, function)
+
 
 def install_reactor() -> None:
     """Make it the process's reactor; must come before anything imports `twisted.internet.reactor`."""
-    main.installReactor(BrokerReactor())
+    reactor = BrokerReactor()
+    gc.callbacks.append(reactor.meter.collected)
+    main.installReactor(reactor)

@@ -97,6 +97,7 @@ class Request:
         "context",
         "correlation_id",
         "hurry",
+        "size",
         "times",
     )
 
@@ -115,6 +116,8 @@ class Request:
         self.api_version = codec.version
         self.correlation_id = correlation_id
         self.body = body
+        self.size = 0
+        """Bytes of its frame."""
         self.answer: tuple[Message, int, float] | None = None
         """(response, throttle in ms, when) of one that has to wait for the answers before it."""
         self.times: tuple[float, float] | None = None

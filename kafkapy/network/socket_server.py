@@ -22,6 +22,7 @@ from kafkapy.network.channel import KafkaChannel
 from kafkapy.network.connection_quotas import ConnectionLimits, ConnectionQuotas
 from kafkapy.network.memory_pool import MemoryPool
 from kafkapy.network.request import Request, RequestContext
+from kafkapy.network.stall_meter import StallMeter
 from kafkapy.network.transport import PlaintextPort
 from kafkapy.protocol.api_codecs import ApiCodecs
 from kafkapy.protocol.api_keys import ApiKey
@@ -124,6 +125,7 @@ class SocketServer:
         self._idle_scan: Any = None
         self.request_stats: RequestStatsByApi | None = None
         """Set before the first connection, where requests are to be measured."""
+        self.meter: StallMeter = getattr(reactor, "meter", None) or StallMeter()
 
     now = staticmethod(time.monotonic)
 

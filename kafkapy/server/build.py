@@ -342,6 +342,6 @@ def build_metrics(
         requests=request_stats(),
         end_offsets=end_offsets(config, reactor, outside.clock, core.replica_manager),
         is_stopping=is_stopping,
-        idle_seconds=(lambda: reactor.idle_seconds) if hasattr(reactor, "idle_seconds") else None,
+        meter=sockets.meter,
     )
     return BrokerMetrics(metrics_config, sources, reactor, outside.clock)

@@ -148,6 +148,8 @@ class ReactorClock(SystemTime):
                 failed(error)
             again()
 
+        run.__qualname__ = name  # by which the stall meter tells of it
+
         def done(work: Completion[object]) -> None:
             if (error := work.exception()) is not None:
                 failed(error)

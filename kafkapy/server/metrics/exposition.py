@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import accumulate, islice
 from typing import NamedTuple
 
 from prometheus_client.core import Metric as Family
 from prometheus_client.exposition import generate_latest
 
-from kafkapy.server.metrics.metric import QUANTILES, Metric, Sample, Summary
+from kafkapy.server.metrics.metric import QUANTILES, Buckets, Metric, Sample, Summary
 from kafkapy.server.metrics.sources import Sources
 from kafkapy.server.metrics.table import TRUNCATED
 
@@ -66,6 +66,12 @@ def _family(metric: Metric, samples: Iterable[Sample]) -> Family:
     add = family.add_sample
     for values, value in samples:
         labels = dict(zip(metric.labels, values, strict=True))
+        if isinstance(value, Buckets):
+            for bound, count in zip((*value.bounds, "+Inf"), accumulate(value.counts), strict=True):
+                add(f"{metric.name}_bucket", {**labels, "le": str(bound)}, count)
+            add(f"{metric.name}_count", labels, sum(value.counts))
+            add(f"{metric.name}_sum", labels, value.total)
+            continue
         if not isinstance(value, Summary):
             add(metric.name, labels, value)
             continue

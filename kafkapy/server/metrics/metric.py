@@ -23,6 +23,8 @@ class Kind(Enum):
     """Only grows, from 0 at the start of the broker."""
     SUMMARY = "summary"
     """`_count` and `_sum` since the start, and, where there are values of the last minute, their quantiles."""
+    HISTOGRAM = "histogram"
+    """Since the start."""
 
 
 class Summary(NamedTuple):
@@ -40,7 +42,15 @@ def summary(*histograms: Histogram) -> Summary:
     )
 
 
-Value = float | Summary
+class Buckets(NamedTuple):
+    """`counts[i]` values were at most `bounds[i]`, and more than the bound before it; the last of the counts has no bound."""
+
+    bounds: Sequence[float]
+    counts: Sequence[int]
+    total: float
+
+
+Value = float | Summary | Buckets
 Sample = tuple[tuple[str, ...], Value]
 """Values of the labels, and what holds for them."""
 
@@ -74,3 +84,7 @@ def counter(
 
 def summaries(name: str, kafka: str, doc: str, read: Callable[[Sources], Iterable[Sample]], *labels: str) -> Metric:
     return Metric(name, Kind.SUMMARY, labels, kafka, doc, read)
+
+
+def histograms(name: str, kafka: str, doc: str, read: Callable[[Sources], Iterable[Sample]], *labels: str) -> Metric:
+    return Metric(name, Kind.HISTOGRAM, labels, kafka, doc, read)

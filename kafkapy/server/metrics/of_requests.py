@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator
 
 from kafkapy.common.metrics import Histogram
 from kafkapy.common.metrics_requests import RequestStats
+from kafkapy.network.stall_meter import BOUNDS
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import Errors
-from kafkapy.server.metrics.metric import Metric, Sample, counter, gauge, summaries, summary
+from kafkapy.server.metrics.metric import Buckets, Metric, Sample, counter, gauge, histograms, summaries, summary
 from kafkapy.server.metrics.sources import Sources
 from kafkapy.version import __version__
 
@@ -21,11 +22,10 @@ def _by_request(sources: Sources) -> Iterator[tuple[str, tuple[RequestStats, ...
     """Each API that has been asked for; Fetch in all, of clients and of followers, as Kafka has it."""
     requests = sources.requests
     for api_key in ApiKey:
-        name = "".join(word.capitalize() for word in api_key.name.split("_"))
         own = requests.clients[api_key]
         if api_key is not ApiKey.FETCH:
             if own.count:
-                yield name, (own,)
+                yield api_key.title, (own,)
             continue
         followers = requests.fetch_of_followers
         if own.count or followers.count:
@@ -59,8 +59,13 @@ def _times(of: Callable[[RequestStats], Histogram]) -> Callable[[Sources], Itera
     return read
 
 
-def _idle(sources: Sources) -> float | Iterator[Sample]:
-    return iter(()) if sources.idle is None else sources.idle.value()
+def _idle(sources: Sources) -> float:
+    return sources.idle.value()
+
+
+def _turns(sources: Sources) -> Iterator[Sample]:
+    for kind, turns in sources.meter.by_kind():
+        yield (kind,), Buckets(BOUNDS, turns.counts, turns.seconds)
 
 
 def _resident_bytes(sources: Sources) -> float:
@@ -103,6 +108,11 @@ REQUEST_METRICS: tuple[Metric, ...] = (
         "kafka_server_kafkarequesthandlerpool_requesthandleravgidle_percent",
         "kafka.server:type=KafkaRequestHandlerPool,name=RequestHandlerAvgIdlePercent",
         "The same: there is one event loop for both.", _idle),
+    histograms(
+        "kafkapy_reactor_turn_seconds", "",
+        "How long the turns of the event loop took, while everybody waits: by the longest item of a turn (an API, or the "
+        "function, timer or part that was at work). Turns of less than 1 ms are all \"short\". One of more than 0.1 s is a "
+        "line in the log, which says for whom and with how much CPU.", _turns, "work"),
     gauge(
         "kafka_server_socket_server_metrics_connection_count",
         "kafka.server:type=socket-server-metrics (connection-count)",

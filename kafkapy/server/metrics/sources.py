@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
     from kafkapy.log.manager.log_manager import LogManager
     from kafkapy.network.socket_server import SocketServer
+    from kafkapy.network.stall_meter import StallMeter
     from kafkapy.server.fetch.fetch_session import FetchSessionCache
     from kafkapy.server.metadata.metadata_cache import MetadataCache
     from kafkapy.server.metrics.end_offsets import EndOffsets
@@ -54,18 +55,17 @@ class Sources:
     requests: RequestStatsByApi
     end_offsets: EndOffsets
     is_stopping: Callable[[], bool]
-    idle_seconds: Callable[[], float] | None
-    """How long the reactor has waited for something to do; None: it doesn't say."""
-    idle: Share | None = field(init=False)
+    meter: StallMeter
+    """Of the reactor."""
+    idle: Share = field(init=False)
 
     def __post_init__(self) -> None:
-        self.idle = None if self.idle_seconds is None else Share(self.idle_seconds)
+        self.idle = Share(lambda: self.meter.idle_seconds)
 
     def tick(self) -> None:
         """Once every `TICK_MS`: take in what requests have left, so that it stays small."""
         self.requests.fold()
-        if self.idle is not None:
-            self.idle.mark()
+        self.idle.mark()
 
     # --- what several metrics look at
 
