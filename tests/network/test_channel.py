@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from twisted.internet.task import Clock
 
@@ -539,6 +539,7 @@ def test_whatever_the_order_of_answers(kinds: list[str], chance: Random) -> None
     assert not broker.channel.muted
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.sampled_from("pqhs"), min_size=1, max_size=20), st.randoms(use_true_random=False))
 def test_whatever_is_answered_at_once_and_however_slowly_it_is_read(kinds: list[str], chance: Random) -> None:
     """p, h: a Produce and another, answered at once; q, s: later. Nothing is handled while an answer is unread."""

@@ -240,14 +240,14 @@ class BrokerCore:
         self.created: list[str] = []
         self.handlers.metadata.create_topics = self._create_topics
         self.by_api = self.handlers.by_api()
-        self._sockets = build_sockets(self.config, outside, ConnectionLimits())
+        self.sockets = build_sockets(self.config, outside, ConnectionLimits())
         self._apis = KafkaApis(self.by_api)
         self.controller = self.connect("controller")
         self.brokers = [BROKER_ID, *others]
         self.update_metadata()
 
     def connect(self, client_id: str = "test", listener: str = "PLAINTEXT") -> Client:
-        return Client(self._sockets, self._apis, client_id, listener)
+        return Client(self.sockets, self._apis, client_id, listener)
 
     def advance(self, ms: int) -> None:
         """Time passes, for all clocks."""
