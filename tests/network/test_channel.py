@@ -176,6 +176,7 @@ def test_one_that_hangs_up_waits_for_no_memory() -> None:
     assert (pool.available, second.transport.resumed) == (10, 0)
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.integers(1, 60), min_size=1), st.integers(1, 100))
 def test_however_the_bytes_are_cut_all_memory_is_given_back(cuts: list[int], limit: int) -> None:
     pool = MemoryPool(limit)
@@ -514,6 +515,7 @@ def test_one_whose_answer_is_throttled_rests() -> None:
     assert handled(broker) == [0, 1, 2]
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.sampled_from("ph"), min_size=1, max_size=20), st.randoms(use_true_random=False))
 def test_whatever_the_order_of_answers(kinds: list[str], chance: Random) -> None:
     """Each request is handled and answered once, in order; nothing overtakes, and never do too many wait."""

@@ -53,7 +53,7 @@ def test_an_answer_that_waits(loop: Loopback) -> None:
 
 
 def test_a_client_that_is_slow_to_read(loop: Loopback) -> None:
-    loop.records = b"x" * (16 << 20)
+    loop.records = b"x" * (6 << 20)
     client = loop.connect(loop.listen(), receive_buffer=1 << 14)
     client.fetch()
     loop.until(lambda: bool(loop.requests))
