@@ -100,6 +100,7 @@ class Server:
         self.process: subprocess.Popen[bytes] | None = None
         self.has_own_session = False
         """The kernel shares its cores out by sessions (autogroup), then among the threads of each."""
+        self.metrics_port: int | None = None
         self.properties = directory / "server.properties"
         settings = {
             "broker.id": broker_id,
@@ -189,6 +190,12 @@ class ApacheServer(Server):
 
 
 class KafkapyServer(Server):
+    def serve_metrics(self) -> None:
+        """From the next start on."""
+        (self.metrics_port,) = free_ports(1)
+        with open(self.properties, "a") as properties:
+            properties.write(f"kafkapy.metrics.listener=127.0.0.1:{self.metrics_port}\n")
+
     def command(self) -> list[str]:
         python = sys.executable if self.checkout == ROOT.resolve() else str(self.checkout / ".venv" / "bin" / "python")
         return [python, "-m", "kafkapy.tools.kafka_server_start", str(self.properties)]

@@ -11,19 +11,19 @@ from __future__ import annotations
 import argparse
 import re
 import shutil
+import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-from benchmarks.brokers import ApacheServer, KafkapyServer, Server
+from benchmarks.brokers import ROOT, ApacheServer, KafkapyServer, Server
 from benchmarks.run import topic, wait_until_it_serves
-from benchmarks.stalls import produce
+from benchmarks.stalls import crowds, fetch, logs, partitions, produce, restart, topics
 from benchmarks.stalls.client import FrameClient, batch, produce_request, values
 from benchmarks.stalls.measure import PROBE_TOPIC, Measured, Scenario, measure, start
 from benchmarks.stalls.report import line, table
+from benchmarks.stalls.restart import Home, Restart
 from kafkapy import compiled
 
 APACHE, BEFORE, OURS = "Apache 3.9.1", "before", "kafkapy"
@@ -32,52 +32,75 @@ WARM_SECONDS = 3
 
 
 def scenarios() -> list[Scenario]:
-    return produce.scenarios()
+    return [
+        *produce.scenarios(),
+        *logs.scenarios(),
+        *fetch.scenarios(),
+        *crowds.scenarios(),
+        *topics.scenarios(),
+        *partitions.scenarios(),
+        *restart.scenarios(),
+    ]
 
 
 class Brokers:
-    """One broker of each kind that serves scenario after scenario, and those that are started for one alone."""
+    """Those that serve the present scenario. Invariant: one of each kind for "shared", and one of each for the last other one."""
 
     def __init__(self, directory: Path, before: Path | None) -> None:
         self._directory = directory
         self._before = before
-        self._shared: dict[str, Server] = {}
-        self._started = 0
+        self._serving: dict[tuple[str, str], Server] = {}
+        self._homes: dict[str, Home] = {}
+        self._made = 0
 
-    @contextmanager
-    def serving(self, kind: str, scenario: Scenario) -> Iterator[Server]:
-        if scenario.has_own_broker:
-            server = self._start(kind, scenario)
-            try:
-                yield server
-            finally:
-                server.close()
-                shutil.rmtree(server.directory, ignore_errors=True)
-            return
-        if kind not in self._shared:
-            self._shared[kind] = self._start(kind, scenario)
-        yield self._shared[kind]
+    def serving(self, kind: str, scenario: Scenario) -> Server:
+        """A broker that `scenario` can be measured on; not yet started if it measures the start."""
+        key = (scenario.broker, kind)
+        if key not in self._serving:
+            self._end({broker for broker, _ in self._serving} - {"shared", scenario.broker})
+            self._serving[key] = server = self._make(kind, scenario)
+            if not scenario.starts:
+                start(server)
+                wait_until_it_serves(server)
+                topic(server, PROBE_TOPIC, 1)
+                _warm(server)
+        return self._serving[key]
 
-    def _start(self, kind: str, scenario: Scenario) -> Server:
-        self._started += 1
-        directory = self._directory / f"{self._started}-{kind.split()[0]}"
+    def _make(self, kind: str, scenario: Scenario) -> Server:
+        self._made += 1
+        directory = self._directory / f"{self._made}-{kind.split()[0]}"
         properties = {**SETTINGS, **scenario.properties}
-        server: Server
+        zookeeper_port = None
+        if isinstance(scenario, Restart):
+            home = self._homes[scenario.broker] = scenario.build(self._directory / f"home-{scenario.topics}")
+            zookeeper_port = home.zookeeper_port
+            properties["log.dirs"] = str(home.data)
         if kind == APACHE:
-            server = ApacheServer(kind, directory, properties=properties)
-        elif kind == BEFORE and self._before is not None:
-            server = KafkapyServer(kind, directory, properties=properties, checkout=self._before)
-        else:
-            server = KafkapyServer(kind, directory, properties=properties)
-        start(server)
-        wait_until_it_serves(server)
-        topic(server, PROBE_TOPIC, 1)
-        _warm(server)
+            return ApacheServer(kind, directory, 0, zookeeper_port, properties)
+        checkout = self._before if kind == BEFORE and self._before is not None else ROOT
+        server = KafkapyServer(kind, directory, 0, zookeeper_port, properties, checkout)
+        server.serve_metrics()
         return server
 
-    def close(self) -> None:
-        for server in self._shared.values():
+    def drop(self, broker: str, kind: str) -> None:
+        """Such a scenario gets another the next time."""
+        server = self._serving.pop((broker, kind), None)
+        if server is not None:
+            if server.process is not None:
+                server.kill()
             server.close()
+            shutil.rmtree(server.directory, ignore_errors=True)
+
+    def _end(self, brokers: set[str]) -> None:
+        for broker, kind in [key for key in self._serving if key[0] in brokers]:
+            self.drop(broker, kind)
+        for broker in brokers & self._homes.keys():
+            home = self._homes.pop(broker)
+            home.close()
+            shutil.rmtree(home.directory, ignore_errors=True)
+
+    def close(self) -> None:
+        self._end({broker for broker, _ in self._serving})
 
 
 def _warm(server: Server) -> None:
@@ -99,8 +122,13 @@ def run(chosen: list[Scenario], kinds: list[str], rounds: int, brokers: Brokers)
         for kind in kinds * rounds:
             if scenario.only_kafkapy and kind == APACHE:
                 continue
-            with brokers.serving(kind, scenario) as server:
-                measure(scenario, server, of_scenario.setdefault(kind, Measured()))
+            measured = of_scenario.setdefault(kind, Measured())
+            try:
+                measure(scenario, brokers.serving(kind, scenario), measured)
+            except Exception as error:
+                print(f"{scenario.name}, {kind}: {error!r}", file=sys.stderr)
+                measured.notes.append(f"failed: {error}")
+                brokers.drop(scenario.broker, kind)
         for kind, measured in of_scenario.items():
             print(line(scenario.name, kind, measured), file=sys.stderr, flush=True)
     return results
@@ -123,6 +151,7 @@ def main() -> int:
         return 0
     kinds = [*([] if args.no_apache else [APACHE]), *([BEFORE] if args.before else []), OURS]
     print(f"kafkapy's hot paths: {'machine code' if compiled.is_used() else 'plain Python'}", file=sys.stderr)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # brokers have sessions of their own, so they must be ended
     directory = Path(tempfile.mkdtemp(prefix="kafkapy-stalls-"))
     brokers = Brokers(directory, args.before)
     try:

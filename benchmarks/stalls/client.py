@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import socket
 import struct
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from benchmarks.brokers import Server
@@ -16,6 +17,9 @@ from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.headers import ResponseHeader, encode_request
 from kafkapy.protocol.message import Message
+from kafkapy.protocol.messages.fetch import FetchRequest
+from kafkapy.protocol.messages.list_offsets import ListOffsetsRequest
+from kafkapy.protocol.messages.metadata import MetadataRequest
 from kafkapy.protocol.messages.produce import ProduceRequest
 from kafkapy.record.batch_encoder import Columns, encode_columns, finish_batch
 from kafkapy.record.compression import CompressionType
@@ -65,6 +69,11 @@ class FrameClient:
         self.socket.sendall(self.frame(request, version))
         return self.answer(request, version)
 
+    def ask(self, request: Message, version: int) -> bytearray:
+        """The same, not decoded."""
+        self.socket.sendall(self.frame(request, version))
+        return self.receive()
+
     def answer(self, request: Message, version: int) -> Any:
         """The next answer, which is that to such a request."""
         data, api_key = self.receive(), ApiKey(request.API_KEY)
@@ -90,14 +99,52 @@ def produce_request(topic: str, records: bytes, partition: int = 0, acks: int = 
     return ProduceRequest(acks=acks, timeout_ms=60_000, topic_data=[topic_data])
 
 
+def fetch_request(topic: str, offset: int, max_bytes: int, partitions: Iterable[int] = (0,)) -> FetchRequest:
+    """Of the same offset in all of the partitions, without a session."""
+    wanted = [
+        FetchRequest.FetchPartition(partition=p, fetch_offset=offset, partition_max_bytes=max_bytes) for p in partitions
+    ]
+    return FetchRequest(
+        max_wait_ms=100,
+        min_bytes=1,
+        max_bytes=max_bytes,
+        session_id=0,
+        isolation_level=0,
+        topics=[FetchRequest.FetchTopic(topic=topic, partitions=wanted)],
+        forgotten_topics_data=[],
+        rack_id="",
+    )
+
+
+def list_offsets_request(topic: str, partitions: Iterable[int], timestamp: int) -> ListOffsetsRequest:
+    wanted = [ListOffsetsRequest.ListOffsetsPartition(partition_index=p, timestamp=timestamp) for p in partitions]
+    topics = [ListOffsetsRequest.ListOffsetsTopic(name=topic, partitions=wanted)]
+    return ListOffsetsRequest(replica_id=-1, isolation_level=0, topics=topics)
+
+
+def metadata_request(topics: Iterable[str] | None) -> MetadataRequest:
+    """None: of all topics."""
+    wanted = None if topics is None else [MetadataRequest.MetadataRequestTopic(name=topic) for topic in topics]
+    return MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
+
+
 def check(error_code: int) -> None:
     if error_code:
         raise KafkaError(Errors.for_code(error_code))
 
 
-def make_topic(server: Server, name: str, partitions: int = 1, configs: Mapping[str, str] | None = None) -> None:
+def make_topic(
+    server: Server, name: str, partitions: int = 1, configs: Mapping[str, str] | None = None, exists: bool = False
+) -> None:
+    """`exists`: it may be there already; otherwise one of that name that is still being deleted is waited for."""
     with AdminClient(server.bootstrap) as admin:
-        values_of(admin.create_topics([NewTopic(name, partitions, 1, topic_configs=dict(configs or {}))]))
+        while True:
+            outcome = admin.create_topics([NewTopic(name, partitions, 1, topic_configs=dict(configs or {}))])[name]
+            if not isinstance(outcome, KafkaError) or (exists and outcome.error is Errors.TOPIC_ALREADY_EXISTS):
+                return
+            if outcome.error is not Errors.TOPIC_ALREADY_EXISTS:
+                raise outcome
+            time.sleep(0.1)
 
 
 def delete_topics(server: Server, *names: str) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
+import re
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -20,19 +23,23 @@ PROBE_TOPIC = "stall-probe"
 _BEFORE_SECONDS = 0.3
 _AFTER_SECONDS = 0.3
 """What the load leaves behind belongs to it."""
+_IMPORT_SECONDS = 1.0
+"""Until a probe is ready."""
+_TOLD_SECONDS = 0.025
 BROKER_NICE = -10
 
 
 class Scenario:
-    """A load, and what it needs. A server is used for all scenarios, unless one has `properties` of its own."""
+    """A load, and what it needs."""
 
     name = ""
+    broker = "shared"
+    """Scenarios with the same one follow each other on the same broker."""
     properties: Mapping[str, object] = MappingProxyType({})
+    """Of that broker."""
     only_kafkapy = False
-
-    @property
-    def has_own_broker(self) -> bool:
-        return bool(self.properties)
+    starts = False
+    """The load is the start of the broker, which `prepare` leaves stopped."""
 
     def prepare(self, server: Server) -> None:
         """What is there before anything is measured."""
@@ -54,8 +61,7 @@ class Measured:
     seconds: float = 0.0
     """The longest load."""
     peak_mb: float = 0.0
-    first_answer: float = 0.0
-    """Seconds from an open port until the first answer; 0 where no broker was started."""
+    notes: list[str] = field(default_factory=list)
 
 
 class Probes:
@@ -94,23 +100,71 @@ class Probes:
 def measure(scenario: Scenario, server: Server, result: Measured) -> None:
     """One round."""
     scenario.prepare(server)
-    _forget_peak(server.pid)
     probes = Probes(server, server.directory)
     try:
-        probes.begin(server.pid)
-        time.sleep(1 + _BEFORE_SECONDS)  # they import their modules first
+        if scenario.starts:
+            time.sleep(_IMPORT_SECONDS)
+            turns: Turns = {}
+            spawn(server)
+            probes.begin(server.pid)
+        else:
+            _forget_peak(server.pid)
+            turns = _turns(server)
+            probes.begin(server.pid)
+            time.sleep(_IMPORT_SECONDS + _BEFORE_SECONDS)
         began = time.monotonic()
         scenario.load(server)
-        ended = time.monotonic() + _AFTER_SECONDS
+        ended = time.monotonic()
         time.sleep(_AFTER_SECONDS)
-        result.peak_mb = max(result.peak_mb, _peak_mb(server.pid))
-        pings, produces = ([s for s in samples if began <= s.at < ended] for samples, _ in probes.end())
+        peak_mb, turns_after = _peak_mb(server.pid), _turns(server)
+        (pings, ping_windows), (produces, produce_windows) = probes.end()
     finally:
         probes.kill()
-    result.pings += pings
-    result.produces += produces
-    result.seconds = max(result.seconds, ended - _AFTER_SECONDS - began)
+    if scenario.starts:
+        (opened, answered), (_, produced) = ping_windows[0], produce_windows[0]
+        pings, produces = _since(answered, pings), _since(produced, produces)
+        result.notes.append(f"port after {opened - began:.2f} s, first answer {answered - opened:.2f} s later")
+    else:
+        pings, produces = _since(began, pings), _since(began, produces)
+    result.pings += [s for s in pings if s.at < ended + _AFTER_SECONDS]
+    result.produces += [s for s in produces if s.at < ended + _AFTER_SECONDS]
+    result.seconds = max(result.seconds, ended - began)
+    result.peak_mb = max(result.peak_mb, peak_mb)
+    result.notes += _longest_turn(turns, turns_after)
     scenario.clean(server)
+
+
+def _since(begin: float, samples: list[Sample]) -> list[Sample]:
+    return [sample for sample in samples if sample.at >= begin]
+
+
+Turns = dict[tuple[str, float], int]
+"""By work and bound in seconds, how many turns of kafkapy's reactor were no longer."""
+_TURNS = re.compile(r'kafkapy_reactor_turn_seconds_bucket{work="([^"]*)",le="([^"]*)"} (\d+)')
+
+
+def scrape(server: Server) -> str:
+    """kafkapy's metrics; nothing where there are none."""
+    if server.metrics_port is None:
+        return ""
+    with urllib.request.urlopen(f"http://127.0.0.1:{server.metrics_port}/metrics", timeout=60) as page:
+        return str(page.read(), "utf-8")
+
+
+def _turns(server: Server) -> Turns:
+    found = _TURNS.findall(scrape(server))
+    return {(work, float(bound.replace("+Inf", "inf"))): int(count) for work, bound, count in found}
+
+
+def _longest_turn(before: Turns, after: Turns) -> list[str]:
+    """What kafkapy's own meter says of the longest turn: between which bounds it lies, if it is long enough to be told."""
+    bounds = sorted({bound for _, bound in after})
+    for lower, upper in reversed(list(itertools.pairwise(bounds))):
+        for work in {work for work, _ in after}:
+            new = [after.get((work, b), 0) - before.get((work, b), 0) for b in (lower, upper)]
+            if new[1] > new[0] and lower >= _TOLD_SECONDS:
+                return [f"turn of {1000 * lower:g} to {1000 * upper:g} ms: {work}"]
+    return []
 
 
 def start(server: Server) -> None:

@@ -21,12 +21,13 @@ HEAD = (
     "p99",
     "load s",
     "peak MB",
+    "",
 )
 
 
 def table(results: dict[str, dict[str, Measured]]) -> str:
     """In Markdown; waits in ms."""
-    lines = ["| " + " | ".join(HEAD) + " |", "| --- | --- |" + " ---: |" * (len(HEAD) - 2)]
+    lines = ["| " + " | ".join(HEAD) + " |", "| --- | --- |" + " ---: |" * (len(HEAD) - 3) + " --- |"]
     for scenario, by_broker in results.items():
         for broker, measured in by_broker.items():
             lines.append("| " + " | ".join([scenario, broker, *_figures(measured)]) + " |")
@@ -40,13 +41,14 @@ def line(scenario: str, broker: str, measured: Measured) -> str:
 
 def _figures(measured: Measured) -> list[str]:
     waits = [*_waits(measured.pings), *_waits(measured.produces)]
-    return [*(number(1000 * wait) for wait in waits), number(measured.seconds), f"{measured.peak_mb:.0f}"]
+    return [*waits, number(measured.seconds), f"{measured.peak_mb:.0f}", "; ".join(measured.notes)]
 
 
-def _waits(samples: Sequence[Sample]) -> list[float]:
-    """Longest, longest with the time in which a core was waited for, p99.9 and p99; in seconds."""
+def _waits(samples: Sequence[Sample]) -> list[str]:
+    """Longest, longest with the time in which a core was waited for, p99.9 and p99; in ms."""
+    if not samples:
+        return ["", "", "", ""]
     own = sorted(sample.own for sample in samples)
-    if not own:
-        raise SystemExit("the probes had no answer")
     last = len(own) - 1
-    return [own[-1], max(sample.wall for sample in samples), own[int(last * 0.999)], own[int(last * 0.99)]]
+    waits = own[-1], max(sample.wall for sample in samples), own[int(last * 0.999)], own[int(last * 0.99)]
+    return [number(1000 * wait) for wait in waits]
