@@ -19,7 +19,7 @@ from pathlib import Path
 
 from benchmarks.brokers import ROOT, ApacheServer, KafkapyServer, Server
 from benchmarks.run import topic, wait_until_it_serves
-from benchmarks.stalls import crowds, fetch, logs, partitions, produce, restart, topics
+from benchmarks.stalls import crowds, fetch, logs, partitions, produce, requests, restart, topics
 from benchmarks.stalls.client import FrameClient, batch, produce_request, values
 from benchmarks.stalls.measure import PROBE_TOPIC, Measured, Scenario, measure, start
 from benchmarks.stalls.report import line, table
@@ -39,6 +39,7 @@ def scenarios() -> list[Scenario]:
         *crowds.scenarios(),
         *topics.scenarios(),
         *partitions.scenarios(),
+        *requests.scenarios(),
         *restart.scenarios(),
     ]
 

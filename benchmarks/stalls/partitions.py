@@ -22,7 +22,7 @@ _NOT_YET = {
 }
 
 
-class _OfOneTopic(Scenario):
+class OfOneTopic(Scenario):
     broker = "partitions"
     topic = "stalls-partitions"
 
@@ -39,7 +39,7 @@ class _OfOneTopic(Scenario):
                 time.sleep(0.1)
 
 
-class LargeTopic(_OfOneTopic):
+class LargeTopic(OfOneTopic):
     name = "a topic of 5,000 partitions is made"
 
     def prepare(self, server: Server) -> None:
@@ -50,7 +50,7 @@ class LargeTopic(_OfOneTopic):
         self.wait_for_leaders(server)
 
 
-class Fetching(_OfOneTopic):
+class Fetching(OfOneTopic):
     name = "Fetch of 5,000 partitions, 5 times"
 
     def load(self, server: Server) -> None:
@@ -59,7 +59,7 @@ class Fetching(_OfOneTopic):
                 client.ask(fetch_request(self.topic, 0, MB, range(PARTITIONS)), 11)
 
 
-class ListingOffsets(_OfOneTopic):
+class ListingOffsets(OfOneTopic):
     name = "ListOffsets by time of 5,000 partitions, 5 times"
 
     def load(self, server: Server) -> None:
@@ -82,13 +82,16 @@ def commit_offsets(server: Server, groups: int, topic: str, partitions: int) -> 
             request = OffsetCommitRequest(
                 group_id=f"stalls-{n}", generation_id_or_member_epoch=-1, member_id="", topics=topics
             )
-            while (error := client.call(request, 7).topics[0].partitions[0].error_code) in _NOT_YET:
+            while True:
+                error = client.call(request, 7).topics[0].partitions[0].error_code
+                if Errors.for_code(error) not in _NOT_YET:
+                    break
                 client.call(FindCoordinatorRequest(key=request.group_id, key_type=0), 3)  # makes the offsets topic
                 time.sleep(0.1)
             check(error)
 
 
-class FetchingOffsets(_OfOneTopic):
+class FetchingOffsets(OfOneTopic):
     name = "OffsetFetch of 200,000 offsets of 40 groups"
     groups = 40
 

@@ -35,7 +35,7 @@ def create(server: Server, topics: Sequence[str], partitions: int = 1) -> None:
     )
     with FrameClient(server.port) as client:
         for topic in client.call(request, 5).topics:
-            if topic.error_code != Errors.TOPIC_ALREADY_EXISTS:
+            if Errors.for_code(topic.error_code) is not Errors.TOPIC_ALREADY_EXISTS:
                 check(topic.error_code)
 
 
