@@ -100,9 +100,14 @@ class LocalLog:
             raise self.storage_failure(doing, error) from error
 
     def read_files(self, doing: str, read: Callable[[], Result]) -> Result:
-        """What `read` finds in the files of segments, without the lock unless a file is being renamed or removed meanwhile."""
+        """What `read` finds in the files of segments, without the lock unless a file is being renamed or removed meanwhile.
+
+        `BlockingIOError` if this thread may not wait (`page_cache.patience`) and they are not in memory.
+        """
         try:
             return read()
+        except BlockingIOError:
+            raise
         except FileNotFoundError:
             pass
         except OSError as error:

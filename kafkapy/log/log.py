@@ -219,7 +219,8 @@ class Log:
         """Batches from the one that holds `start_offset` on, at most `max_length` bytes, as far as `isolation` lets see.
 
         The last batch may be cut. With `min_one_message` the first batch comes whole even if it is larger.
-        `KafkaError`: OFFSET_OUT_OF_RANGE (below the log start or above the log end), KAFKA_STORAGE_ERROR.
+        `KafkaError`: OFFSET_OUT_OF_RANGE (below the log start or above the log end), KAFKA_STORAGE_ERROR. `BlockingIOError` if
+        this thread may not wait (`page_cache.patience`), and where the offset lies is not known in memory.
         """
         if start_offset < self._bounds.log_start_offset:
             raise KafkaError(

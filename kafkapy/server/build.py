@@ -192,6 +192,7 @@ def _replica_manager(
         clock,
         Deadlines(clock),
         alter_partitions.submit,
+        outside.cold_reads,
         producer_purge_interval=config.producer_purgatory_purge_interval_requests,
         fetch_purge_interval=config.fetch_purgatory_purge_interval_requests,
         delete_records_purge_interval=config.delete_records_purgatory_purge_interval_requests,
@@ -284,7 +285,7 @@ def build_handlers(
     return Handlers(
         produce=ProduceHandler(replicas, authorizer, cache),
         fetch=FetchHandler(core.fetch_sessions, config, replicas, cache, authorizer, outside.records),
-        offsets=OffsetsHandler(replicas, authorizer),
+        offsets=OffsetsHandler(replicas, authorizer, outside.cold_reads),
         metadata=MetadataHandler(cache, cluster_id, authorizer, config, auto_topics.create_topics),
         control=ControlHandler(
             authorizer,

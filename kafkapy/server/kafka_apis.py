@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -137,7 +136,7 @@ class KafkaApis:
             return
         if isinstance(answer, Message):
             self._respond(request, answer)
-        elif inspect.iscoroutine(answer):
+        else:
             spawn(self._finish(request, answer))
 
     async def _finish(self, request: Request, answer: Awaitable[Message | None]) -> None:

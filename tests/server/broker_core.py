@@ -173,8 +173,8 @@ class NoController:
     is_active = False
 
 
-class HeldCopies(MockClock):
-    """Work for the background pool runs at once, or waits in `held` for the test."""
+class HeldThreads(MockClock):
+    """Work for a pool of threads runs at once, or waits in `held` for the test."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -188,13 +188,19 @@ class HeldCopies(MockClock):
         self.held.append((partial(function, *args, **kwargs), done))
         return await done
 
+    def work(self) -> None:
+        """Do what waits longest."""
+        step, done = self.held.pop(0)
+        done.set_result(step())
+
 
 class BrokerCore:
     """Broker 0 and its clients. `others` are brokers that are alive without doing anything."""
 
     def __init__(self, directory: Path, others: Sequence[int] = (), **config: str) -> None:
         self.directory = directory
-        self.time = HeldCopies()
+        self.time = HeldThreads()
+        self.cold_reads = HeldThreads()
         self.clock = Clock()
         self.config = KafkaConfig(
             {
@@ -213,7 +219,7 @@ class BrokerCore:
             self.time,
             MockClock().in_thread,
             MockClock().in_thread,
-            MockClock().in_thread,
+            self.cold_reads.in_thread,
             cast(KafkaZkClient, zookeeper),
             lambda: BROKER_EPOCH,
         )
@@ -369,8 +375,7 @@ class BrokerCore:
 
     def copy(self) -> None:
         """One chunk of a move."""
-        step, done = self.time.held.pop(0)
-        done.set_result(step())
+        self.time.work()
 
     async def _create_topics(self, names: Iterable[str]) -> dict[str, Errors]:
         names = list(names)

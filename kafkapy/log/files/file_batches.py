@@ -8,6 +8,7 @@ import struct
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from kafkapy.common import page_cache
 from kafkapy.common.timestamps import NO_TIMESTAMP
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record.legacy import LegacyRecordBatch
@@ -47,10 +48,11 @@ def headers(file: File, position: int, end: int) -> Iterator[BatchHeader]:
     `KafkaError` CORRUPT_MESSAGE where a batch begins with an impossible size.
     """
     fd = _descriptor(file)
-    chunk, start = b"", position
+    chunk: bytes | bytearray = b""
+    start = position
     while end - position >= HEADER_SIZE_UP_TO_MAGIC:
         if position + HEADER_TO_MAX_TIMESTAMP.size > start + len(chunk):
-            chunk, start = os.pread(fd, min(_CHUNK, end - position), position), position
+            chunk, start = page_cache.read(fd, min(_CHUNK, end - position), position), position
         header = parse_header(chunk, position - start, position)
         if header is None or position + header.size > end:
             return
@@ -58,7 +60,7 @@ def headers(file: File, position: int, end: int) -> Iterator[BatchHeader]:
         position += header.size
 
 
-def parse_header(chunk: bytes, index: int, position: int) -> BatchHeader | None:
+def parse_header(chunk: bytes | bytearray, index: int, position: int) -> BatchHeader | None:
     """The header at `chunk[index]`, which is at `position` of its file; None if the chunk ends in it."""
     try:
         base_offset, length, _, magic, _, _, delta, _, max_timestamp = HEADER_TO_MAX_TIMESTAMP.unpack_from(chunk, index)

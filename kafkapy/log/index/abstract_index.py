@@ -6,6 +6,7 @@ import os
 import struct
 from typing import ClassVar, Final
 
+from kafkapy.common import page_cache
 from kafkapy.log.files.log_files import delete_if_exists
 
 _SEARCH_BLOCK_ENTRIES: Final = 512
@@ -173,18 +174,18 @@ class AbstractIndex:
         try:
             low = min(self._found, entries - 1)
             high = min(low + _SEARCH_BLOCK_ENTRIES, entries)
-            block = os.pread(fd, (high - low) * size, low * size)
+            block = page_cache.read(fd, (high - low) * size, low * size)
             count = len(block) // size
             slot = low + self._search(block, 0, count, target, field)
             if slot < low or (slot == low + count - 1 and high < entries):
                 low, high = 0, entries
                 while high - low > _SEARCH_BLOCK_ENTRIES:
                     middle = (low + high) >> 1
-                    if self.ENTRY.unpack(os.pread(fd, size, middle * size))[field] <= target:
+                    if self.ENTRY.unpack(page_cache.read(fd, size, middle * size))[field] <= target:
                         low = middle  # stays in the block: it may be the one
                     else:
                         high = middle
-                block = os.pread(fd, (high - low) * size, low * size)
+                block = page_cache.read(fd, (high - low) * size, low * size)
                 slot = low + self._search(block, 0, len(block) // size, target, field)
         finally:
             os.close(fd)
@@ -195,13 +196,13 @@ class AbstractIndex:
         first, second = self.ENTRY.unpack_from(buffer, slot * self.ENTRY.size)
         return first, second
 
-    def _read(self, slot: int, count: int) -> bytes:
+    def _read(self, slot: int, count: int) -> bytes | bytearray:
         if not count:
             return b""
         size = self.ENTRY.size
         fd = self._open_file()
         try:
-            return os.pread(fd, count * size, slot * size)
+            return page_cache.read(fd, count * size, slot * size)
         finally:
             os.close(fd)
 

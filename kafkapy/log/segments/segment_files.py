@@ -27,6 +27,7 @@ class SegmentFiles:
     cost no descriptors. An open .log file lives as long as somebody holds it, so a slice given to a reader stays readable after
     the file was renamed or removed. `suffix` is part of every name: .cleaned, .swap, .deleted or empty. Whoever reads without the
     log's lock may meet a rename: opening a file then fails with `FileNotFoundError`, and the reader tries again under the lock.
+    It may also meet another thread that opens an index, and has appended to it since: the first one counts.
     """
 
     __slots__ = ("_file", "_offset_index", "_time_index", "base_offset", "config", "directory", "suffix", "txn_index")
@@ -73,7 +74,9 @@ class SegmentFiles:
         if index is None:
             index = OffsetIndex(self._path(INDEX_FILE_SUFFIX), self.base_offset, self.config.segment_index_bytes)
             index.open()
-            self._offset_index = index
+            if self._offset_index is None:
+                self._offset_index = index
+            return self._offset_index
         return index
 
     @property
@@ -82,7 +85,9 @@ class SegmentFiles:
         if index is None:
             index = TimeIndex(self._path(TIME_INDEX_FILE_SUFFIX), self.base_offset, self.config.segment_index_bytes)
             index.open()
-            self._time_index = index
+            if self._time_index is None:
+                self._time_index = index
+            return self._time_index
         return index
 
     def _create_files(self) -> list[str]:

@@ -31,7 +31,7 @@ from kafkapy.server.fetch.fetch_session import (
 from kafkapy.server.metadata.metadata_cache import MetadataCache
 from kafkapy.server.replication.delayed_fetch import DelayedFetch
 from kafkapy.server.replication.fetch_params import FetchParams, FetchPartition, FetchResult, is_enough
-from kafkapy.server.replication.replica_manager import ReplicaManager
+from kafkapy.server.replication.replica_manager import ColdRead, ReplicaManager
 
 log = logging.getLogger("kafkapy.server.KafkaApis")
 
@@ -307,9 +307,23 @@ class _FollowerFetch:
         self._waiting: DelayedFetch | None = None
 
     def begin(self) -> None:
-        params, session, replica_manager = self._params, self._session, self._replica_manager
+        cold: list[ColdRead] = []
         progressed: list[TopicPartition] = []
-        results = self._read(progressed)
+        results = self._read(progressed, cold)
+        if cold:
+            self._replica_manager.look_up(cold, self._begin_again)
+            self._replica_manager.role_changed(*progressed)
+        else:
+            self._answer_or_wait(results, progressed)
+
+    def _begin_again(self) -> None:
+        if not self._request.cancelled:
+            self._context.fetches = list(self._session.active.values())
+            progressed: list[TopicPartition] = []
+            self._answer_or_wait(self._read(progressed), progressed)
+
+    def _answer_or_wait(self, results: list[FetchResult], progressed: list[TopicPartition]) -> None:
+        params, session, replica_manager = self._params, self._session, self._replica_manager
         fetches = self._context.fetches
         if params.max_wait_ms <= 0 or is_enough(params, results):
             self._respond(results)
@@ -328,12 +342,14 @@ class _FollowerFetch:
         self._waiting = None  # it refers to this: the two would live until the garbage collector comes
         if not self._request.cancelled:
             self._context.fetches = list(self._session.active.values())
-            self._respond(self._read(None))
+            self._respond(self._read())
 
-    def _read(self, progressed: list[TopicPartition] | None) -> list[FetchResult]:
+    def _read(
+        self, progressed: list[TopicPartition] | None = None, cold: list[ColdRead] | None = None
+    ) -> list[FetchResult]:
         errors = [self._handler.refusal(self._request, fetch, True) for fetch in self._context.fetches]
         readable = [fetch for fetch, error in zip(self._context.fetches, errors, strict=True) if error is None]
-        remaining = iter(self._replica_manager.read_from_log(self._params, readable, progressed))
+        remaining = iter(self._replica_manager.read_from_log(self._params, readable, progressed, cold))
         return [next(remaining) if error is None else _refused(error) for error in errors]
 
     def _respond(self, results: list[FetchResult]) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
+from kafkapy.common.clock import InThread
 from kafkapy.common.timestamps import (
     EARLIEST_LOCAL_TIMESTAMP,
     EARLIEST_TIMESTAMP,
@@ -13,8 +15,10 @@ from kafkapy.common.timestamps import (
     MAX_TIMESTAMP,
 )
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.log.log_types import TimestampAndOffset
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.protocol.message import Message
 from kafkapy.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from kafkapy.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
 from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
@@ -30,10 +34,15 @@ _FIRST_VERSION = {
     EARLIEST_LOCAL_TIMESTAMP: 8,
     LATEST_TIERED_TIMESTAMP: 9,
 }
+_IN_MEMORY = (LATEST_TIMESTAMP, EARLIEST_TIMESTAMP, EARLIEST_LOCAL_TIMESTAMP, LATEST_TIERED_TIMESTAMP)
 _SEGMENT_ENDS = (EARLIEST_TIMESTAMP, EARLIEST_LOCAL_TIMESTAMP, LATEST_TIERED_TIMESTAMP)
 _CONSUMER = -1
 _DEBUGGING_CONSUMER = -2
 _READ_COMMITTED = 1
+
+_Search = tuple[TopicPartition, int]
+"""Where, and for which timestamp."""
+_Found = TimestampAndOffset | KafkaError | None
 
 PartitionResponse = ListOffsetsResponse.ListOffsetsPartitionResponse
 
@@ -45,11 +54,35 @@ class OffsetsHandler:
         self,
         replica_manager: ReplicaManager,
         authorizer: Authorizer,
+        cold_reads: InThread,
     ) -> None:
+        """`cold_reads`: threads that may wait for a disk."""
+        self._cold_reads = cold_reads
         self._replica_manager = replica_manager
         self._authorizer = authorizer
 
-    def handle_list_offsets(self, request: Request) -> ListOffsetsResponse:
+    def handle_list_offsets(self, request: Request) -> ListOffsetsResponse | Awaitable[Message | None]:
+        """Times are looked up in threads: that reads segments, and a batch that may be large."""
+        body: ListOffsetsRequest = request.body
+        if request.api_version == 0 or all(
+            p.timestamp in _IN_MEMORY for topic in body.topics for p in topic.partitions
+        ):
+            return self._answer(request, {})
+        return self._search_and_answer(request)
+
+    async def _search_and_answer(self, request: Request) -> Message | None:
+        body: ListOffsetsRequest = request.body
+        searched: list[tuple[_Search, Log]] = []
+        for topic in body.topics:
+            if self._authorizer.authorize(request.context, "DESCRIBE", "TOPIC", topic.name):
+                for wanted in topic.partitions:
+                    partition = self._replica_manager.name_of(topic.name, wanted.partition_index)
+                    local = self._replica_manager.partition(partition)
+                    if wanted.timestamp not in _IN_MEMORY and local is not None and local.log is not None:
+                        searched.append(((partition, wanted.timestamp), local.log))
+        return self._answer(request, await self._cold_reads(_search, searched))
+
+    def _answer(self, request: Request, found: dict[_Search, _Found]) -> ListOffsetsResponse:
         body: ListOffsetsRequest = request.body
         version = request.api_version
         duplicates = _duplicates(body) if version >= 1 else set()
@@ -71,7 +104,7 @@ class OffsetsHandler:
                     if version == 0:
                         answers.append(self._old_style(partition, wanted))
                     else:
-                        answers.append(self._lookup(partition, wanted, body, version))
+                        answers.append(self._lookup(partition, wanted, body, version, found))
                 except KafkaError as error:
                     answers.append(_error(wanted.partition_index, error.error))
             topics.append(ListOffsetsResponse.ListOffsetsTopicResponse(name=name, partitions=answers))
@@ -83,6 +116,7 @@ class OffsetsHandler:
         wanted: ListOffsetsRequest.ListOffsetsPartition,
         body: ListOffsetsRequest,
         version: int,
+        searched: dict[_Search, _Found],
     ) -> ListOffsetsResponse.ListOffsetsPartitionResponse:
         timestamp = wanted.timestamp
         local = self._replica_manager.get_partition(partition)
@@ -95,7 +129,14 @@ class OffsetsHandler:
                 # Elected just now: what was committed before is not known to be committed yet (KIP-207).
                 raise KafkaError(Errors.OFFSET_NOT_AVAILABLE if version >= 5 else Errors.LEADER_NOT_AVAILABLE)
             return _found(partition, -1, end, local.leader_epoch, version)
-        found = log.fetch_offset_by_timestamp(timestamp)
+        if timestamp in _IN_MEMORY:
+            found = log.fetch_offset_by_timestamp(timestamp)
+        else:
+            # What was no partition of this broker when its log was to be searched is not led here for long.
+            of_search = searched.get((partition, timestamp), KafkaError(Errors.LEADER_NOT_AVAILABLE))
+            if isinstance(of_search, KafkaError):
+                raise of_search
+            found = of_search
         if found is None or (timestamp not in _SEGMENT_ENDS and found.offset >= end):
             if behind:
                 raise KafkaError(Errors.OFFSET_NOT_AVAILABLE if version >= 5 else Errors.LEADER_NOT_AVAILABLE)
@@ -155,6 +196,17 @@ class OffsetsHandler:
         except KafkaError as error:
             answer.error_code = error.error.code
         return answer
+
+
+def _search(logs: list[tuple[_Search, Log]]) -> dict[_Search, _Found]:
+    """Blocks."""
+    found: dict[_Search, _Found] = {}
+    for key, log in logs:
+        try:
+            found[key] = log.fetch_offset_by_timestamp(key[1])
+        except KafkaError as error:
+            found[key] = error
+    return found
 
 
 def _duplicates(body: ListOffsetsRequest) -> set[tuple[str, int]]:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 
+from kafkapy.clients.completion import spawn
 from kafkapy.cluster.in_sync_replicas import AlterPartitionOutcome
 from kafkapy.cluster.partition import Partition
 from kafkapy.cluster.replica import Replica
+from kafkapy.common import page_cache
+from kafkapy.common.clock import InThread
 from kafkapy.common.leader_and_isr import LeaderAndIsr
 from kafkapy.common.metrics_topics import BrokerTopicStats
 from kafkapy.common.time import Time
@@ -34,6 +38,9 @@ AlterPartition = Callable[
 ]
 """Asks for another ISR, as `PartitionHost.alter_partition`."""
 
+ColdRead = tuple[Log, int, int, FetchIsolation, bool]
+"""A log, and with which arguments it was to be read: where the offset lies is not known in memory."""
+
 
 class ReplicaManager(HostedPartitions):
     """All partitions of this broker.
@@ -49,6 +56,7 @@ class ReplicaManager(HostedPartitions):
         time: Time,
         timer: Deadlines,
         submit_alter_partition: AlterPartition,
+        cold_reads: InThread,
         *,
         producer_purge_interval: int = 1000,
         fetch_purge_interval: int = 1000,
@@ -69,6 +77,7 @@ class ReplicaManager(HostedPartitions):
         self.replica_lag_time_max_ms = replica_lag_time_max_ms
         self._replica_selector = replica_selector
         self.submit_alter_partition = submit_alter_partition
+        self._cold_reads = cold_reads
         self.topic_stats = BrokerTopicStats()
         self._stats_of_clients = self.topic_stats.clients
         self.isr_shrinks = 0
@@ -202,17 +211,19 @@ class ReplicaManager(HostedPartitions):
         params: FetchParams,
         fetches: list[FetchPartition],
         progressed: list[TopicPartition] | None = None,
+        cold: list[ColdRead] | None = None,
     ) -> list[FetchResult]:
         """Read each partition in order until `max_bytes` is used up (`ReplicaManager.readFromLog`).
 
         A follower's fetch says what it has stored: with `progressed` that is noted, and the partitions whose watermarks may have
-        moved by it are added there.
+        moved by it are added there. With `cold` the disk is not waited for: what would have to be read there is added, and if it
+        is anything the results are for nothing (see `look_up`).
         """
         results: list[FetchResult] = []
         left = params.max_bytes
         min_one_message = not params.hard_max_bytes
         for fetch in fetches:
-            result = self._read(fetch, params, left, min_one_message, progressed)
+            result = self._read(fetch, params, left, min_one_message, progressed, cold)
             if result.size:
                 min_one_message = False
                 left = max(0, left - result.size)
@@ -226,8 +237,8 @@ class ReplicaManager(HostedPartitions):
         limit: int,
         min_one: bool,
         progressed: list[TopicPartition] | None,
+        cold: list[ColdRead] | None,
     ) -> FetchResult:
-        isolation = params.isolation
         try:
             partition = self.partition_for_fetch(fetch)
             partition_log = partition.local_log(fetch.current_leader_epoch, params.leader_only)
@@ -247,7 +258,9 @@ class ReplicaManager(HostedPartitions):
             if limit < 0:
                 raise KafkaError(Errors.UNKNOWN_SERVER_ERROR, f"Invalid max size {limit} for log read")
             leader_end = partition_log.log_end_offset
-            info: FetchDataInfo = partition_log.read(fetch.fetch_offset, limit, isolation, min_one)
+            info = _read_log(partition_log, fetch.fetch_offset, limit, params.isolation, min_one, cold)
+            if info is None:
+                return FetchResult(Errors.NONE)
             if (
                 replica is not None
                 and progressed is not None
@@ -349,12 +362,19 @@ class ReplicaManager(HostedPartitions):
         return result
 
     def fetch_messages(
-        self, params: FetchParams, fetches: list[FetchPartition], done: Callable[[list[FetchResult]], None]
+        self,
+        params: FetchParams,
+        fetches: list[FetchPartition],
+        done: Callable[[list[FetchResult]], None],
+        may_read_disk: bool = False,
     ) -> None:
         """Read; answer at once if there is enough, an error or nothing to wait for, else when more has come or time is up."""
         progressed: list[TopicPartition] = []
-        results = self.read_from_log(params, fetches, progressed)
-        if params.max_wait_ms <= 0 or not results or is_enough(params, results):
+        cold: list[ColdRead] | None = None if may_read_disk else []
+        results = self.read_from_log(params, fetches, progressed, cold)
+        if cold:
+            self.look_up(cold, lambda: self.fetch_messages(params, fetches, done, True))
+        elif params.max_wait_ms <= 0 or not results or is_enough(params, results):
             done(results)
         else:
             waiting = [
@@ -365,3 +385,34 @@ class ReplicaManager(HostedPartitions):
             operation = DelayedFetch(params, waiting, self, lambda: done(self.read_from_log(params, fetches)))
             self.fetch_purgatory.try_complete_else_watch(operation, [fetch.topic_partition for fetch in fetches])
         self.role_changed(*progressed)
+
+    def look_up(self, cold: list[ColdRead], then: Callable[[], None]) -> None:
+        """Have threads read what `read_from_log` could not, and then call `then`: what it reads again is in memory, or else waits
+        for a page."""
+        spawn(self._look_up(cold, then))
+
+    async def _look_up(self, cold: list[ColdRead], then: Callable[[], None]) -> None:
+        await self._cold_reads(_read_all, cold)
+        then()
+
+
+def _read_log(
+    partition_log: Log, offset: int, limit: int, isolation: FetchIsolation, min_one: bool, cold: list[ColdRead] | None
+) -> FetchDataInfo | None:
+    """None if that would have to wait for the disk, and `cold` is there to take it."""
+    if cold is None:
+        return partition_log.read(offset, limit, isolation, min_one)
+    page_cache.patience.waits = False
+    try:
+        return partition_log.read(offset, limit, isolation, min_one)
+    except BlockingIOError:
+        cold.append((partition_log, offset, limit, isolation, min_one))
+        return None
+    finally:
+        page_cache.patience.waits = True
+
+
+def _read_all(cold: list[ColdRead]) -> None:
+    for partition_log, offset, limit, isolation, min_one in cold:
+        with suppress(KafkaError):  # whoever reads again hears of it
+            partition_log.read(offset, limit, isolation, min_one)
