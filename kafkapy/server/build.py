@@ -321,6 +321,7 @@ def build_metrics(
     controller: KafkaController,
     sockets: SocketServer,
     is_stopping: Callable[[], bool],
+    unready: Callable[[], str],
 ) -> BrokerMetrics:
     """Only now is imported what only metrics need."""
     from kafkapy.server.metrics.broker_metrics import BrokerMetrics, end_offsets
@@ -345,4 +346,4 @@ def build_metrics(
         is_stopping=is_stopping,
         meter=sockets.meter,
     )
-    return BrokerMetrics(metrics_config, sources, reactor, outside.clock)
+    return BrokerMetrics(metrics_config, sources, reactor, outside.clock, unready)

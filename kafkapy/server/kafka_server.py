@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from twisted.internet.defer import Deferred
+from twisted.internet.error import CannotListenError
 from twisted.internet.threads import deferToThreadPool
 
 from kafkapy.clients.blocking_client import BlockingClient
@@ -21,7 +22,7 @@ from kafkapy.common.topic_names import GROUP_METADATA_TOPIC
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.controller.kafka_controller import KafkaController
 from kafkapy.controller.producer_ids import new_producer_ids_block
-from kafkapy.network.socket_server import SocketServer, bind_address
+from kafkapy.network.socket_server import ListenError, SocketServer, bind_address
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest
@@ -44,7 +45,7 @@ from kafkapy.server.inter_broker.producer_ids import Block, ProducerIdManager
 from kafkapy.server.kafka_apis import Handlers, KafkaApis
 from kafkapy.server.metadata.first_metadata import FirstMetadata
 from kafkapy.server.metadata.metadata_cache import MetadataCache
-from kafkapy.server.metrics.config import MetricsConfig
+from kafkapy.server.metrics.config import HEALTH_LISTENER, HttpAddress, MetricsConfig
 from kafkapy.server.reactor_clock import ReactorClock, RequestThreads
 from kafkapy.server.reconfiguration.change_handlers import config_handlers
 from kafkapy.server.reconfiguration.change_listener import ZkConfigChangeListener
@@ -93,11 +94,14 @@ class KafkaServer:
         reactor: Any,
         on_zk_session: Callable[[Session | None], None] | None = None,
         metrics: MetricsConfig | None = None,
+        health: HttpAddress | None = None,
     ) -> None:
         """`on_zk_session` hears of each ZooKeeper session, on kazoo's thread; None: closed (the watchdog wants to know).
 
-        `metrics`: where to serve them; None: nowhere.
+        `metrics`: where to serve them; None: nowhere. `health`: where to tell, from the first to the last moment, whether it
+        lives and serves.
         """
+        self._health_address = health
         self._metrics_config = metrics
         self.config = config
         self._reactor = reactor
@@ -107,6 +111,7 @@ class KafkaServer:
         self._addresses = HostAddresses()
         self._broker_epoch = -1
         self._stopping = False
+        self._are_doors_open = False
         self._zk_client: KafkaZkClient | None = None
         self._metadata_cache: MetadataCache | None = None
         self.starting = False
@@ -129,6 +134,8 @@ class KafkaServer:
     async def _startup(self) -> None:
         config = self.config
         self._reactor.suggestThreadPoolSize(config.background_threads)
+        if self._health_address is not None:
+            await self._start(self._health(self._health_address))
         threads = RequestThreads.of(self._reactor, config.num_io_threads, config.num_network_threads)
         await self._start(Part("request threads", threads.start, threads.stop))
         zk_client = await self._in_thread(self._connect_zookeeper)
@@ -232,7 +239,15 @@ class KafkaServer:
         )
         if self._metrics_config is not None:
             metrics = build_metrics(
-                self._metrics_config, config, outside, core, cluster_id, controller, sockets, lambda: self._stopping
+                self._metrics_config,
+                config,
+                outside,
+                core,
+                cluster_id,
+                controller,
+                sockets,
+                lambda: self._stopping,
+                self.unready,
             )
             yield Part("metrics", metrics.start, metrics.stop)
 
@@ -240,6 +255,7 @@ class KafkaServer:
             apis = KafkaApis(handlers.by_api())
             first_metadata = FirstMetadata(apis.handle, core.metadata_cache, bool(core.log_manager.all_logs()))
             sockets.start_accepting(first_metadata.handle)
+            self._are_doors_open = True
 
         yield Part("listeners", open_doors, sockets.stop_listening)
 
@@ -278,6 +294,34 @@ class KafkaServer:
         return ZkConfigChangeListener(
             outside.zk_client, handlers, self._clock.from_thread, self._clock, prepare=self._addresses.look_up
         )
+
+    def _health(self, address: HttpAddress) -> Part:
+        """Only now is imported what only this needs."""
+        from kafkapy.network.http_site import HttpSite, health_pages
+
+        site = HttpSite(self._reactor, health_pages(self.unready))
+
+        def start() -> None:
+            try:
+                port = site.listen(*address)
+            except CannotListenError as error:
+                raise ListenError(f"{HEALTH_LISTENER}={address} can't be bound: {error.socketError}") from error
+            log.info("Health is told at http://%s/healthz and /readyz", address._replace(port=port))
+
+        return Part("health listener", start, site.stop)
+
+    def unready(self) -> str:
+        """Why a client should go elsewhere; nothing if the broker is registered and answers requests."""
+        if self._stopping:
+            return "the broker is stopping"
+        cache, zk_client = self._metadata_cache, self._zk_client
+        if not self._are_doors_open or cache is None or zk_client is None:
+            return "the broker is starting"
+        if zk_client.session_state in ("EXPIRED", "CLOSED"):
+            return "the ZooKeeper session is lost, so the broker is not registered"
+        if cache.controller_id is None or not cache.has_alive_broker(self.config.broker_id):
+            return "no controller has told the broker of the cluster yet"
+        return ""
 
     async def _start(self, part: Part) -> None:
         if part.start is not None and inspect.isawaitable(started := part.start()):

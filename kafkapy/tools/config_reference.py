@@ -76,8 +76,11 @@ container or machine is noticed when the session expires, as with Apache's broke
 **Stacks.** `kill -QUIT` of the broker's process has it write what each of its threads is doing to stdout (with `-daemon`:
 `kafkaServer.out`), as a JVM does; it goes on. A crash in machine code writes the same to stderr.
 
-**Metrics.** `kafkapy.metrics.listener=localhost:9404` in the properties file serves metrics for Prometheus there, of at
-most `kafkapy.metrics.max.series` series each (2000); see `metrics.md`. Unset, there are none.
+**Metrics.** `kafkapy.metrics.listener=localhost:9404` in the properties file serves metrics for Prometheus there; of
+what is told partition by partition, `kafkapy.metrics.max.series` series each (2000); see `metrics.md`. Unset, there are none.
+
+**Health.** `kafkapy.health.listener=localhost:9405` answers `/healthz` (200: it lives) and `/readyz` (200: it serves; 503
+and the reason: it does not) from the start to the end; the address of the metrics does so, too, while that is there.
 """
 
 _HEAD = ("name", "type", "default", "allowed", "update", "meaning")

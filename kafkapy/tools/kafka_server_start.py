@@ -36,13 +36,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     from kafkapy.common.logging_setup import setup_logging
     from kafkapy.server.config.kafka_config import KafkaConfig
     from kafkapy.server.config.startup_warnings import log_config
-    from kafkapy.server.metrics.config import MetricsConfig
+    from kafkapy.server.metrics.config import HEALTH_LISTENER, HttpAddress, MetricsConfig
 
     try:
         given = ServerArguments.parse(arguments)
         properties = given.properties(os.environ)
         with_watchdog = _watchdog_enabled(properties)
         metrics = MetricsConfig.take_from(properties)
+        health = HttpAddress.take_from(properties, HEALTH_LISTENER)
         thread_dump.dump_on_sigquit()
         setup_logging()
         if given.with_environment:
@@ -53,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (ConfigException, OSError, ValueError) as error:
         print(f"{_sentence(error)}", file=sys.stderr)
         return 1
-    return _run(config, _start_watchdog(config) if with_watchdog else None, metrics)
+    return _run(config, _start_watchdog(config) if with_watchdog else None, metrics, health)
 
 
 def _information(option: str) -> int:
@@ -139,7 +140,7 @@ def _raise_open_files_limit() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def _run(config: Any, dog: watchdog.Watchdog | None, metrics: Any) -> int:
+def _run(config: Any, dog: watchdog.Watchdog | None, metrics: Any, health: Any) -> int:
     from kafkapy.network.reactor import install_reactor
 
     install_reactor()
@@ -159,7 +160,7 @@ def _run(config: Any, dog: watchdog.Watchdog | None, metrics: Any) -> int:
     logging.getLogger("kafkapy.twisted").setLevel(logging.WARNING)
     PythonLoggingObserver("kafkapy.twisted").start()
     AcceptErrors().start()
-    server = KafkaServer(config, reactor, dog.tell if dog else None, metrics)
+    server = KafkaServer(config, reactor, dog.tell if dog else None, metrics, health)
     status = 0
 
     async def start() -> None:

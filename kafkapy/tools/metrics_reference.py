@@ -36,11 +36,21 @@ its values.
 For partitions of which that broker has a replica it looks there; for others it asks their leaders while the page is
 made, and waits for half a second at most (one that does not answer keeps its last offset).
 
-**Cost.** The page is made in small pieces between requests, once for all who ask at the same time; for each 1,000
-partitions of a broker it takes about 0.1 s of CPU. Counting takes about a microsecond a request. No metric has more
-than {DEFAULT_MAX_SERIES:,} series, so that a broker with very many partitions still has a page of bearable size; which
-ones were cut short is told by `kafkapy_metrics_truncated`, and `kafkapy.metrics.max.series` changes the limit. Counts
-and sums always cover everything.
+**Cost.** The page is made in small pieces between requests, once for all who ask at the same time, and compressed for
+those who accept gzip. Counting takes about a microsecond a request.
+
+**Nothing that alerts are made of is cut.** Totals, and what is told by topic or by group and topic, always cover
+everything. What is told partition by partition has {DEFAULT_MAX_SERIES:,} series a metric at most, so that a broker with
+very many partitions still has a page of bearable size (`kafkapy.metrics.max.series` changes that): partitions that are
+under-replicated or below min.insync.replicas come first, and so do groups' partitions with a lag; all metrics tell of the
+same partitions. How many series are missing is told by `kafkapy_metrics_left_out_series`.
+
+**Health.** The same address answers `/healthz` (200 as long as the event loop turns) and `/readyz`: 200 while the broker
+is registered in ZooKeeper, knows the controller, answers requests and is not stopping, else 503 and a sentence that says
+why not. With `kafkapy.health.listener=localhost:9405` they have an address of their own, which needs no metrics and
+answers from the first moment of the start to the last of the stop. A command for containers and service managers:
+
+    python3 -c "import urllib.request as u; u.urlopen('http://localhost:9405/readyz', timeout=5)"
 """
 
 

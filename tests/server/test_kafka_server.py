@@ -194,3 +194,25 @@ def test_the_broker_ends_with_its_last_log_directory_and_in_an_older_cluster_wit
     core: Any = SimpleNamespace(log_manager=part, replica_manager=part, replication=part, log_dir_moves=part)
     server._log_dir_failed("/a", [], core, part)
     assert (exits, told) == (([1], []) if ends else ([], [("the event", 0)]))
+
+
+def test_it_is_ready_from_opening_its_doors_until_it_stops(server: KafkaServer) -> None:
+    zk_client: Any = SimpleNamespace(session_state="CONNECTED")
+    cache: Any = SimpleNamespace(controller_id=None, has_alive_broker=lambda broker_id: broker_id == 0)
+    assert server.unready() == "the broker is starting"
+    server._zk_client, server._metadata_cache = zk_client, cache
+    assert server.unready() == "the broker is starting"
+    server._are_doors_open = True
+    assert server.unready() == "no controller has told the broker of the cluster yet"
+    cache.controller_id = 1
+    assert server.unready() == ""
+    zk_client.session_state = "CONNECTING"
+    assert server.unready() == ""
+    zk_client.session_state = "EXPIRED"
+    assert "not registered" in server.unready()
+    zk_client.session_state = "CONNECTED"
+    said: list[str] = []
+    server._started.append(Part("listeners", None, lambda: said.append(server.unready())))
+    server._metadata_cache = None
+    run(server.shutdown())
+    assert said == ["the broker is stopping"]

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from twisted.internet.defer import Deferred
 from twisted.internet.error import CannotListenError
 
 from kafkapy.clients.metadata import Address
@@ -14,13 +15,13 @@ from kafkapy.clients.twisted_driver import TwistedDriver
 from kafkapy.common import metadata_version
 from kafkapy.common.scheduler import Scheduler
 from kafkapy.common.time import Time
-from kafkapy.network.metrics_site import PATH, MetricsSite
+from kafkapy.network.http_site import HttpSite, health_pages
+from kafkapy.network.metrics_page import PATH, MetricsPage
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.inter_broker.client_config import inter_broker_client_config
 from kafkapy.server.metrics.config import LISTENER, MetricsConfig
 from kafkapy.server.metrics.end_offsets import SCRAPE_TIMEOUT_MS, EndOffsets
 from kafkapy.server.metrics.exposition import CONTENT_TYPE, pieces
-from kafkapy.server.metrics.of_groups import partitions_with_offsets
 from kafkapy.server.metrics.sources import TICK_MS, Sources
 from kafkapy.server.metrics.table import METRICS
 from kafkapy.server.replication.replica_manager import ReplicaManager
@@ -47,34 +48,37 @@ def end_offsets(config: KafkaConfig, reactor: Any, time: Time, replica_manager: 
 class BrokerMetrics:
     """From `start` to `stop`; on the reactor thread. Requests are measured exactly as long as the page is served."""
 
-    def __init__(self, config: MetricsConfig, sources: Sources, reactor: Any, scheduler: Scheduler) -> None:
+    def __init__(
+        self, config: MetricsConfig, sources: Sources, reactor: Any, scheduler: Scheduler, unready: Callable[[], str]
+    ) -> None:
+        """`unready` says why the broker does not serve, or nothing."""
         self._config = config
         self._sources = sources
         self._scheduler = scheduler
-        self._site = MetricsSite(reactor, CONTENT_TYPE, self._prepare, self._pieces)
+        self._page = MetricsPage(reactor, CONTENT_TYPE, self._pieces)
+        self._site = HttpSite(reactor, {PATH: self._page, **health_pages(unready)})
 
     def start(self) -> bool:
         """Before the first connection is accepted. False, and a line in the log, if the address can't be had."""
-        config = self._config
+        address = self._config.address
         try:
-            port = self._site.listen(config.host, config.port)
+            port = self._site.listen(*address)
         except CannotListenError as error:
             log.error(
                 "Metrics are not served: %s=%s can't be bound (%s). The broker goes on without them; stop what uses the port, "
-                "or choose another one, and start the broker again.", LISTENER, config.address, error.socketError,
+                "or choose another one, and start the broker again.", LISTENER, address, error.socketError,
             )  # fmt: skip
             return False
         self._sources.sockets.request_stats = self._sources.requests
         self._scheduler.schedule("metrics", self._sources.tick, TICK_MS, TICK_MS)
-        log.info("Metrics are served at http://%s/%s", config._replace(port=port).address, PATH)
+        log.info("Metrics are served at http://%s/%s", address._replace(port=port), PATH)
         return True
 
     async def stop(self) -> None:
         self._sources.end_offsets.close()
+        self._page.stop()
         await self._site.stop()
 
-    def _prepare(self, ready: Callable[[], None]) -> None:
-        self._sources.end_offsets.refresh(partitions_with_offsets(self._sources), ready)
-
-    def _pieces(self) -> Iterator[bytes]:
-        return pieces(METRICS, self._sources, self._config.max_series)
+    def _pieces(self) -> Iterator[Deferred[None] | bytes | None]:
+        yield from self._sources.look(self._config.max_series)
+        yield from pieces(METRICS, self._sources)

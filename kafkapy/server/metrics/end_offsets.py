@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from kafkapy.clients.completion import Completion, spawn
 from kafkapy.clients.node_client import NodeClient
@@ -12,6 +12,7 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from kafkapy.server.metadata.metadata_cache import MetadataCache
+from kafkapy.server.metrics.survey import STEP
 from kafkapy.server.replication.replica_manager import ReplicaManager
 
 log = logging.getLogger("kafkapy.server.Metrics")
@@ -51,14 +52,26 @@ class EndOffsets:
             return replica.log.high_watermark
         return self._elsewhere.get(partition)
 
-    def refresh(self, partitions: Iterable[TopicPartition], done: Callable[[], None]) -> None:
-        """Ask for those that have no replica here; `done` is called when all have answered or failed."""
-        by_leader: dict[int, list[TopicPartition]] = {}
-        for partition in partitions:
+    def elsewhere(
+        self, offsets: Iterable[tuple[str, TopicPartition, int]], by_leader: dict[int, list[TopicPartition]]
+    ) -> Iterator[None]:
+        """Adds the partitions that have no replica here to `by_leader`, each once, in steps."""
+        seen: set[TopicPartition] = set()
+        for number, (_, partition, _) in enumerate(offsets):
+            if number % STEP == 0:
+                yield
+            if partition in seen:
+                continue
             replica = self._replica_manager.partition(partition)
+            if replica is not None and replica.log is not None:
+                continue
+            seen.add(partition)
             state = self._metadata_cache.partition_state(partition.topic, partition.partition)
-            if (replica is None or replica.log is None) and state is not None:
+            if state is not None:
                 by_leader.setdefault(state.leader, []).append(partition)
+
+    def refresh(self, by_leader: dict[int, list[TopicPartition]], done: Callable[[], None]) -> None:
+        """Ask them; `done` is called when all have answered or failed."""
         self._elsewhere = {
             partition: self._elsewhere[partition]
             for asked in by_leader.values()

@@ -50,16 +50,25 @@ class Buckets(NamedTuple):
     total: float
 
 
+class LeftOut(NamedTuple):
+    """So many samples are not told, lest there be too many."""
+
+    series: int
+
+
 Value = float | Summary | Buckets
 Sample = tuple[tuple[str, ...], Value]
 """Values of the labels, and what holds for them."""
 
 
+Read = Callable[["Sources"], "float | Iterable[Sample | LeftOut | None]"]
+
+
 class Metric(NamedTuple):
     """`read` gives the one value, or a sample for each combination of labels; nothing where there is nothing to tell.
 
-    It runs on the reactor thread. A value costs at most a walk over what the broker has in memory; a walk that has
-    samples to show is a generator, which is left and taken up again while requests are served, so it walks over a copy.
+    It runs on the reactor thread. A value costs at most a few thousand steps: a longer walk is a generator, which is left and
+    taken up again while requests are served, so it walks over a copy. It may give None where it wants to be left.
     """
 
     name: str
@@ -68,23 +77,21 @@ class Metric(NamedTuple):
     kafka: str
     """The MBean of Apache Kafka that has it; empty: it has none."""
     doc: str
-    read: Callable[[Sources], float | Iterable[Sample]]
+    read: Read
 
 
-def gauge(name: str, kafka: str, doc: str, read: Callable[[Sources], float | Iterable[Sample]], *labels: str) -> Metric:
+def gauge(name: str, kafka: str, doc: str, read: Read, *labels: str) -> Metric:
     return Metric(name, Kind.GAUGE, labels, kafka, doc, read)
 
 
-def counter(
-    name: str, kafka: str, doc: str, read: Callable[[Sources], float | Iterable[Sample]], *labels: str
-) -> Metric:
+def counter(name: str, kafka: str, doc: str, read: Read, *labels: str) -> Metric:
     """`name` ends with `_total`."""
     return Metric(name, Kind.COUNTER, labels, kafka, doc, read)
 
 
-def summaries(name: str, kafka: str, doc: str, read: Callable[[Sources], Iterable[Sample]], *labels: str) -> Metric:
+def summaries(name: str, kafka: str, doc: str, read: Read, *labels: str) -> Metric:
     return Metric(name, Kind.SUMMARY, labels, kafka, doc, read)
 
 
-def histograms(name: str, kafka: str, doc: str, read: Callable[[Sources], Iterable[Sample]], *labels: str) -> Metric:
+def histograms(name: str, kafka: str, doc: str, read: Read, *labels: str) -> Metric:
     return Metric(name, Kind.HISTOGRAM, labels, kafka, doc, read)

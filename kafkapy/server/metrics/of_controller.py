@@ -8,6 +8,7 @@ from kafkapy.controller.controller_context import ControllerContext
 from kafkapy.controller.event_manager import TimeSpent
 from kafkapy.server.metrics.metric import Metric, Sample, Summary, counter, gauge, summaries
 from kafkapy.server.metrics.sources import Sources
+from kafkapy.server.metrics.survey import STEP
 
 _CONTROLLER = "kafka.controller:type=KafkaController,name={}"
 _ZOOKEEPER = "kafka.server:type=SessionExpireListener,name={}"
@@ -57,13 +58,16 @@ def _context(of: Callable[[ControllerContext], float]) -> Callable[[Sources], fl
     return lambda sources: of(sources.controller.context) if sources.controller.is_active else 0
 
 
-def _imbalance(context: ControllerContext) -> int:
+def _imbalance(sources: Sources) -> Iterator[Sample | None]:
     """Partitions that another than the first of their replicas leads."""
-    return sum(
-        state.leader_and_isr.leader != (context.replica_assignment(partition).replicas or (None,))[0]
-        for partition, state in context.leadership.copy().items()
-        if partition.topic not in context.topics_to_be_deleted
-    )
+    context, count = sources.controller.context, 0
+    states = context.leadership.copy() if sources.controller.is_active else {}
+    for number, (partition, state) in enumerate(states.items()):
+        if number % STEP == 0:
+            yield None
+        if partition.topic not in context.topics_to_be_deleted:
+            count += state.leader_and_isr.leader != (context.replica_assignment(partition).replicas or (None,))[0]
+    yield (), count
 
 
 def _session_state(sources: Sources) -> Iterator[Sample]:
@@ -92,7 +96,7 @@ CONTROLLER_METRICS: tuple[Metric, ...] = (
     gauge(
         "kafka_controller_kafkacontroller_preferredreplicaimbalancecount",
         _CONTROLLER.format("PreferredReplicaImbalanceCount"),
-        "Partitions that another than their preferred replica leads.", _context(_imbalance)),
+        "Partitions that another than their preferred replica leads.", _imbalance),
     gauge(
         "kafka_controller_kafkacontroller_globaltopiccount", _CONTROLLER.format("GlobalTopicCount"),
         "Topics of the cluster.", _context(lambda c: len(c.all_topics))),

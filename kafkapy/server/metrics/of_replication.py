@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from kafkapy.log.cleaning.log_cleaner import LogCleaner
-from kafkapy.server.metrics.metric import Metric, Sample, counter, gauge
+from kafkapy.server.metrics.metric import LeftOut, Metric, Sample, counter, gauge
 from kafkapy.server.metrics.sources import Sources
 from kafkapy.server.purgatory.purgatory import DelayedOperationPurgatory
 
@@ -24,14 +26,15 @@ def _of_purgatories(of: Callable[[DelayedOperationPurgatory], int]) -> Callable[
     return read
 
 
-def _min_isr(wanted: Callable[[int, int], bool]) -> Callable[[Sources], float]:
-    """How many partitions that are led here have so many replicas in sync, and must have so many?"""
-    return lambda sources: sum(wanted(len(p.isr), p.effective_min_isr(log)) for p, log in sources.leaders())
-
-
-def _lags(sources: Sources) -> Iterator[Sample]:
-    for leader_id, number, partition, lag in sources.fetchers.lags():
+def _lags(sources: Sources) -> Iterator[Sample | LeftOut | None]:
+    """The longest first."""
+    limit = sources.survey.limit
+    lags = list(sources.fetchers.lags())
+    yield None
+    lags.sort(key=lambda found: -found[3])
+    for leader_id, number, partition, lag in lags[:limit]:
         yield (f"ReplicaFetcherThread-{number}-{leader_id}", partition.topic, str(partition.partition)), lag
+    yield LeftOut(max(0, len(lags) - limit))
 
 
 def _fetcher(value: Callable[[Sources], float]) -> Callable[[Sources], Iterator[Sample]]:
@@ -43,6 +46,14 @@ def _log_dirs(sources: Sources) -> Iterator[Sample]:
     for offline, directories in ((0, logs.live_log_dirs), (1, logs.offline_log_dirs)):
         for directory in directories:
             yield (directory,), offline
+
+
+def _disks(of: Callable[[Any], int]) -> Callable[[Sources], Iterator[Sample]]:
+    def read(sources: Sources) -> Iterator[Sample]:
+        for directory in sources.log_manager.live_log_dirs:
+            yield (directory,), of(shutil.disk_usage(directory))
+
+    return read
 
 
 def _log_cleaner(sources: Sources) -> LogCleaner | None:
@@ -76,28 +87,28 @@ def _since_last_run(sources: Sources) -> float | Iterator[Sample]:
 REPLICATION_METRICS: tuple[Metric, ...] = (
     gauge(
         "kafka_server_replicamanager_partitioncount", _REPLICAS.format("PartitionCount"),
-        "Partitions with a replica here.", lambda s: len(s.partitions())),
+        "Partitions with a replica here.", lambda s: s.survey.hosted),
     gauge(
         "kafka_server_replicamanager_leadercount", _REPLICAS.format("LeaderCount"),
-        "Partitions that are led here.", lambda s: sum(1 for _ in s.leaders())),
+        "Partitions that are led here.", lambda s: s.survey.led),
     gauge(
         "kafka_server_replicamanager_underreplicatedpartitions", _REPLICAS.format("UnderReplicatedPartitions"),
         "Partitions led here of which a replica is not in sync.",
-        lambda s: sum(p.is_under_replicated for p in s.partitions())),
+        lambda s: s.survey.under_replicated),
     gauge(
         "kafka_server_replicamanager_underminisrpartitioncount", _REPLICAS.format("UnderMinIsrPartitionCount"),
         "Partitions led here that have fewer replicas in sync than min.insync.replicas: acks=all is refused.",
-        _min_isr(lambda have, need: have < need)),
+        lambda s: s.survey.under_min_isr),
     gauge(
         "kafka_server_replicamanager_atminisrpartitioncount", _REPLICAS.format("AtMinIsrPartitionCount"),
-        "Partitions led here that have just min.insync.replicas in sync.", _min_isr(lambda have, need: have == need)),
+        "Partitions led here that have just min.insync.replicas in sync.", lambda s: s.survey.at_min_isr),
     gauge(
         "kafka_server_replicamanager_offlinereplicacount", _REPLICAS.format("OfflineReplicaCount"),
         "Replicas in log directories that have failed.", lambda s: len(s.replica_manager.offline)),
     gauge(
         "kafka_server_replicamanager_reassigningpartitions", _REPLICAS.format("ReassigningPartitions"),
         "Partitions led here that are being reassigned.",
-        lambda s: sum(bool(p.adding_replicas or p.removing_replicas) for p, _ in s.leaders())),
+        lambda s: s.survey.reassigning),
     counter(
         "kafka_server_replicamanager_isrshrinks_total", _REPLICAS.format("IsrShrinksPerSec"),
         "Times a leader here has taken replicas out of its ISR.", lambda s: s.replica_manager.isr_shrinks),
@@ -110,7 +121,7 @@ REPLICATION_METRICS: tuple[Metric, ...] = (
     gauge(
         "kafka_server_replicamanager_produceridcount", _REPLICAS.format("ProducerIdCount"),
         "Producer ids that are remembered, summed over the replicas here.",
-        lambda s: sum(len(p.log.producers.producers) for p in s.partitions() if p.log is not None)),
+        lambda s: s.survey.producer_ids),
     gauge(
         "kafka_server_replicafetchermanager_maxlag", _FETCHERS.format("MaxLag"),
         "How far the replica here that is furthest behind its leader is behind, records.",
@@ -149,6 +160,12 @@ REPLICATION_METRICS: tuple[Metric, ...] = (
         "kafka_log_logmanager_logdirectoryoffline",
         "kafka.log:type=LogManager,name=LogDirectoryOffline,logDirectory=...",
         "1: this log directory has failed.", _log_dirs, "logDirectory"),
+    gauge(
+        "kafkapy_log_dir_free_bytes", "",
+        "Bytes that are free on the disk of a log directory.", _disks(lambda disk: disk.free), "logDirectory"),
+    gauge(
+        "kafkapy_log_dir_total_bytes", "",
+        "Size of the disk of a log directory.", _disks(lambda disk: disk.total), "logDirectory"),
     gauge(
         "kafka_log_logcleaner_deadthreadcount", "kafka.log:type=LogCleaner,name=DeadThreadCount",
         "Cleaner threads that have died of an error.", _cleaner(lambda c: c.dead_thread_count)),

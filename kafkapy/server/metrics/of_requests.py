@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import time
 from collections.abc import Callable, Iterator
 
@@ -15,6 +16,7 @@ from kafkapy.server.metrics.metric import Buckets, Metric, Sample, counter, gaug
 from kafkapy.server.metrics.sources import Sources
 from kafkapy.version import __version__
 
+_FDS = "/proc/self/fd"
 _REQUESTS = "kafka.network:type=RequestMetrics,name={},request=..."
 
 
@@ -66,6 +68,22 @@ def _idle(sources: Sources) -> float:
 def _turns(sources: Sources) -> Iterator[Sample]:
     for kind, turns in sources.meter.by_kind():
         yield (kind,), Buckets(BOUNDS, turns.counts, turns.seconds)
+
+
+def _open_fds(sources: Sources) -> float:
+    # Linux 6.2 and later tell the number at once; else they are counted.
+    return os.stat(_FDS).st_size or len(os.listdir(_FDS))
+
+
+def _disk(name: bytes) -> Callable[[Sources], float | Iterator[Sample]]:
+    def read(sources: Sources) -> float | Iterator[Sample]:
+        try:
+            with open("/proc/self/io", "rb") as file:
+                return next(int(line.split()[1]) for line in file if line.startswith(name))
+        except OSError:
+            return iter(())  # a container may forbid it
+
+    return read
 
 
 def _resident_bytes(sources: Sources) -> float:
@@ -134,4 +152,16 @@ REQUEST_METRICS: tuple[Metric, ...] = (
         "CPU time of the broker's process, seconds.", lambda s: time.process_time()),
     gauge(
         "process_resident_memory_bytes", "", "Memory of the broker's process.", _resident_bytes),
+    gauge(
+        "process_open_fds", "java.lang:type=OperatingSystem (OpenFileDescriptorCount)",
+        "Open file descriptors: segments in use, their indexes, connections.", _open_fds),
+    gauge(
+        "process_max_fds", "java.lang:type=OperatingSystem (MaxFileDescriptorCount)",
+        "How many there may be.", lambda s: resource.getrlimit(resource.RLIMIT_NOFILE)[0]),
+    gauge(
+        "kafka_server_kafkaserver_linux_disk_read_bytes", "kafka.server:type=KafkaServer,name=linux-disk-read-bytes",
+        "Bytes that the broker's process has read from disks.", _disk(b"read_bytes")),
+    gauge(
+        "kafka_server_kafkaserver_linux_disk_write_bytes", "kafka.server:type=KafkaServer,name=linux-disk-write-bytes",
+        "Bytes that the broker's process has had written to disks.", _disk(b"write_bytes")),
 )  # fmt: skip

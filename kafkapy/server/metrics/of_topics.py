@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 from kafkapy.cluster.partition import Partition
 from kafkapy.common.metrics_topics import BrokerTopicStats, StatsByTopic, TopicStats
 from kafkapy.log.log import Log
-from kafkapy.server.metrics.metric import Metric, Sample, counter, gauge
+from kafkapy.server.metrics.metric import LeftOut, Metric, Sample, counter, gauge
 from kafkapy.server.metrics.sources import Sources
+from kafkapy.server.metrics.survey import STEP, OfTopic
 
 _TOPICS = "kafka.server:type=BrokerTopicMetrics,name={},topic=..."
 _LOGS = "kafka.log:type=Log,name={},topic=...,partition=..."
@@ -22,35 +23,46 @@ def _clients(stats: BrokerTopicStats) -> StatsByTopic:
 
 def _traffic(
     of: Callable[[TopicStats], int], side: Callable[[BrokerTopicStats], StatsByTopic] = _clients
-) -> Callable[[Sources], Iterator[Sample]]:
+) -> Callable[[Sources], Iterator[Sample | None]]:
     """Without a topic: all together."""
 
-    def read(sources: Sources) -> Iterator[Sample]:
+    def read(sources: Sources) -> Iterator[Sample | None]:
         by_topic = side(sources.replica_manager.topic_stats)
-        yield ("",), of(by_topic.all_topics())
+        yield ("",), sum(map(of, by_topic.values()), of(by_topic.rest))
+        yield None
         for topic, stats in list(by_topic.items()):
             yield (topic,), of(stats)
 
     return read
 
 
-def _of_logs(of: Callable[[Log], int]) -> Callable[[Sources], Iterator[Sample]]:
+def _of_logs(of: Callable[[Log], int]) -> Callable[[Sources], Iterator[Sample | LeftOut]]:
     """Of each replica of this broker."""
 
-    def read(sources: Sources) -> Iterator[Sample]:
-        for partition in sources.partitions():
-            if partition.log is not None:
-                yield _labels(partition), of(partition.log)
+    def read(sources: Sources) -> Iterator[Sample | LeftOut]:
+        for partition, log in sources.survey.replicas:
+            yield _labels(partition), of(log)
+        yield LeftOut(sources.survey.replicas_left_out)
 
     return read
 
 
-def _of_leaders(of: Callable[[Partition, Log], float]) -> Callable[[Sources], Iterator[Sample]]:
+def _of_leaders(of: Callable[[Partition, Log], float]) -> Callable[[Sources], Iterator[Sample | LeftOut]]:
     """Of each partition that is led here."""
 
-    def read(sources: Sources) -> Iterator[Sample]:
-        for partition, log in sources.leaders():
+    def read(sources: Sources) -> Iterator[Sample | LeftOut]:
+        for partition, log in sources.survey.leaders:
             yield _labels(partition), of(partition, log)
+        yield LeftOut(sources.survey.leaders_left_out)
+
+    return read
+
+
+def _of_topics(of: Callable[[OfTopic], int], *, zeros: bool = False) -> Callable[[Sources], Iterator[Sample]]:
+    def read(sources: Sources) -> Iterator[Sample]:
+        for topic, found in sources.survey.topics.items():
+            if zeros or of(found):
+                yield (topic,), of(found)
 
     return read
 
@@ -60,11 +72,13 @@ def _labels(partition: Partition) -> tuple[str, str]:
     return name.topic, str(name.partition)
 
 
-def _partition_counts(sources: Sources) -> Iterator[Sample]:
+def _partition_counts(sources: Sources) -> Iterator[Sample | None]:
     cache = sources.metadata_cache
-    for partition, _ in sources.leaders():
-        topic, number = partition.topic_partition
-        if number == 0:
+    for number, topic in enumerate(sources.survey.topics):
+        if number % STEP == 0:
+            yield None
+        first = cache.partition_state(topic, 0)
+        if first is not None and first.leader == sources.broker_id:
             yield (topic,), cache.num_partitions(topic) or 0
 
 
@@ -131,6 +145,23 @@ TOPIC_METRICS: tuple[Metric, ...] = (
         "kafka_cluster_partition_laststableoffsetlag", _PARTITIONS.format("LastStableOffsetLag"),
         "Committed records that a read_committed consumer does not see yet.",
         _of_leaders(lambda _, log: log.high_watermark - log.last_stable_offset), *_OF_PARTITION),
+    gauge(
+        "kafka_cluster_partition_replicascount", _PARTITIONS.format("ReplicasCount"),
+        "Number of replicas.", _of_leaders(lambda p, _: len(p.replicas)), *_OF_PARTITION),
+    gauge(
+        "kafka_cluster_partition_insyncreplicascount", _PARTITIONS.format("InSyncReplicasCount"),
+        "Number of replicas in sync.", _of_leaders(lambda p, _: len(p.isr)), *_OF_PARTITION),
+    gauge(
+        "kafkapy_topic_underreplicated_partitions", "",
+        "Partitions of a topic, led here, of which a replica is not in sync; only topics that have such.",
+        _of_topics(lambda t: t.under_replicated), "topic"),
+    gauge(
+        "kafkapy_topic_underminisr_partitions", "",
+        "Partitions of a topic, led here, that have fewer replicas in sync than min.insync.replicas; only topics that have such.",
+        _of_topics(lambda t: t.under_min_isr), "topic"),
+    gauge(
+        "kafkapy_topic_size_bytes", "", "Bytes of the logs of a topic's replicas here.",
+        _of_topics(lambda t: t.size, zeros=True), "topic"),
     gauge(
         "kafka_topic_partition_current_offset", "",
         "As kafka_exporter: high watermark of a partition, told by its leader.",

@@ -6,15 +6,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from kafkapy.cluster.partition import Partition
+from twisted.internet.defer import Deferred
+
 from kafkapy.common.metrics import Share
 from kafkapy.common.metrics_requests import RequestStatsByApi
-from kafkapy.log.log import Log
+from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.server.metrics.survey import Survey, committed
 
 if TYPE_CHECKING:
     from kafkapy.common.time import Time
     from kafkapy.controller.kafka_controller import KafkaController
+    from kafkapy.coordinator.group.group import ClassicGroup
     from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
     from kafkapy.log.manager.log_manager import LogManager
     from kafkapy.network.socket_server import SocketServer
@@ -58,9 +61,12 @@ class Sources:
     meter: StallMeter
     """Of the reactor."""
     idle: Share = field(init=False)
+    survey: Survey = field(init=False)
+    """Of the page that is being made."""
 
     def __post_init__(self) -> None:
         self.idle = Share(lambda: self.meter.idle_seconds)
+        self.survey = Survey(0)
 
     def tick(self) -> None:
         """Once every `TICK_MS`: take in what requests have left, so that it stays small."""
@@ -69,12 +75,17 @@ class Sources:
 
     # --- what several metrics look at
 
-    def partitions(self) -> list[Partition]:
-        return list(self.replica_manager.partitions())
+    def look(self, max_series: int) -> Iterator[Deferred[None] | None]:
+        """Before each page. None: go on in another turn; a Deferred: when that has fired."""
+        survey = Survey(max_series)
+        yield from survey.of_partitions(list(self.replica_manager.partitions()))
+        asking: dict[int, list[TopicPartition]] = {}
+        yield from self.end_offsets.elsewhere(committed(self.groups()), asking)
+        answered: Deferred[None] = Deferred()
+        self.end_offsets.refresh(asking, lambda: answered.callback(None))
+        yield answered
+        yield from survey.of_offsets(self.groups(), self.end_offsets)
+        self.survey = survey
 
-    def leaders(self) -> Iterator[tuple[Partition, Log]]:
-        """The partitions that are led here, with their logs."""
-        for partition in self.partitions():
-            log = partition.log
-            if partition.is_leader and log is not None:
-                yield partition, log
+    def groups(self) -> list[ClassicGroup]:
+        return list(self.group_coordinator.groups.values())

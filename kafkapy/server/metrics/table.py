@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from kafkapy.server.metrics import of_controller, of_groups, of_replication, of_requests, of_topics
 from kafkapy.server.metrics.metric import Metric, gauge
 
-TRUNCATED = gauge(
-    "kafkapy_metrics_truncated",
+LEFT_OUT = gauge(
+    "kafkapy_metrics_left_out_series",
     "",
-    "1, with the name of a metric that has more series than kafkapy.metrics.max.series, so that some are missing.",
+    "How many series of a metric are not on the page, where it has more than kafkapy.metrics.max.series.",
     lambda _: (),
     "metric",
 )
@@ -22,7 +22,7 @@ SECTIONS: tuple[tuple[str, Sequence[Metric]], ...] = (
     ("Replication, what waits, logs", of_replication.REPLICATION_METRICS),
     ("Controller and ZooKeeper", of_controller.CONTROLLER_METRICS),
     ("Consumer groups", of_groups.GROUP_METRICS),
-    ("About the metrics", (TRUNCATED,)),
+    ("About the metrics", (LEFT_OUT,)),
 )
 
 METRICS: tuple[Metric, ...] = tuple(metric for _, metrics in SECTIONS for metric in metrics)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 import socket
 import time
@@ -90,6 +91,31 @@ def pages(brokers: list[BrokerProcess]) -> list[Page]:
 def one_of(pages: list[Page], has: Callable[[Page], object]) -> Page:
     (page,) = [page for page in pages if has(page)]
     return page
+
+
+def test_health_and_gzip(brokers: list[BrokerProcess]) -> None:
+    url = metrics_url(brokers[0])
+    for path, said in (("healthz", b"alive\n"), ("readyz", b"ready\n")):
+        with urllib.request.urlopen(url.replace("metrics", path), timeout=10) as response:
+            assert response.read() == said
+    request = urllib.request.Request(url, headers={"Accept-Encoding": "gzip"})
+    with urllib.request.urlopen(request, timeout=10) as response:
+        assert response.headers["content-encoding"] == "gzip"
+        assert Page(gzip.decompress(response.read()).decode()).value("process_open_fds") > 10
+
+
+def test_health_has_an_address_without_metrics(zk_connect: str, tmp_path: Path) -> None:
+    """From before its listeners are bound."""
+    broker = BrokerProcess(tmp_path, zk_connect, kafkapy_health_listener="127.0.0.1:0")
+    broker.start()
+    await_started(broker)
+    (url,) = re.findall(r"Health is told at (http\S+)/healthz", broker.log())
+    with urllib.request.urlopen(f"{url}/readyz", timeout=10) as response:
+        assert response.read() == b"ready\n"
+    with pytest.raises(urllib.error.HTTPError):
+        urllib.request.urlopen(f"{url}/metrics", timeout=10)
+    assert broker.log().index("Health is told") < broker.log().index("Registered broker")
+    assert broker.stop() == 0
 
 
 def test_partitions_and_replicas(pages: list[Page]) -> None:

@@ -11,7 +11,7 @@ import pytest
 from kafkapy.common.metrics import Histogram
 from kafkapy.server.metrics.config import MetricsConfig
 from kafkapy.server.metrics.exposition import SAMPLES_PER_PIECE, pieces
-from kafkapy.server.metrics.metric import Kind, Metric, counter, gauge, summaries, summary
+from kafkapy.server.metrics.metric import Buckets, Kind, LeftOut, Metric, counter, gauge, histograms, summaries, summary
 from kafkapy.server.metrics.of_controller import CONTROLLER_STATES
 from kafkapy.server.metrics.table import METRICS
 from tests.scraped_page import Page
@@ -19,8 +19,8 @@ from tests.scraped_page import Page
 SOURCES: Any = SimpleNamespace()
 
 
-def page(*metrics: Metric, max_series: int = 1000) -> Page:
-    return Page(b"".join(pieces(metrics, SOURCES, max_series)).decode())
+def page(*metrics: Metric) -> Page:
+    return Page(b"".join(pieces(metrics, SOURCES)).decode())
 
 
 def many(count: int) -> Metric:
@@ -31,7 +31,7 @@ class TestPage:
     def test_a_gauge_and_a_counter(self) -> None:
         made = page(gauge("g", "", "A gauge.", lambda _: 1.5), counter("c_total", "", "A counter.", lambda _: 3))
         assert made.text == (
-            "# HELP g A gauge.\n# TYPE g gauge\ng 1.5\n# HELP c_total A counter.\n# TYPE c_total counter\nc_total 3.0\n"
+            "# HELP g A gauge.\n# TYPE g gauge\ng 1.5\n# HELP c_total A counter.\n# TYPE c_total counter\nc_total 3\n"
         )
 
     def test_a_summary(self) -> None:
@@ -50,17 +50,34 @@ class TestPage:
 
     def test_many_samples_come_in_pieces_under_one_head(self) -> None:
         count = 3 * SAMPLES_PER_PIECE + 1
-        made = list(pieces([many(count)], SOURCES, 1000))
+        made = list(pieces([many(count)], SOURCES))
         assert len(made) == 4
         text = b"".join(made).decode()
         assert text.count("# TYPE") == text.count("# HELP") == 1
         assert Page(text).value("many", name=f"n{count - 1}") == count - 1
 
+    def test_a_histogram(self) -> None:
+        made = page(histograms("h", "", "H.", lambda _: [(("a",), Buckets((0.5, 1.0), (3, 0, 2), 9.5))], "work"))
+        assert [(family.name, family.type) for family in made.families] == [("h", "histogram")]
+        buckets = [made.value("h_bucket", work="a", le=bound) for bound in ("0.5", "1.0", "+Inf")]
+        assert buckets == [3, 3, 5]
+        assert (made.value("h_count", work="a"), made.value("h_sum", work="a")) == (5, 9.5)
+
     def test_what_is_left_out_is_told(self) -> None:
-        made = page(many(10), gauge("few", "", "Few.", lambda _: 1), max_series=4)
-        assert sum(name == "many" for name, _ in made.samples) == 4
-        assert made.value("kafkapy_metrics_truncated", metric="many") == 1
-        assert made.get("kafkapy_metrics_truncated", metric="few") is None
+        some: list[Any] = [(("n",), 1), LeftOut(9)]
+        every: list[Any] = [((), 1), LeftOut(0)]
+        cut = gauge("cut", "", "Cut.", lambda _: iter(some), "name")
+        whole = gauge("whole", "", "Whole.", lambda _: iter(every))
+        made = page(cut, whole)
+        assert made.value("cut", name="n") == 1
+        assert made.value("kafkapy_metrics_left_out_series", metric="cut") == 9
+        assert made.get("kafkapy_metrics_left_out_series", metric="whole") is None
+
+    def test_a_walk_is_left_where_it_wants_to_be(self) -> None:
+        walk: list[Any] = [None, (("a",), 1), None, None, (("b",), 2)]
+        made = list(pieces([gauge("walk", "", "Walk.", lambda _: iter(walk), "name")], SOURCES))
+        assert [piece.count(b"walk{") for piece in made] == [0, 1, 0, 1]
+        assert b"".join(made).count(b"# TYPE") == 1
 
     def test_labels_are_escaped(self) -> None:
         made = page(gauge("g", "", "G.", lambda _: [(('a"b\\c\nd',), 1)], "name"))
@@ -120,6 +137,10 @@ class TestTable:
             "kafka_topic_partition_under_replicated_partition",
             "kafka_topic_partitions",
             "kafka_brokers",
+            "kafka_cluster_partition_replicascount",
+            "kafka_server_kafkaserver_linux_disk_read_bytes",
+            "kafka_server_kafkaserver_linux_disk_write_bytes",
+            "process_open_fds",
         ],
     )
     def test_what_public_dashboards_graph(self, name: str) -> None:
@@ -141,9 +162,9 @@ class TestConfig:
     def test_listeners(self, listener: str, expected: tuple[str, int]) -> None:
         properties = {"kafkapy.metrics.listener": listener, "broker.id": "1", "kafkapy.metrics.max.series": "5"}
         config = MetricsConfig.take_from(properties)
-        assert config == (*expected, 5)
         assert config is not None
-        assert config.address == listener
+        assert config == (expected, 5)
+        assert str(config.address) == listener
         assert properties == {"broker.id": "1"}
 
     def test_off(self) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import socket
 from collections.abc import Callable, Iterator
 
 import pytest
 
-from kafkapy.network.metrics_site import MetricsSite
+from kafkapy.network.http_site import HttpSite, health_pages
+from kafkapy.network.metrics_page import MetricsPage
 from tests.network.loopback import Loopback
 
 
@@ -19,7 +21,9 @@ class Made:
         self.times = 0
         self.pieces = 0
         self.clients: list[socket.socket] = []
-        self.site = MetricsSite(loop.reactor, "text/plain", lambda ready: ready(), self.make)
+        self.why = ""
+        page = MetricsPage(loop.reactor, "text/plain", self.make)
+        self.site = HttpSite(loop.reactor, {"metrics": page, **health_pages(lambda: self.why)})
         self.port = self.site.listen("127.0.0.1", 0)
 
     def make(self) -> Iterator[bytes]:
@@ -30,9 +34,9 @@ class Made:
         if self.times > 1:
             yield b"again\n"
 
-    def get(self) -> socket.socket:
+    def get(self, path: str = "metrics", headers: str = "") -> socket.socket:
         client = socket.create_connection(("127.0.0.1", self.port))
-        client.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+        client.sendall(f"GET /{path} HTTP/1.0\r\n{headers}\r\n".encode())
         client.setblocking(False)
         self.clients.append(client)
         return client
@@ -85,3 +89,25 @@ def test_who_leaves_is_forgotten(made: Made) -> None:
     made.loop.until(lambda: made.pieces > 2)
     leaves.close()
     assert b"piece" in made.answer(stays)
+
+
+def test_gzip_for_those_who_accept_it(made: Made) -> None:
+    zipped, plain = made.get(headers="Accept-Encoding: deflate, gzip\r\n"), made.get()
+    head, _, body = made.answer(zipped).partition(b"\r\n\r\n")
+    assert b"content-encoding: gzip" in head.lower()
+    assert gzip.decompress(body) == 20 * b"piece\n"
+    assert f"content-length: {len(body)}".encode() in head.lower()
+    head, _, body = made.answer(plain).partition(b"\r\n\r\n")
+    assert b"content-encoding" not in head.lower()
+    assert body == 20 * b"piece\n"
+    assert made.times == 1
+
+
+def test_a_broker_lives_before_it_is_ready(made: Made) -> None:
+    made.why = "the broker is starting"
+    assert made.answer(made.get("healthz")).startswith(b"HTTP/1.0 200 OK\r\n")
+    answer = made.answer(made.get("readyz"))
+    assert answer.startswith(b"HTTP/1.0 503 ")
+    assert answer.endswith(b"\r\n\r\nthe broker is starting\n")
+    made.why = ""
+    assert made.answer(made.get("readyz")).startswith(b"HTTP/1.0 200 OK\r\n")

@@ -1,0 +1,126 @@
+"""What a page tells of partitions and of groups' offsets: looked at once for each page, a little in each turn of the reactor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from kafkapy.cluster.partition import Partition
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.coordinator.group.group import ClassicGroup
+from kafkapy.log.log import Log
+
+if TYPE_CHECKING:
+    from kafkapy.server.metrics.end_offsets import EndOffsets
+
+STEP = 500
+"""Partitions or offsets that are looked at in one turn: some 1 ms."""
+
+Leader = tuple[Partition, Log]
+Offset = tuple[str, TopicPartition, int, int | None]
+"""Group, partition, the offset that is committed, how far that is behind."""
+
+
+class OfTopic:
+    """What is summed up of the partitions of a topic that are led here (`size`: of all replicas here)."""
+
+    __slots__ = ("size", "under_min_isr", "under_replicated")
+
+    def __init__(self) -> None:
+        self.size = self.under_replicated = self.under_min_isr = 0
+
+
+class Survey:
+    """Invariant: sums cover everything; of lists there is at most `limit` of each, those that an operator must see first, and the
+    number of the others.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.leaders: list[Leader] = []
+        """Partitions that are led here."""
+        self.leaders_left_out = 0
+        self.replicas: list[Leader] = []
+        """Replicas that are here."""
+        self.replicas_left_out = 0
+        self.topics: dict[str, OfTopic] = {}
+        self.hosted = 0
+        """Partitions with a replica here."""
+        self.led = self.under_replicated = self.under_min_isr = self.at_min_isr = 0
+        self.reassigning = self.producer_ids = 0
+        self.offsets: list[Offset] = []
+        self.offsets_left_out = 0
+        self.offset_sums: dict[tuple[str, str], int] = {}
+        """By group and topic."""
+        self.lag_sums: dict[tuple[str, str], int] = {}
+
+    def of_partitions(self, partitions: list[Partition]) -> Iterator[None]:
+        """Those first that are not healthy."""
+        self.hosted = len(partitions)
+        ill: list[Leader] = []
+        healthy: list[Leader] = []
+        others: list[Leader] = []
+        for number, partition in enumerate(partitions):
+            if number % STEP == 0:
+                yield
+            log = partition.log
+            if log is None:
+                self.under_replicated += partition.is_under_replicated
+                continue
+            topic = self.topics.setdefault(partition.topic_partition.topic, OfTopic())
+            topic.size += log.size
+            self.producer_ids += len(log.producers.producers)
+            if not partition.is_leader:
+                others.append((partition, log))
+            elif self._of_leader(partition, log, topic):
+                ill.append((partition, log))
+            else:
+                healthy.append((partition, log))
+        self.leaders = [*ill, *healthy][: self.limit]
+        self.leaders_left_out = self.led - len(self.leaders)
+        self.replicas = [*ill, *healthy, *others][: self.limit]
+        self.replicas_left_out = self.led + len(others) - len(self.replicas)
+
+    def _of_leader(self, partition: Partition, log: Log, topic: OfTopic) -> bool:
+        """Is something wrong with it?"""
+        self.led += 1
+        in_sync, needed = len(partition.isr), partition.effective_min_isr(log)
+        is_under_replicated = partition.is_under_replicated
+        self.under_replicated += is_under_replicated
+        self.under_min_isr += in_sync < needed
+        self.at_min_isr += in_sync == needed
+        self.reassigning += bool(partition.adding_replicas or partition.removing_replicas)
+        topic.under_replicated += is_under_replicated
+        topic.under_min_isr += in_sync < needed
+        return is_under_replicated or in_sync < needed
+
+    def of_offsets(self, groups: Iterable[ClassicGroup], ends: EndOffsets) -> Iterator[None]:
+        """Those first that are behind."""
+        behind: list[Offset] = []
+        level: list[Offset] = []
+        count = 0
+        for group_id, partition, offset in committed(groups):
+            if count % STEP == 0:
+                yield
+            count += 1
+            by = group_id, partition.topic
+            end = ends.of(partition)
+            # Of a partition that is followed here the high watermark may be older than the commit.
+            lag = None if end is None or offset < 0 else max(0, end - offset)
+            self.offset_sums[by] = self.offset_sums.get(by, 0) + offset
+            if lag is not None:
+                self.lag_sums[by] = self.lag_sums.get(by, 0) + lag
+            told = behind if lag else level
+            if len(told) < self.limit:
+                told.append((group_id, partition, offset, lag))
+        self.offsets = [*behind, *level][: self.limit]
+        self.offsets_left_out = count - len(self.offsets)
+
+
+def committed(groups: Iterable[ClassicGroup]) -> Iterator[tuple[str, TopicPartition, int]]:
+    """Group, partition, offset. It may be left and taken up again while groups change."""
+    for group in groups:
+        offsets = group.offsets.committed
+        for partition in list(offsets):
+            if (found := offsets.get(partition)) is not None:
+                yield group.group_id, partition, found.value.offset
