@@ -34,6 +34,21 @@ def await_started(broker: BrokerProcess) -> None:
         time.sleep(0.02)
 
 
+def await_ready(url: str) -> None:
+    """The controller is elected a moment after the start."""
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        try:
+            with urllib.request.urlopen(f"{url}/readyz", timeout=10) as response:
+                assert response.read() == b"ready\n"
+                return
+        except urllib.error.HTTPError as error:
+            assert error.code == 503
+            why = error.read().decode()
+        time.sleep(0.02)
+    pytest.fail(why)
+
+
 def metrics_url(broker: BrokerProcess) -> str:
     found: list[str] = re.findall(r"Metrics are served at (http\S+)", broker.log())
     return found[-1]
@@ -110,8 +125,7 @@ def test_health_has_an_address_without_metrics(zk_connect: str, tmp_path: Path) 
     broker.start()
     await_started(broker)
     (url,) = re.findall(r"Health is told at (http\S+)/healthz", broker.log())
-    with urllib.request.urlopen(f"{url}/readyz", timeout=10) as response:
-        assert response.read() == b"ready\n"
+    await_ready(url)
     with pytest.raises(urllib.error.HTTPError):
         urllib.request.urlopen(f"{url}/metrics", timeout=10)
     assert broker.log().index("Health is told") < broker.log().index("Registered broker")
