@@ -122,6 +122,8 @@ class SocketServer:
         self._accepting: set[str] = set()
         self._delayed: dict[str, Any] = {}
         self._sequence = 0
+        self.refused = 0
+        """Connections that a limit has kept out, or closed for the sake of others."""
         self._idle_scan: Any = None
         self.request_stats: RequestStatsByApi | None = None
         """Set before the first connection, where requests are to be measured."""
@@ -217,6 +219,7 @@ class SocketServer:
         self.quotas.accepted(endpoint.listener_name)
         self._delay(endpoint.listener_name)
         if self.quotas.is_full_for(ip):
+            self.refused += 1
             allowed = self.quotas.limits.allowed_from(ip)
             log.info("Rejected connection from /%s: max.connections.per.ip is %d", ip, allowed)
             return None
@@ -281,6 +284,7 @@ class SocketServer:
         others = [c for c in self._channels if not self.quotas.is_protected(c.context.listener_name) and not c.closed]
         others.sort(key=lambda channel: channel.last_active)
         for channel in others[: max(self.quotas.excess - closing, 0)]:
+            self.refused += 1
             channel.abort("max.connections is exceeded, and it was idle for longest")
 
     def _close_idle(self) -> None:

@@ -45,6 +45,9 @@ very many partitions still has a page of bearable size (`kafkapy.metrics.max.ser
 under-replicated or below min.insync.replicas come first, and so do groups' partitions with a lag; all metrics tell of the
 same partitions. How many series are missing is told by `kafkapy_metrics_left_out_series`.
 
+**Dashboard and alerts.** `config/grafana-dashboard.json` is to be imported into Grafana; `config/prometheus-alerts.yml` is a
+file of rules for Prometheus, whose job for the brokers has to be named `kafka`.
+
 **Health.** The same address answers `/healthz` (200 as long as the event loop turns) and `/readyz`: 200 while the broker
 is registered in ZooKeeper, knows the controller, answers requests and is not stopping, else 503 and a sentence that says
 why not. With `kafkapy.health.listener=localhost:9405` they have an address of their own, which needs no metrics and

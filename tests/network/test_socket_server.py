@@ -210,6 +210,7 @@ def test_too_many_from_one_address_are_closed(make_loopback: MakeLoopback) -> No
     first.socket.close()
     loop.until(lambda: loop.server.connection_count == 0)
     assert loop.connect(port).is_served()
+    assert loop.server.refused == 1
 
 
 def test_an_address_may_have_a_limit_of_its_own(make_loopback: MakeLoopback) -> None:

@@ -139,6 +139,10 @@ REQUEST_METRICS: tuple[Metric, ...] = (
         "kafka_server_socket_server_metrics_connection_creation_total",
         "kafka.server:type=socket-server-metrics (connection-creation-total)",
         "Connections that were accepted.", lambda s: s.sockets.accepted),
+    counter(
+        "kafkapy_connections_refused_total", "",
+        "Connections that were refused, or closed for others, because of max.connections or max.connections.per.ip.",
+        lambda s: s.sockets.refused),
     gauge(
         "kafka_server_kafkaserver_brokerstate", "kafka.server:type=KafkaServer,name=BrokerState",
         "3: running, 6: shutting down in a controlled way. Before and after there is no endpoint.",
