@@ -238,18 +238,7 @@ class KafkaServer:
             lambda: self._in_thread(listener.shutdown),
         )
         if self._metrics_config is not None:
-            metrics = build_metrics(
-                self._metrics_config,
-                config,
-                outside,
-                core,
-                cluster_id,
-                controller,
-                sockets,
-                lambda: self._stopping,
-                self.unready,
-            )
-            yield Part("metrics", metrics.start, metrics.stop)
+            yield self._metrics(self._metrics_config, outside, core, cluster_id, controller, sockets)
 
         def open_doors() -> None:
             apis = KafkaApis(handlers.by_api())
@@ -294,6 +283,21 @@ class KafkaServer:
         return ZkConfigChangeListener(
             outside.zk_client, handlers, self._clock.from_thread, self._clock, prepare=self._addresses.look_up
         )
+
+    def _metrics(
+        self,
+        metrics_config: MetricsConfig,
+        outside: Outside,
+        core: Core,
+        cluster_id: str,
+        controller: KafkaController,
+        sockets: SocketServer,
+    ) -> Part:
+        config, is_stopping = self.config, lambda: self._stopping
+        metrics = build_metrics(
+            metrics_config, config, outside, core, cluster_id, controller, sockets, is_stopping, self.unready
+        )
+        return Part("metrics", metrics.start, metrics.stop)
 
     def _health(self, address: HttpAddress) -> Part:
         """Only now is imported what only this needs."""

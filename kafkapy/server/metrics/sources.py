@@ -84,7 +84,7 @@ class Sources:
         answered: Deferred[None] = Deferred()
         self.end_offsets.refresh(asking, lambda: answered.callback(None))
         yield answered
-        yield from survey.of_offsets(self.groups(), self.end_offsets)
+        yield from survey.of_offsets(self.groups(), self.end_offsets.of)
         self.survey = survey
 
     def groups(self) -> list[ClassicGroup]:

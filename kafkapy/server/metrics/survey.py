@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator
 
 from kafkapy.cluster.partition import Partition
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.group.group import ClassicGroup
 from kafkapy.log.log import Log
-
-if TYPE_CHECKING:
-    from kafkapy.server.metrics.end_offsets import EndOffsets
 
 STEP = 500
 """Partitions or offsets that are looked at in one turn: some 1 ms."""
@@ -94,8 +90,10 @@ class Survey:
         topic.under_min_isr += in_sync < needed
         return is_under_replicated or in_sync < needed
 
-    def of_offsets(self, groups: Iterable[ClassicGroup], ends: EndOffsets) -> Iterator[None]:
-        """Those first that are behind."""
+    def of_offsets(
+        self, groups: Iterable[ClassicGroup], end_of: Callable[[TopicPartition], int | None]
+    ) -> Iterator[None]:
+        """Those first that are behind where the partitions end."""
         behind: list[Offset] = []
         level: list[Offset] = []
         count = 0
@@ -104,7 +102,7 @@ class Survey:
                 yield
             count += 1
             by = group_id, partition.topic
-            end = ends.of(partition)
+            end = end_of(partition)
             # Of a partition that is followed here the high watermark may be older than the commit.
             lag = None if end is None or offset < 0 else max(0, end - offset)
             self.offset_sums[by] = self.offset_sums.get(by, 0) + offset

@@ -29,12 +29,8 @@ def group(name: str, offsets: dict[TopicPartition, int]) -> Any:
     return SimpleNamespace(group_id=name, offsets=SimpleNamespace(committed=committed))
 
 
-class Ends:
-    def of(self, where: TopicPartition) -> int | None:
-        return None if where.topic == "unknown" else 100
-
-
-ENDS: Any = Ends()
+def end_of(where: TopicPartition) -> int | None:
+    return None if where.topic == "unknown" else 100
 
 
 def survey(partitions: list[Any], limit: int) -> Survey:
@@ -66,7 +62,7 @@ def test_lags_are_told_first_and_the_sums_are_whole() -> None:
     level = {TopicPartition("t", number): 100 for number in range(50)}
     groups = [group("a", level), group("b", {TopicPartition("t", 0): 30, TopicPartition("unknown", 0): 5})]
     made = Survey(limit=4)
-    list(made.of_offsets(groups, ENDS))
+    list(made.of_offsets(groups, end_of))
     assert made.offsets[0] == ("b", TopicPartition("t", 0), 30, 70)
     assert (len(made.offsets), made.offsets_left_out) == (4, 48)
     assert made.offset_sums == {("a", "t"): 5000, ("b", "t"): 30, ("b", "unknown"): 5}
@@ -77,4 +73,4 @@ def test_it_stops_again_and_again() -> None:
     made = Survey(1)
     assert len(list(made.of_partitions([partition(n) for n in range(3 * STEP)]))) == 3
     one = group("g", {TopicPartition("t", number): 1 for number in range(3 * STEP)})
-    assert len(list(made.of_offsets([one], ENDS))) == 3
+    assert len(list(made.of_offsets([one], end_of))) == 3
