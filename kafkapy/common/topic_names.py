@@ -28,6 +28,6 @@ def reason_invalid(name: str) -> str | None:
     return None if reason is None else f"Topic name is invalid: {reason}"
 
 
-def collide(one: str, other: str) -> bool:
+def metric_name(name: str) -> str:
     """Names that differ only in `.` and `_` would share their metrics: two topics cannot have them."""
-    return one.replace(".", "_") == other.replace(".", "_")
+    return name.replace(".", "_")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from kafkapy.common import uuid
 from kafkapy.common.broker import Broker
@@ -63,6 +65,17 @@ class UpdateLeaderAndIsrResult:
     partitions_to_retry: list[TopicPartition]
 
 
+class NewTopic(NamedTuple):
+    topic: str
+    topic_id: bytes | None
+    assignment: Mapping[int, Iterable[int]]
+    configs: Mapping[str, str]
+
+    def encode(self) -> bytes:
+        """What its node has."""
+        return TopicZNode.encode(self.topic_id, {p: ReplicaAssignment(tuple(r)) for p, r in self.assignment.items()})
+
+
 class KafkaZkClient:
     """Kafka's ZooKeeper operations by Kafka's names (`kafka.zk.KafkaZkClient`).
 
@@ -118,6 +131,10 @@ class KafkaZkClient:
     @property
     def session_stats(self) -> SessionStats:
         return self._client.stats
+
+    def patience(self, timeout_ms: int) -> AbstractContextManager[None]:
+        """In the block, this thread waits no longer than that for a lost connection: `ZooKeeperClientTimeoutError`."""
+        return self._pipeline.patience(timeout_ms)
 
     # --- handlers -------------------------------------------------------------------------------------------------
 
@@ -261,13 +278,49 @@ class KafkaZkClient:
     def is_topic_marked_for_deletion(self, topic: str) -> bool:
         return self.path_exists(DeleteTopicsTopicZNode.path(topic))
 
+    def look_for_topics(self, topics: Iterable[str]) -> tuple[set[str], set[str]]:
+        """Which of these names topics have, and which of them are marked for deletion."""
+        names = list(topics)
+        paths = [TopicZNode.path(name) for name in names] + [DeleteTopicsTopicZNode.path(name) for name in names]
+        found = [self._exists(response) for response in self._pipeline.data_of(paths)]
+        return (
+            {name for name, exists in zip(names, found, strict=False) if exists},
+            {name for name, marked in zip(names, found[len(names) :], strict=True) if marked},
+        )
+
+    def create_topics(self, topics: Sequence[NewTopic]) -> list[Exception | None]:
+        """Write each topic's configs, then its node; None for those that were made. Many share a multi.
+
+        `NodeExistsError`: there is a topic of that name. Raises `ControllerMovedError` if there is no controller.
+        """
+        controller_version = self._version_of_controller()
+        writes: list[Create | Delete | SetData] = []
+        for new in topics:
+            writes.append(Create(ConfigEntityZNode.path("topics", new.topic), ConfigEntityZNode.encode(new.configs)))
+            writes.append(Create(TopicZNode.path(new.topic), new.encode()))
+        check = Check(ControllerZNode.path, controller_version)
+        responses = self._pipeline.guarded(writes, check, "Cannot create topics: the controller has moved.", together=2)
+        outcomes: list[Exception | None] = []
+        for index, new in enumerate(topics):
+            made = all(response.error is None for response in responses[2 * index : 2 * index + 2])
+            outcomes.append(None if made else self._create_topic(new))
+        return outcomes
+
+    def _create_topic(self, new: NewTopic) -> Exception | None:
+        """One that could not be made at once: its configs were there already, or a node above it was not."""
+        try:
+            self.set_or_create_entity_configs("topics", new.topic, new.configs)
+            self.create_topic_assignment(new.topic, new.topic_id, new.assignment)
+        except (ZooKeeperError, ControllerMovedError) as error:
+            return error
+        return None
+
     def create_topic_assignment(
         self, topic: str, topic_id: bytes | None, assignment: Mapping[int, Iterable[int]]
     ) -> None:
         """Create the topic's node; `NodeExistsError` if it is there."""
-        node = TopicZNode.encode(topic_id, {p: ReplicaAssignment(tuple(r)) for p, r in assignment.items()})
         try:
-            self._pipeline.create_recursive(TopicZNode.path(topic), node)
+            self._pipeline.create_recursive(TopicZNode.path(topic), NewTopic(topic, topic_id, assignment, {}).encode())
         except NodeExistsError:
             # The id is ours alone: a node that has it is our own try, whose answer was lost.
             if topic_id is None or self.get_topic_ids_for_topics([topic]).get(topic) != topic_id:
@@ -320,9 +373,14 @@ class KafkaZkClient:
         """Topics under /admin/delete_topics; arms its children watch."""
         return self.get_children(DeleteTopicsZNode.path)
 
-    def create_delete_topic_path(self, topic: str) -> None:
-        """Ask the controller to delete the topic; `NodeExistsError` if that was asked before."""
-        self._pipeline.create_recursive(DeleteTopicsTopicZNode.path(topic))
+    def create_delete_topic_paths(self, topics: Sequence[str]) -> dict[str, ZooKeeperError]:
+        """Ask the controller to delete the topics; those for which that failed. It may have been asked before."""
+        responses = self._pipeline.many([Create(DeleteTopicsTopicZNode.path(topic)) for topic in topics])
+        return {
+            topic: response.error
+            for topic, response in zip(topics, responses, strict=True)
+            if response.error is not None and not isinstance(response.error, NodeExistsError)
+        }
 
     def delete_topic_znode(self, topic: str, expected_controller_epoch_zk_version: int) -> None:
         """Delete the topic's node and all below it, bottom up."""
@@ -401,9 +459,9 @@ class KafkaZkClient:
     def get_entities_configs(
         self, root_entity_type: str, sanitized_entity_names: Iterable[str]
     ) -> dict[str, dict[str, str]]:
-        """`get_entity_configs` of many, pipelined; every name is a key of the answer."""
+        """`get_entity_configs` of many at once; every name is a key of the answer."""
         names = list(sanitized_entity_names)
-        responses = self._pipeline.many([GetData(ConfigEntityZNode.path(root_entity_type, n)) for n in names])
+        responses = self._pipeline.data_of([ConfigEntityZNode.path(root_entity_type, n) for n in names])
         return {
             name: ConfigEntityZNode.decode(response.data) if self._exists(response) else {}
             for name, response in zip(names, responses, strict=True)
@@ -420,11 +478,7 @@ class KafkaZkClient:
 
         An existing node is written only while /controller is there and unchanged (the guard of KRaft migration).
         """
-        controller, controller_version = self.get_data_and_version(ControllerZNode.path)
-        if controller_version == UNKNOWN_VERSION:
-            raise ControllerMovedError("Cannot set entity configs when there is no controller.")
-        if ControllerZNode.decode_kraft_epoch(controller) > 0:
-            raise ControllerMovedError("Cannot set entity configs directly when there is a KRaft controller.")
+        controller_version = self._version_of_controller()
         path, data = ConfigEntityZNode.path(root_entity_type, sanitized_entity_name), ConfigEntityZNode.encode(config)
         guarded = Multi((Check(ControllerZNode.path, controller_version), SetData(path, data)))
         response = self._pipeline.one(guarded)
@@ -437,6 +491,14 @@ class KafkaZkClient:
                 self.set_data(path, data)
         else:
             response.raise_for_error()
+
+    def _version_of_controller(self) -> int:
+        controller, version = self.get_data_and_version(ControllerZNode.path)
+        if version == UNKNOWN_VERSION:
+            raise ControllerMovedError("Cannot set entity configs when there is no controller.")
+        if ControllerZNode.decode_kraft_epoch(controller) > 0:
+            raise ControllerMovedError("Cannot set entity configs directly when there is a KRaft controller.")
+        return version
 
     def create_config_change_notification(self, sanitized_entity_path: str) -> None:
         """Tell every broker that the entity ("topics/t", "brokers/1") changed."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from kafkapy.zk.errors import (
     BadVersionError,
@@ -22,7 +25,7 @@ from kafkapy.zk.requests import (
     MultiRead,
     Request,
     Response,
-    SetData,
+    Write,
 )
 from kafkapy.zk.zk_data import ControllerEpochZNode
 from kafkapy.zk.zookeeper_client import ZooKeeperClient
@@ -40,15 +43,31 @@ class RequestPipeline:
     def __init__(self, client: ZooKeeperClient) -> None:
         self._client = client
         self._multi_read_works = True
+        self._patience = threading.local()
+
+    @contextmanager
+    def patience(self, timeout_ms: int) -> Iterator[None]:
+        """What this thread asks for in the block waits no longer than that for a connection that was lost: then it fails with
+        `ZooKeeperClientTimeoutError`. What the server has taken meanwhile is done."""
+        self._patience.deadline = time.monotonic() + timeout_ms / 1000
+        try:
+            yield
+        finally:
+            self._patience.deadline = None
+
+    def _wait_until_connected(self) -> None:
+        deadline: float | None = getattr(self._patience, "deadline", None)
+        remaining_ms = None if deadline is None else max(0, int((deadline - time.monotonic()) * 1000))
+        self._client.wait_until_connected(remaining_ms)
 
     def many(self, requests: Sequence[Request]) -> list[Response]:
         """The answers in order. Whatever was under way when the connection went is sent again once there is one.
 
-        Raises only `SessionExpiredError` and `ZooKeeperClientClosedError`.
+        Raises only `SessionExpiredError`, `ZooKeeperClientClosedError` and, within `patience`, `ZooKeeperClientTimeoutError`.
         """
         responses = self._client.handle_requests(requests)
         while lost := [i for i, r in enumerate(responses) if isinstance(r.error, ConnectionLossError)]:
-            self._client.wait_until_connected()
+            self._wait_until_connected()
             again = self._client.handle_requests([requests[i] for i in lost])
             for index, response in zip(lost, again, strict=True):
                 responses[index] = response
@@ -76,34 +95,40 @@ class RequestPipeline:
         answers.update(zip(watched, self.many([GetData(path) for path in watched]), strict=True))
         return [answers[path] for path in paths]
 
-    def fenced(self, ops: Sequence[Create | Delete | SetData], epoch_zk_version: int) -> list[Response]:
+    def fenced(self, ops: Sequence[Write], epoch_zk_version: int) -> list[Response]:
         """Each write only if /controller_epoch is at this version; the answers are the writes', in order.
 
-        Many writes share a multi, which is much faster than a multi for each. Where one of them fails, so does its whole multi:
-        its writes are then tried one by one, so that each gets its own answer. Raises `ControllerMovedError` if the version is
-        another. MATCH_ANY_VERSION: plain writes.
+        Raises `ControllerMovedError` if the version is another. MATCH_ANY_VERSION: plain writes.
         """
         if epoch_zk_version == MATCH_ANY_VERSION:
             return self.many(ops)
-        check = Check(ControllerEpochZNode.path, epoch_zk_version)
-        chunks = _chunks(ops)
+        moved = f"Controller epoch check failed: /controller_epoch is not at version {epoch_zk_version} any more"
+        return self.guarded(ops, Check(ControllerEpochZNode.path, epoch_zk_version), moved)
+
+    def guarded(self, ops: Sequence[Write], check: Check, moved: str, together: int = 1) -> list[Response]:
+        """Each write only if the check holds; the answers are the writes', in order. Each `together` of them are all or nothing.
+
+        Many writes share a multi, which is much faster than a multi for each. Where one of them fails, so does its whole multi:
+        its writes are then tried one by one, so that each gets its own answer. Raises `ControllerMovedError(moved)` if the check
+        fails.
+        """
+        chunks = _chunks(ops, together)
         answers: list[Response] = []
-        for chunk, response in zip(chunks, self.many([Multi((check, *chunk)) for chunk in chunks]), strict=True):
-            _raise_if_moved(response, epoch_zk_version)
-            if response.results and all(result.error is None for result in response.results):
-                answers += response.results[1:]
-            elif len(chunk) == 1:
-                answers.append(response.results[1] if response.results else response)
+        for chunk, response in zip(chunks, self._multis(chunks, check, moved), strict=True):
+            if len(chunk) == together or (response.results and response.error is None):
+                answers += _of_writes(response, len(chunk))
             else:
-                answers += self._one_by_one(chunk, check)
+                alone = [chunk[i : i + together] for i in range(0, len(chunk), together)]
+                for single in self._multis(alone, check, moved):
+                    answers += _of_writes(single, together)
         return answers
 
-    def _one_by_one(self, ops: Sequence[Create | Delete | SetData], check: Check) -> list[Response]:
-        answers = []
-        for response in self.many([Multi((check, op)) for op in ops]):
-            _raise_if_moved(response, check.version)
-            answers.append(response.results[1] if response.results else response)
-        return answers
+    def _multis(self, chunks: Sequence[Sequence[Write]], check: Check, moved: str) -> list[Response]:
+        responses = self.many([Multi((check, *chunk)) for chunk in chunks])
+        for response in responses:
+            if response.results and isinstance(response.results[0].error, BadVersionError | NoNodeError):
+                raise ControllerMovedError(moved)
+        return responses
 
     def create_recursive(self, path: str, data: bytes | None = None, exist_ok: bool = False) -> None:
         """Create a persistent node and the parents it lacks; `NodeExistsError` unless `exist_ok`."""
@@ -130,22 +155,22 @@ class RequestPipeline:
         return responses[-1].error is None
 
 
-def _chunks(ops: Sequence[Create | Delete | SetData]) -> list[list[Create | Delete | SetData]]:
+def _of_writes(response: Response, count: int) -> list[Response]:
+    """The answers to a multi's writes, which come behind its check."""
+    return response.results[1:] or [response] * count
+
+
+def _chunks(ops: Sequence[Write], together: int) -> list[list[Write]]:
     """In order, none too large for a multi."""
-    chunks: list[list[Create | Delete | SetData]] = []
+    chunks: list[list[Write]] = []
     size = 0
-    for op in ops:
-        op_size = len(op.path) + (0 if isinstance(op, Delete) else len(op.data or b""))
-        if not chunks or len(chunks[-1]) == MAX_OPS_OF_MULTI or size + op_size > MAX_BYTES_OF_MULTI:
+    for start in range(0, len(ops), together):
+        group = ops[start : start + together]
+        group_size = sum(len(op.path) + (0 if isinstance(op, Delete) else len(op.data or b"")) for op in group)
+        full = not chunks or len(chunks[-1]) + together > MAX_OPS_OF_MULTI or size + group_size > MAX_BYTES_OF_MULTI
+        if full:
             chunks.append([])
             size = 0
-        chunks[-1].append(op)
-        size += op_size
+        chunks[-1] += group
+        size += group_size
     return chunks
-
-
-def _raise_if_moved(response: Response, epoch_zk_version: int) -> None:
-    if response.results and isinstance(response.results[0].error, BadVersionError | NoNodeError):
-        raise ControllerMovedError(
-            f"Controller epoch check failed: /controller_epoch is not at version {epoch_zk_version} any more"
-        )

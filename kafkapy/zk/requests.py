@@ -95,6 +95,8 @@ class MultiRead:
         return self.paths[-1]
 
 
+Write = Create | Delete | SetData
+
 Request = Create | Delete | SetData | Exists | GetData | GetChildren | Multi | MultiRead
 
 

@@ -87,7 +87,7 @@ def test_no_election_for_a_topic_that_is_deleted() -> None:
     cluster = Cluster(1, 2)
     cluster.create_topic("t", {0: [1, 2]})
     cluster.kill(2)
-    cluster.members[1].zk.create_delete_topic_path("t")
+    cluster.members[1].zk.create_delete_topic_paths(["t"])
     cluster.settle()
     assert elect(cluster, ElectionType.PREFERRED, T0) == {"t-0": Errors.INVALID_TOPIC_EXCEPTION}
 

@@ -102,7 +102,7 @@ SCENARIOS: dict[str, Scenario] = {
     "a reassignment is cancelled": Scenario(moving, cancel, {0: (3, 2), 1: (3, 4)}),
     "a preferred leader": Scenario(away, elect, AS_CREATED),
     "controlled shutdown": Scenario(created, shut_down, AS_CREATED),
-    "deletion": Scenario(created, lambda cluster: cluster.members[2].zk.create_delete_topic_path("t"), None),
+    "deletion": Scenario(created, lambda cluster: cluster.members[2].zk.create_delete_topic_paths(["t"]), None),
 }
 
 

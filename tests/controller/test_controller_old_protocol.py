@@ -74,7 +74,7 @@ def test_a_topic_comes_and_goes_in_every_version(protocol: str) -> None:
     cluster = cluster_of(protocol)
     cluster.create_topic("t", {0: [1, 2], 1: [3, 1]})
     assert cluster.state("t", 0).isr == (1, 2)
-    cluster.members[1].zk.create_delete_topic_path("t")
+    cluster.members[1].zk.create_delete_topic_paths(["t"])
     cluster.settle()
     assert not cluster.members[1].zk.topic_exists("t")
 

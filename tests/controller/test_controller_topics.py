@@ -156,7 +156,7 @@ def test_partitions_added_to_a_topic_under_deletion_are_taken_back() -> None:
     cluster = Cluster(1, 2)
     cluster.create_topic("t", {0: [1, 2]}, ID)
     cluster.kill(2)
-    cluster.members[1].zk.create_delete_topic_path("t")
+    cluster.members[1].zk.create_delete_topic_paths(["t"])
     cluster.settle()
     assert cluster.controller.is_topic_queued_for_deletion("t")
     more = {0: ReplicaAssignment((1, 2)), 1: ReplicaAssignment((1, 2))}
@@ -173,7 +173,7 @@ def test_deletion_in_kafkas_order() -> None:
     cluster.create_topic("one", {0: [1, 2]})
     cluster.members[1].zk.create_recursive("/config/topics/one", b'{"version":1,"config":{}}')
     cluster.forget()
-    cluster.members[2].zk.create_delete_topic_path("one")
+    cluster.members[2].zk.create_delete_topic_paths(["one"])
     cluster.settle()
     assert cluster.zookeeper.take_writes() == [
         "create /admin/delete_topics/one",
@@ -205,7 +205,7 @@ def test_a_topic_can_be_made_again_after_deletion() -> None:
         cluster.create_topic("t", {0: [1]}, bytes([n + 1]) * 16)
         assert cluster.state("t", 0).leader == 1
         assert cluster.controller.context.topic_ids["t"] == bytes([n + 1]) * 16
-        cluster.members[1].zk.create_delete_topic_path("t")
+        cluster.members[1].zk.create_delete_topic_paths(["t"])
         cluster.settle()
         assert not cluster.members[1].zk.topic_exists("t")
 
@@ -216,7 +216,7 @@ def test_deletion_waits_for_a_dead_broker_and_ends_when_it_is_back() -> None:
     cluster.kill(2)
     cluster.settle()
     cluster.forget()
-    cluster.members[1].zk.create_delete_topic_path("t")
+    cluster.members[1].zk.create_delete_topic_paths(["t"])
     cluster.settle()
     assert [w.split(" {")[0] for w in cluster.zookeeper.take_writes()] == [
         "create /admin/delete_topics/t",
@@ -236,7 +236,7 @@ def test_a_new_controller_goes_on_with_a_deletion() -> None:
     cluster = Cluster(1, 2, 3)
     cluster.create_topic("t", {0: [2, 3]})
     cluster.kill(3)
-    cluster.members[1].zk.create_delete_topic_path("t")
+    cluster.members[1].zk.create_delete_topic_paths(["t"])
     cluster.settle()
     cluster.kill(1)
     cluster.settle()
@@ -251,7 +251,7 @@ def test_a_broker_that_cannot_delete_halts_the_deletion_until_it_restarts() -> N
     cluster = Cluster(1, 2)
     cluster.create_topic("t", {0: [1, 2]})
     cluster.channel.storage_errors.add((2, TopicPartition("t", 0)))
-    cluster.members[1].zk.create_delete_topic_path("t")
+    cluster.members[1].zk.create_delete_topic_paths(["t"])
     cluster.settle()
     assert cluster.members[1].zk.topic_exists("t")
     assert cluster.controller.context.topics_ineligible_for_deletion == {"t"}
@@ -279,7 +279,7 @@ def test_many_topics_go_at_once_with_one_request_of_each_kind_to_each_broker() -
 
 def test_deleting_what_is_not_there_is_forgotten() -> None:
     cluster = Cluster(1)
-    cluster.members[1].zk.create_delete_topic_path("ghost")
+    cluster.members[1].zk.create_delete_topic_paths(["ghost"])
     cluster.settle()
     assert not cluster.members[1].zk.is_topic_marked_for_deletion("ghost")
 
@@ -288,7 +288,7 @@ def test_deletion_can_be_disabled() -> None:
     cluster = Cluster(1, delete_topic_enable=False)
     cluster.create_topic("t", {0: [1]})
     before = cluster.state("t", 0)
-    cluster.members[1].zk.create_delete_topic_path("t")
+    cluster.members[1].zk.create_delete_topic_paths(["t"])
     cluster.settle()
     assert not cluster.members[1].zk.is_topic_marked_for_deletion("t")
     assert cluster.state("t", 0) == before
@@ -300,7 +300,7 @@ def test_deletion_waits_for_a_reassignment() -> None:
     cluster.create_topic("t", {0: [1]})
     cluster.controller.alter_partition_reassignments({TopicPartition("t", 0): [1, 2]}, lambda _: None)
     cluster.settle()
-    cluster.members[1].zk.create_delete_topic_path("t")
+    cluster.members[1].zk.create_delete_topic_paths(["t"])
     cluster.settle()
     assert cluster.controller.context.topics_ineligible_for_deletion == {"t"}
     assert cluster.state("t", 0).leader == 1

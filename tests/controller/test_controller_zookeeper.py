@@ -85,7 +85,7 @@ def test_topics_and_failover(members: list[Member]) -> None:
     first.stop()
     eventually(lambda: second.controller.is_active and leader(second, partition) == 2)
     assert second.controller.epoch == 2
-    second.zk.create_delete_topic_path("t")
+    second.zk.create_delete_topic_paths(["t"])
     eventually(lambda: 1 not in second.controller.context.live_broker_epochs)
     # Broker 1 is dead, so the deletion waits.
     eventually(lambda: "t" in second.controller.context.topics_ineligible_for_deletion)

@@ -249,9 +249,8 @@ def test_topic_deletion(zk: KafkaZkClient) -> None:
     zk.create_topic_partition_states({TopicPartition("t", p): partition_state for p in (0, 1)}, version)
     zk.set_or_create_entity_configs("topics", "t", {})
     assert not zk.is_topic_marked_for_deletion("t")
-    zk.create_delete_topic_path("t")
-    with pytest.raises(NodeExistsError):
-        zk.create_delete_topic_path("t")
+    zk.create_delete_topic_paths(["t"])
+    assert zk.create_delete_topic_paths(["t"]) == {}, "asked for already"
     assert zk.is_topic_marked_for_deletion("t")
     assert zk.get_topic_deletions() == ["t"]
     with pytest.raises(ControllerMovedError):

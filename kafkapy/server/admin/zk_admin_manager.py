@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kafkapy.common import uuid
 from kafkapy.common.config_def import ConfigException
 from kafkapy.common.metadata_version import is_topic_id_supported
 from kafkapy.common.replica_assignment import ReplicaAssignment
-from kafkapy.common.topic_names import collide, reason_invalid
+from kafkapy.common.topic_names import metric_name, reason_invalid
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.log.log_config import check_topic_configs
 from kafkapy.protocol.errors import Errors, KafkaError
@@ -23,8 +23,8 @@ from kafkapy.protocol.messages.create_topics import CreateTopicsRequest
 from kafkapy.server.admin.replica_placement import assign_replicas_to_brokers
 from kafkapy.server.api_error import NO_ERROR, ApiError
 from kafkapy.server.config.kafka_config import KafkaConfig
-from kafkapy.zk.errors import ControllerMovedError, NodeExistsError
-from kafkapy.zk.kafka_zk_client import KafkaZkClient
+from kafkapy.zk.errors import ControllerMovedError, NodeExistsError, ZooKeeperClientTimeoutError
+from kafkapy.zk.kafka_zk_client import KafkaZkClient, NewTopic
 
 log = logging.getLogger("kafkapy.server.ZkAdminManager")
 
@@ -62,32 +62,69 @@ class ZkAdminManager:
     def create_topics(
         self, topics: Iterable[CreatableTopic], brokers: Mapping[int, str | None], validate_only: bool = False
     ) -> list[TopicChange]:
-        """Create each topic on the live `brokers` (id → rack). The errors are in the results; nothing is raised."""
-        return [self._try_create(topic, brokers, validate_only) for topic in topics]
+        """Create the topics on the live `brokers` (id → rack). The errors are in the results; nothing is raised.
 
-    def _try_create(self, topic: CreatableTopic, brokers: Mapping[int, str | None], validate_only: bool) -> TopicChange:
+        All that are in order are written together; a topic comes once.
+        """
+        wanted = {topic.name: topic for topic in topics}
         try:
-            return self._create(topic, brokers, validate_only)
-        except KafkaError as error:
-            level = logging.DEBUG if error.error is Errors.TOPIC_ALREADY_EXISTS else logging.INFO
-            log.log(level, "Error processing create topic request %r: %s", topic, error)
-            return TopicChange(topic.name, ApiError.from_exception(error))
-        except ConfigException as error:
-            log.info("Error processing create topic request %r: %s", topic, error)
-            return TopicChange(topic.name, ApiError(Errors.INVALID_CONFIG, str(error)))
-        except ControllerMovedError as error:
-            log.info("Error processing create topic request %r: %s", topic, error)
-            return TopicChange(topic.name, ApiError.from_exception(error))
+            taken = _TakenNames(self._zk_client, wanted)
         except Exception as error:
-            log.exception("Error processing create topic request %r", topic)
-            return TopicChange(topic.name, ApiError.from_exception(error))
+            return [_refused(topic, error) for topic in wanted.values()]
+        changes: dict[str, TopicChange] = {}
+        for topic in wanted.values():
+            changes[topic.name] = change = self._planned(topic, brokers, taken)
+            if change.succeeded and not validate_only:
+                taken.take(topic.name)
+        if not validate_only:
+            planned = [change for change in changes.values() if change.succeeded]
+            changes.update((change.topic, change) for change in self._write(planned, wanted))
+        return list(changes.values())
 
-    def _create(self, topic: CreatableTopic, brokers: Mapping[int, str | None], validate_only: bool) -> TopicChange:
-        configs = _configs(topic)
-        assignment = self._assignment(topic, brokers)
-        self._validate_topic_create(topic.name, assignment, configs)
-        topic_id = ZERO_UUID if validate_only else self._create_topic(topic.name, assignment, configs)
-        return TopicChange(topic.name, assignment=assignment, configs=configs, topic_id=topic_id)
+    def _planned(self, topic: CreatableTopic, brokers: Mapping[int, str | None], taken: _TakenNames) -> TopicChange:
+        """What is to be written, or why it is not."""
+        try:
+            configs = _configs(topic)
+            assignment = self._assignment(topic, brokers)
+            if reason := reason_invalid(topic.name):
+                raise KafkaError(Errors.INVALID_TOPIC_EXCEPTION, reason)
+            taken.check(topic.name)
+            _validate_assignment(assignment)
+            config = self._config
+            check_topic_configs(configs, config.log_config_defaults(), config.remote_log_storage_system_enable)
+        except Exception as error:
+            return _refused(topic, error)
+        return TopicChange(topic.name, assignment=assignment, configs=configs)
+
+    def _write(self, planned: list[TopicChange], wanted: Mapping[str, CreatableTopic]) -> list[TopicChange]:
+        """The topics are created: their configs, and the znodes that the controller watches."""
+        if not planned:
+            return []
+        with_ids = is_topic_id_supported(self._config.inter_broker_protocol_version)
+        new = [
+            NewTopic(change.topic, uuid.random_uuid() if with_ids else None, change.assignment, change.configs)
+            for change in planned
+        ]
+        for topic in new:
+            log.info(
+                "Creating topic %s with configuration %s and initial partition assignment %s",
+                topic.topic,
+                topic.configs,
+                topic.assignment,
+            )
+        outcomes: Sequence[Exception | None]
+        try:
+            outcomes = self._zk_client.create_topics(new)
+        except Exception as error:
+            outcomes = [error] * len(new)
+        return [
+            replace(change, topic_id=topic.topic_id or ZERO_UUID)
+            if outcome is None
+            else _refused(
+                wanted[change.topic], _already_exists(change.topic) if isinstance(outcome, NodeExistsError) else outcome
+            )
+            for change, topic, outcome in zip(planned, new, outcomes, strict=True)
+        ]
 
     def _assignment(self, topic: CreatableTopic, brokers: Mapping[int, str | None]) -> dict[int, list[int]]:
         counts_given = topic.num_partitions != NO_NUM_PARTITIONS or topic.replication_factor != NO_REPLICATION_FACTOR
@@ -107,62 +144,24 @@ class ZkAdminManager:
             replication_factor = self._config.default_replication_factor
         return assign_replicas_to_brokers(brokers, num_partitions, replication_factor)
 
-    def _validate_topic_create(
-        self, topic: str, assignment: Mapping[int, Sequence[int]], configs: Mapping[str, str]
-    ) -> None:
-        if reason := reason_invalid(topic):
-            raise KafkaError(Errors.INVALID_TOPIC_EXCEPTION, reason)
-        if self._zk_client.is_topic_marked_for_deletion(topic):
-            raise KafkaError(Errors.TOPIC_ALREADY_EXISTS, f"Topic '{topic}' is marked for deletion.")
-        if self._zk_client.topic_exists(topic):
-            raise _already_exists(topic)
-        if "." in topic or "_" in topic:
-            self._refuse_collision(topic)
-        _validate_assignment(assignment)
-        config = self._config
-        check_topic_configs(configs, config.log_config_defaults(), config.remote_log_storage_system_enable)
-
-    def _refuse_collision(self, topic: str) -> None:
-        topics = self._zk_client.get_all_topics_in_cluster()
-        if topic in topics:  # made since it was looked for
-            raise _already_exists(topic)
-        colliding = sorted(other for other in topics if collide(topic, other))
-        if colliding:
-            raise KafkaError(
-                Errors.INVALID_TOPIC_EXCEPTION,
-                f"Topic '{topic}' collides with existing topics: {', '.join(colliding)}",
-            )
-
-    def _create_topic(self, topic: str, assignment: Mapping[int, Sequence[int]], configs: Mapping[str, str]) -> bytes:
-        """Write the configs, then the topic, which is what the controller watches; the new topic's id."""
-        log.info(
-            "Creating topic %s with configuration %s and initial partition assignment %s", topic, configs, assignment
-        )
-        topic_id = uuid.random_uuid() if is_topic_id_supported(self._config.inter_broker_protocol_version) else None
-        self._zk_client.set_or_create_entity_configs("topics", topic, configs)
-        try:
-            self._zk_client.create_topic_assignment(topic, topic_id, assignment)
-        except NodeExistsError:
-            raise _already_exists(topic) from None
-        return topic_id or ZERO_UUID
-
     # ------------------------------------------------------------------------------------------------ delete
 
     def delete_topics(self, topics: Iterable[str]) -> dict[str, Errors]:
         """Ask the controller to delete each topic; NONE as well if it was asked before."""
-        return {topic: self._try_delete(topic) for topic in topics}
-
-    def _try_delete(self, topic: str) -> Errors:
+        names = list(topics)
         try:
-            if not self._zk_client.topic_exists(topic):
-                return Errors.UNKNOWN_TOPIC_OR_PARTITION
-            self._zk_client.create_delete_topic_path(topic)
-        except NodeExistsError:
-            pass
+            existing, marked = self._zk_client.look_for_topics(names)
+            failed = self._zk_client.create_delete_topic_paths([n for n in names if n in existing and n not in marked])
+        except ZooKeeperClientTimeoutError:
+            return dict.fromkeys(names, Errors.REQUEST_TIMED_OUT)
         except Exception:
-            log.exception("Error processing delete topic request for topic %s", topic)
-            return Errors.UNKNOWN_SERVER_ERROR
-        return Errors.NONE
+            log.exception("Error processing delete topic request for topics %s", names)
+            return dict.fromkeys(names, Errors.UNKNOWN_SERVER_ERROR)
+        for topic, error in failed.items():
+            log.error("Error processing delete topic request for topic %s: %s", topic, error)
+        outcomes = dict.fromkeys(names, Errors.NONE)
+        outcomes.update((name, Errors.UNKNOWN_TOPIC_OR_PARTITION) for name in names if name not in existing)
+        return outcomes | dict.fromkeys(failed, Errors.UNKNOWN_SERVER_ERROR)
 
     # ------------------------------------------------------------------------------------------------ grow
 
@@ -211,6 +210,47 @@ class ZkAdminManager:
             log.info("Creating %d partitions for '%s' with the replica assignment %s", len(new), topic, new)
             self._zk_client.set_topic_assignment(topic, topic_id, combined)
         return TopicChange(topic, assignment={partition: a.replicas for partition, a in combined.items()})
+
+
+class _TakenNames:
+    """Which names the topics of one request cannot have: a look at ZooKeeper before, and then what the request itself takes."""
+
+    def __init__(self, zk_client: KafkaZkClient, names: Iterable[str]) -> None:
+        legal = [name for name in names if not reason_invalid(name)]
+        self._existing, self._marked = zk_client.look_for_topics(legal)
+        self._with_same_metrics: dict[str, list[str]] = {}
+        if any("." in name or "_" in name for name in legal):
+            for topic in zk_client.get_all_topics_in_cluster():
+                self._with_same_metrics.setdefault(metric_name(topic), []).append(topic)
+
+    def check(self, topic: str) -> None:
+        """`KafkaError` says why the name is not free."""
+        if topic in self._marked:
+            raise KafkaError(Errors.TOPIC_ALREADY_EXISTS, f"Topic '{topic}' is marked for deletion.")
+        colliding = self._with_same_metrics.get(metric_name(topic), ())
+        if topic in self._existing or topic in colliding:
+            raise _already_exists(topic)
+        if colliding:
+            raise KafkaError(
+                Errors.INVALID_TOPIC_EXCEPTION,
+                f"Topic '{topic}' collides with existing topics: {', '.join(sorted(colliding))}",
+            )
+
+    def take(self, topic: str) -> None:
+        self._with_same_metrics.setdefault(metric_name(topic), []).append(topic)
+
+
+def _refused(topic: CreatableTopic, error: Exception) -> TopicChange:
+    if isinstance(error, KafkaError | ConfigException | ControllerMovedError | ZooKeeperClientTimeoutError):
+        level = logging.INFO
+        if isinstance(error, KafkaError) and error.error is Errors.TOPIC_ALREADY_EXISTS:
+            level = logging.DEBUG
+        log.log(level, "Error processing create topic request %r: %s", topic, error)
+    else:
+        log.error("Error processing create topic request %r", topic, exc_info=error)
+    if isinstance(error, ConfigException):
+        return TopicChange(topic.name, ApiError(Errors.INVALID_CONFIG, str(error)))
+    return TopicChange(topic.name, ApiError.from_exception(error))
 
 
 def _already_exists(topic: str) -> KafkaError:
