@@ -119,7 +119,7 @@ def broker(directory: str, stats: RequestStatsByApi | None = None, partitions: i
     )
     sockets = build_sockets(config, outside, ConnectionLimits())
     sockets.request_stats = stats
-    return Broker(sockets, KafkaApis(handlers.by_api()).handle, core.replica_manager, topic_id)
+    return Broker(sockets, KafkaApis(handlers.by_api(), clock.in_thread).handle, core.replica_manager, topic_id)
 
 
 class BusyClock(SystemTime):
@@ -131,7 +131,7 @@ class BusyClock(SystemTime):
         self.later = lambda delay_ms, function: never
         self.schedule_once, self.schedule = unmoved.schedule_once, unmoved.schedule
         self.schedule_in_thread, self.in_thread = unmoved.schedule_in_thread, unmoved.in_thread
-        self.from_thread = unmoved.from_thread
+        self.from_thread, self.turn = unmoved.from_thread, unmoved.turn
 
 
 async def _no_ids() -> tuple[int, int]:

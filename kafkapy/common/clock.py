@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import ParamSpec, Protocol, TypeVar
 
 from kafkapy.common.scheduler import MockScheduler, ScheduledTask, Scheduler
@@ -10,6 +10,10 @@ from kafkapy.common.time import MockTime, Time
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
+
+TURN_MS = 5
+"""How long work that has many items goes on before others have their turn."""
 
 
 class InThread(Protocol):
@@ -28,11 +32,25 @@ class Clock(Time, Scheduler, Protocol):
         """Call it once, on the reactor thread; not before the time is over."""
         ...
 
+    def turn(self) -> Awaitable[None]:
+        """Done when everybody else who was ready has had a turn."""
+        ...
+
     def in_thread(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Awaitable[R]: ...
 
     def from_thread(self, function: Callable[P, object], /, *args: P.args, **kwargs: P.kwargs) -> None:
         """Call it on the reactor thread; from any thread."""
         ...
+
+
+async def in_turns(clock: Clock, items: Iterable[T]) -> AsyncIterator[T]:
+    """The items, for a coroutine of the reactor thread: every few milliseconds it lets others have their turn."""
+    until = clock.monotonic_ms() + TURN_MS
+    for item in items:
+        if clock.monotonic_ms() >= until:
+            await clock.turn()
+            until = clock.monotonic_ms() + TURN_MS
+        yield item
 
 
 class MockClock:
@@ -46,6 +64,8 @@ class MockClock:
         self.schedule_once, self.schedule = self._tasks.schedule_once, self._tasks.schedule
         self.schedule_in_thread = self._tasks.schedule_in_thread
         self.advance = self._tasks.advance
+        self.turns = 0
+        """How often somebody gave way."""
 
     @property
     def pending(self) -> int:
@@ -54,6 +74,9 @@ class MockClock:
 
     def later(self, delay_ms: float, function: Callable[[], object]) -> ScheduledTask:
         return self._tasks.schedule_once("later", function, int(delay_ms))
+
+    async def turn(self) -> None:
+        self.turns += 1
 
     async def in_thread(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         return function(*args, **kwargs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from struct import Struct
 from typing import Any, Final, Protocol
 
@@ -315,11 +315,14 @@ class KafkaChannel(AnswerChannel):
             self._send_answers()
 
     def _send(self, request: Request, response: Message, throttle_ms: int) -> None:
-        self.send_parts(request.codec.encode(request.correlation_id, response))
+        encoded = request.encoded
+        self.send_parts(request.codec.encode(request.correlation_id, response) if encoded is None else encoded[0])
         stats = self._stats
         if stats is not None:
-            if request.api_key not in _ERRORS_NOTED_BY_HANDLER:
-                self._count_errors(request.api_key, response)
+            if encoded is not None:
+                self._count_errors(request.api_key, encoded[1])
+            elif request.api_key not in _ERRORS_NOTED_BY_HANDLER:
+                self._count_errors(request.api_key, error_codes(response))
             if throttle_ms:
                 stats[request.api_key].throttle.record(throttle_ms)
 
@@ -437,12 +440,12 @@ class KafkaChannel(AnswerChannel):
     def note_errors(self, api_key: ApiKey, response: Message) -> None:
         """Of Produce and Fetch, the handler says when there are errors to be counted; others are always looked through."""
         if self._stats is not None and api_key in _ERRORS_NOTED_BY_HANDLER:
-            self._count_errors(api_key, response)
+            self._count_errors(api_key, error_codes(response))
 
-    def _count_errors(self, api_key: ApiKey, response: Message) -> None:
+    def _count_errors(self, api_key: ApiKey, codes: Iterable[int]) -> None:
         assert self._stats is not None
         stats = self._stats[api_key]
-        for code in error_codes(response):
+        for code in codes:
             stats.error(code)
 
     # ------------------------------------------------------------------------------------------------ life

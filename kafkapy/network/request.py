@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.framing import ApiCodec
 from kafkapy.protocol.message import Message
+from kafkapy.protocol.response_errors import error_codes
 
 
 class KafkaPrincipal(NamedTuple):
@@ -96,6 +97,7 @@ class Request:
         "codec",
         "context",
         "correlation_id",
+        "encoded",
         "hurry",
         "size",
         "times",
@@ -123,12 +125,19 @@ class Request:
         self.times: tuple[float, float] | None = None
         """When it was received and when its handler returned; of one that others follow before it is answered."""
 
+        self.encoded: tuple[list[Any], list[int]] | None = None
+        """The response in pieces, and the error codes in it, of one that was too large to be encoded in passing."""
+
         self.hurry: Callable[[], object] | None = None
         """Answers a Produce that waits for its replicas with what there is."""
 
     def respond(self, response: Message, throttle_ms: int = 0) -> None:
         """Send the response; read the connection's next request after `throttle_ms` (KIP-219)."""
         self.channel.send_response(self, response, throttle_ms)
+
+    def encode(self, response: Message) -> None:
+        """Encode what `respond` will be called with; in a thread."""
+        self.encoded = self.codec.encode(self.correlation_id, response), list(error_codes(response))
 
     def answer_in_version(self, version: int) -> None:
         """The response will be of another version than the request."""

@@ -300,9 +300,11 @@ def build_handlers(
             cache,
         ),
         controller=ControllerApisHandler(authorizer, controller, outside.clock, cache),
-        topics=TopicsHandler(controller, cache, in_thread, admin_manager, authorizer, dynamic_config, config),
+        topics=TopicsHandler(
+            controller, cache, in_thread, admin_manager, authorizer, dynamic_config, config, outside.clock
+        ),
         records=RecordsHandler(cache, replicas, authorizer),
-        configs=ConfigsHandler(authorizer, cache, in_thread, zk_client, dynamic_config, controller),
+        configs=ConfigsHandler(authorizer, cache, in_thread, zk_client, dynamic_config, controller, outside.clock),
         log_dirs=LogDirsHandler(authorizer, core.log_dir_moves, core.log_manager, config, replicas, in_thread),
         producer_ids=ProducerIdsHandler(authorizer, producer_ids),
         find_coordinator=FindCoordinatorHandler(groups, cache, auto_topics, authorizer),

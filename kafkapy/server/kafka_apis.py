@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from functools import partial
 
 from kafkapy.clients.completion import spawn
+from kafkapy.common.clock import InThread
 from kafkapy.network.request import Request
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.error_responses import error_response
 from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.protocol.many import has_many_structs
 from kafkapy.protocol.message import Message
 from kafkapy.server.handlers import api_versions, controller_apis, groups, security
 from kafkapy.server.handlers.configs import ConfigsHandler
@@ -120,11 +122,19 @@ HANDLERS: dict[ApiKey, Callable[[Handlers], Handler]] = {
 """Which handler serves which API; what is not here is not served."""
 
 
+MANY = 2_000
+"""Structs of a response that take so long to encode that others would notice."""
+
+_HOT = (ApiKey.PRODUCE, ApiKey.FETCH)
+
+
 class KafkaApis:
     """Calls the handler of a request and sees to it that the request is answered, whatever happens."""
 
-    def __init__(self, handlers: Mapping[ApiKey, Handler]) -> None:
+    def __init__(self, handlers: Mapping[ApiKey, Handler], in_thread: InThread) -> None:
+        """`in_thread` encodes answers that have much in them."""
         self._handlers = handlers
+        self._in_thread = in_thread
 
     def handle(self, request: Request) -> None:
         try:
@@ -149,6 +159,20 @@ class KafkaApis:
             self._respond(request, response)
 
     def _respond(self, request: Request, response: Message) -> None:
+        if request.api_key not in _HOT and has_many_structs(response, MANY):
+            spawn(self._respond_in_thread(request, response))
+        else:
+            self._send(request, response)
+
+    async def _respond_in_thread(self, request: Request, response: Message) -> None:
+        try:
+            await self._in_thread(request.encode, response)
+        except Exception as error:
+            self._failed(request, error)
+        else:
+            self._send(request, response)
+
+    def _send(self, request: Request, response: Message) -> None:
         try:
             request.respond(response)
         except Exception as error:

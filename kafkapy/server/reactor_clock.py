@@ -110,6 +110,11 @@ class ReactorClock(SystemTime):
         entry.call = self._reactor.callLater(max(0.0, delay_ms / 1000), function)
         return entry
 
+    def turn(self) -> Completion[None]:
+        completion: Completion[None] = Completion()
+        self._reactor.callLater(0, completion.set_result, None)
+        return completion
+
     def in_thread(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Completion[R]:
         return run_in_pool(self._reactor, self._reactor.getThreadPool(), partial(function, *args, **kwargs))
 

@@ -65,7 +65,7 @@ class UpdateLeaderAndIsrResult:
     partitions_to_retry: list[TopicPartition]
 
 
-class NewTopic(NamedTuple):
+class TopicToCreate(NamedTuple):
     topic: str
     topic_id: bytes | None
     assignment: Mapping[int, Iterable[int]]
@@ -288,7 +288,7 @@ class KafkaZkClient:
             {name for name, marked in zip(names, found[len(names) :], strict=True) if marked},
         )
 
-    def create_topics(self, topics: Sequence[NewTopic]) -> list[Exception | None]:
+    def create_topics(self, topics: Sequence[TopicToCreate]) -> list[Exception | None]:
         """Write each topic's configs, then its node; None for those that were made. Many share a multi.
 
         `NodeExistsError`: there is a topic of that name. Raises `ControllerMovedError` if there is no controller.
@@ -306,7 +306,7 @@ class KafkaZkClient:
             outcomes.append(None if made else self._create_topic(new))
         return outcomes
 
-    def _create_topic(self, new: NewTopic) -> Exception | None:
+    def _create_topic(self, new: TopicToCreate) -> Exception | None:
         """One that could not be made at once: its configs were there already, or a node above it was not."""
         try:
             self.set_or_create_entity_configs("topics", new.topic, new.configs)
@@ -320,7 +320,9 @@ class KafkaZkClient:
     ) -> None:
         """Create the topic's node; `NodeExistsError` if it is there."""
         try:
-            self._pipeline.create_recursive(TopicZNode.path(topic), NewTopic(topic, topic_id, assignment, {}).encode())
+            self._pipeline.create_recursive(
+                TopicZNode.path(topic), TopicToCreate(topic, topic_id, assignment, {}).encode()
+            )
         except NodeExistsError:
             # The id is ours alone: a node that has it is our own try, whose answer was lost.
             if topic_id is None or self.get_topic_ids_for_topics([topic]).get(topic) != topic_id:

@@ -12,6 +12,7 @@ from kafkapy.clients.completion import Completion
 from kafkapy.network.request import Request
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.protocol.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 from kafkapy.protocol.messages.envelope import EnvelopeRequest
 from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from kafkapy.protocol.messages.produce import ProduceRequest
@@ -129,3 +130,22 @@ def test_an_envelope_ends_the_connection(client: Client) -> None:
     client.send(EnvelopeRequest(request_data=b"", request_principal=b"", client_host_address=b"\x7f\0\0\1"), 0)
     assert client.response() is None
     assert client.closed
+
+
+def test_an_answer_with_much_in_it_is_encoded_in_a_thread(core: BrokerCore, client: Client) -> None:
+    sent: list[Any] = []
+
+    def in_thread(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Completion[Any]:
+        sent.append((function, args))
+        return Completion()
+
+    core._apis._in_thread = in_thread
+    many = DescribeGroupsResponse(groups=[DescribeGroupsResponse.DescribedGroup(group_id=str(g)) for g in range(2001)])
+    core.by_api[ApiKey.DESCRIBE_GROUPS] = lambda request: many
+    client.send(DescribeGroupsRequest(groups=[]), 5)
+    ((encode, args),) = sent
+    assert client.response() is None
+    encode(*args)
+    request = encode.__self__
+    request.respond(*args)
+    assert len(client.response().groups) == 2001

@@ -7,8 +7,9 @@ whoever must know that it is done waits for the metadata cache.
 from __future__ import annotations
 
 import logging
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from kafkapy.common import uuid
 from kafkapy.common.config_def import ConfigException
@@ -24,9 +25,11 @@ from kafkapy.server.admin.replica_placement import assign_replicas_to_brokers
 from kafkapy.server.api_error import NO_ERROR, ApiError
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.zk.errors import ControllerMovedError, NodeExistsError, ZooKeeperClientTimeoutError
-from kafkapy.zk.kafka_zk_client import KafkaZkClient, NewTopic
+from kafkapy.zk.kafka_zk_client import KafkaZkClient, TopicToCreate
 
 log = logging.getLogger("kafkapy.server.ZkAdminManager")
+
+R = TypeVar("R")
 
 CreatableTopic = CreateTopicsRequest.CreatableTopic
 CreatePartitionsTopic = CreatePartitionsRequest.CreatePartitionsTopic
@@ -56,6 +59,11 @@ class ZkAdminManager:
     def __init__(self, config: KafkaConfig, zk_client: KafkaZkClient) -> None:
         self._config = config
         self._zk_client = zk_client
+
+    def patiently(self, timeout_ms: int, work: Callable[[], R]) -> R:
+        """Do it, waiting no longer than that for ZooKeeper where that is away; what is not done then has REQUEST_TIMED_OUT."""
+        with self._zk_client.patience(timeout_ms):
+            return work()
 
     # ------------------------------------------------------------------------------------------------ create
 
@@ -102,7 +110,7 @@ class ZkAdminManager:
             return []
         with_ids = is_topic_id_supported(self._config.inter_broker_protocol_version)
         new = [
-            NewTopic(change.topic, uuid.random_uuid() if with_ids else None, change.assignment, change.configs)
+            TopicToCreate(change.topic, uuid.random_uuid() if with_ids else None, change.assignment, change.configs)
             for change in planned
         ]
         for topic in new:
@@ -169,7 +177,11 @@ class ZkAdminManager:
         self, topics: Iterable[CreatePartitionsTopic], validate_only: bool = False
     ) -> list[TopicChange]:
         """Add partitions to topics; a result's `assignment` has the old partitions too."""
-        brokers = self._live_brokers()
+        topics = list(topics)
+        try:
+            brokers = self._live_brokers()
+        except ZooKeeperClientTimeoutError as error:
+            return [TopicChange(topic.name, ApiError.from_exception(error)) for topic in topics]
         return [self._try_grow(topic, brokers, validate_only) for topic in topics]
 
     def _live_brokers(self) -> dict[int, str | None]:
@@ -188,7 +200,7 @@ class ZkAdminManager:
         try:
             return self._grow(request, brokers, validate_only)
         except Exception as error:
-            if not isinstance(error, KafkaError):
+            if not isinstance(error, KafkaError | ZooKeeperClientTimeoutError):
                 log.exception("Error processing create partitions request %r", request)
             return TopicChange(request.name, ApiError.from_exception(error))
 

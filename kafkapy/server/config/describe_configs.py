@@ -36,6 +36,8 @@ class ConfigHelper:
         self._config = dynamic_config.config
         self._include_synonyms = include_synonyms
         self._include_documentation = include_documentation
+        self._of_topics: dict[Any, list[Entry]] = {}
+        """What topics with certain configs have; most have the same. Shared by results, so not to be changed."""
 
     def describe(self, resource: Resource, topic_configs: Mapping[str, str] | None) -> Result:
         """`topic_configs`: the overrides of the topic that is asked for, None if there is no such topic."""
@@ -61,8 +63,13 @@ class ConfigHelper:
                     raise KafkaError(Errors.INVALID_TOPIC_EXCEPTION, reason)
                 if topic_configs is None:
                     raise KafkaError(Errors.UNKNOWN_TOPIC_OR_PARTITION, "")
-                values = self._topic_values(topic_configs)
-                return _selected(resource, values, lambda n, v: self._topic_entry(n, v, topic_configs))
+                key = frozenset(topic_configs.items()), frozenset(resource.configuration_keys or ())
+                if key not in self._of_topics:
+                    values = self._topic_values(topic_configs)
+                    self._of_topics[key] = _selected(
+                        resource, values, lambda n, v: self._topic_entry(n, v, topic_configs)
+                    )
+                return self._of_topics[key]
             case ConfigResourceType.BROKER if not name:
                 defaults = self._dynamic_config.dynamic_default
                 return _selected(resource, defaults, lambda n, v: self._broker_entry(n, v, per_broker=False))

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from kafkapy.common.clock import InThread
+from kafkapy.common.clock import Clock, InThread, in_turns
 from kafkapy.common.wire_enums import ConfigResourceType
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
@@ -53,6 +53,7 @@ class ConfigsHandler:
     _zk_client: KafkaZkClient
     _dynamic_config: DynamicBrokerConfig
     _controller: Controller
+    _clock: Clock
 
     def _may(self, request: Request, operation: str, resource_type: str, name: str) -> bool:
         return self._authorizer.authorize(request.context, operation, resource_type, name)
@@ -78,7 +79,7 @@ class ConfigsHandler:
             )
         helper = ConfigHelper(self._dynamic_config, body.include_synonyms, body.include_documentation)
         allowed, refused = [], []
-        for resource in body.resources:
+        async for resource in in_turns(self._clock, body.resources):
             if error := denied.get(id(resource)):
                 refused.append(
                     DescribeConfigsResponse.DescribeConfigsResult(

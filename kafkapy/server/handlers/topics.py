@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from kafkapy.common.clock import InThread
+from kafkapy.common.clock import Clock, InThread, R, in_turns
 from kafkapy.common.leader_and_isr import NO_LEADER
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.common.wire_enums import ConfigResourceType
@@ -24,6 +24,7 @@ from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
 from kafkapy.server.config.describe_configs import ConfigHelper
 from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig
 from kafkapy.server.config.kafka_config import KafkaConfig
+from kafkapy.server.in_time import in_time
 from kafkapy.server.metadata.metadata_cache import MetadataCache
 
 log = logging.getLogger("kafkapy.server.KafkaApis")
@@ -37,6 +38,9 @@ CLUSTER_METADATA_TOPIC = "__cluster_metadata"
 """KRaft's own; nobody may make a topic of that name."""
 
 _TIMED_OUT = ApiError(Errors.REQUEST_TIMED_OUT)
+
+LEAST_PATIENCE_MS = 1_000
+"""Who waits for nothing still hears what is wrong with the request, as far as ZooKeeper answers in that time."""
 
 
 # ---------------------------------------------------------------------------------------------------- CreateTopics
@@ -53,6 +57,16 @@ class TopicsHandler:
     _authorizer: Authorizer
     _dynamic_config: DynamicBrokerConfig
     _config: KafkaConfig
+    _clock: Clock
+
+    async def _in_time(self, timeout_ms: int, work: Callable[[], R]) -> tuple[R | None, int]:
+        """Do what waits for ZooKeeper, and say how much of the time is left; None if ZooKeeper is away for too long."""
+        patience_ms = max(timeout_ms, LEAST_PATIENCE_MS)
+        deadline_ms = self._clock.monotonic_ms() + timeout_ms
+        pending = self._in_thread(self._admin_manager.patiently, patience_ms, work)
+        result = await in_time(self._clock, patience_ms, pending)
+        left_ms = max(1, deadline_ms - self._clock.monotonic_ms())
+        return result, left_ms if timeout_ms > 0 else timeout_ms
 
     async def handle_create_topics(self, request: Request) -> CreateTopicsResponse:
         """Answered when this broker knows a leader of every new partition, or after the time-out."""
@@ -62,11 +76,16 @@ class TopicsHandler:
         results = self._refused_topics(request, body)
         wanted = [topic for topic in body.topics if topic.name not in results]
         brokers = {live.id: live.rack for live in self._metadata_cache.alive_brokers()}
-        changes = await self._in_thread(self._admin_manager.create_topics, wanted, brokers, body.validate_only)
-        if not body.validate_only:
-            changes = await _wait_for_leaders(self._metadata_cache, changes, body.timeout_ms)
-        for change in changes:
-            results[change.topic] = self._create_result(request, change)
+        changes, left_ms = await self._in_time(
+            body.timeout_ms, lambda: self._admin_manager.create_topics(wanted, brokers, body.validate_only)
+        )
+        if changes is None:
+            changes = [TopicChange(topic.name, _TIMED_OUT) for topic in wanted]
+        elif not body.validate_only:
+            changes = await self._wait_for_leaders(changes, left_ms)
+        shown = _ShownConfigs(self._dynamic_config)
+        async for change in in_turns(self._clock, changes):
+            results[change.topic] = self._create_result(request, change, shown)
         return CreateTopicsResponse(topics=[results[topic.name] for topic in body.topics])
 
     def _refused_topics(
@@ -95,7 +114,9 @@ class TopicsHandler:
     def _may_describe_configs(self, request: Request, topic: str) -> bool:
         return self._authorizer.authorize(request.context, "DESCRIBE_CONFIGS", "TOPIC", topic)
 
-    def _create_result(self, request: Request, change: TopicChange) -> CreateTopicsResponse.CreatableTopicResult:
+    def _create_result(
+        self, request: Request, change: TopicChange, shown: _ShownConfigs
+    ) -> CreateTopicsResponse.CreatableTopicResult:
         """With the topic's configs and numbers (KIP-525) for those who may see them."""
         may_describe = self._may_describe_configs(request, change.topic)
         result = _create_error(change.topic, change.error.error, change.error.message)
@@ -107,20 +128,27 @@ class TopicsHandler:
             return result
         result.num_partitions = len(change.assignment)
         result.replication_factor = len(change.assignment[0])
-        resource = DescribeConfigsRequest.DescribeConfigsResource(
-            resource_type=ConfigResourceType.TOPIC, resource_name=change.topic, configuration_keys=None
-        )
-        result.configs = [
-            CreatableTopicConfigs(
-                name=entry.name,
-                value=entry.value,
-                read_only=entry.read_only,
-                config_source=entry.config_source,
-                is_sensitive=entry.is_sensitive,
-            )
-            for entry in ConfigHelper(self._dynamic_config).describe(resource, change.configs).configs
-        ]
+        result.configs = shown.of(change)
         return result
+
+    async def _wait_for_leaders(self, changes: list[TopicChange], timeout_ms: int) -> list[TopicChange]:
+        """Turn changes whose leaders are not known in time into REQUEST_TIMED_OUT (Kafka's `DelayedCreatePartitions`)."""
+        cache = self._metadata_cache
+        waiting = [change for change in changes if change.succeeded]
+
+        def all_have_leaders() -> bool:
+            while waiting and _has_leaders(cache, waiting[-1]):
+                waiting.pop()  # what has got leaders is not looked at again
+            return not waiting
+
+        if timeout_ms > 0:
+            await cache.wait_for(all_have_leaders, timeout_ms)
+        return [
+            TopicChange(change.topic, _TIMED_OUT, topic_id=change.topic_id)
+            if change.succeeded and (timeout_ms <= 0 or not _has_leaders(cache, change))
+            else change
+            async for change in in_turns(self._clock, changes)
+        ]
 
     async def handle_delete_topics(self, request: Request) -> DeleteTopicsResponse:
         """By name, or (v6) by id; answered when this broker's metadata has the topics no more, or after the time-out."""
@@ -139,7 +167,7 @@ class TopicsHandler:
                     for name, topic_id in topics
                 ]
             )
-        results = [self._resolve(request, name, topic_id) for name, topic_id in topics]
+        results = [self._resolve(request, name, topic_id) async for name, topic_id in in_turns(self._clock, topics)]
         names = [result.name for result in results if result.name is not None and result.error_code == 0]
         errors = await self._delete(names, body.timeout_ms)
         for result in results:
@@ -175,10 +203,12 @@ class TopicsHandler:
         if not names:
             return {}
         cache = self._metadata_cache
-        errors = await self._in_thread(self._admin_manager.delete_topics, names)
+        errors, left_ms = await self._in_time(timeout_ms, lambda: self._admin_manager.delete_topics(names))
+        if errors is None:
+            return dict.fromkeys(names, Errors.REQUEST_TIMED_OUT)
         marked = [name for name, error in errors.items() if error is Errors.NONE]
         if timeout_ms > 0:
-            await cache.wait_for(lambda: not any(map(cache.contains_topic, marked)), timeout_ms)
+            await cache.wait_for(lambda: not any(map(cache.contains_topic, marked)), left_ms)
         for name in marked:
             if timeout_ms <= 0 or cache.contains_topic(name):
                 errors[name] = Errors.REQUEST_TIMED_OUT
@@ -191,9 +221,13 @@ class TopicsHandler:
             errors = {topic.name: ApiError(Errors.NOT_CONTROLLER) for topic in body.topics}
             return _create_partitions_response(errors)
         errors, valid = self._refused_partitions(request, body)
-        changes = await self._in_thread(self._admin_manager.create_partitions, valid, body.validate_only)
-        if not body.validate_only:
-            changes = await _wait_for_leaders(self._metadata_cache, changes, body.timeout_ms)
+        changes, left_ms = await self._in_time(
+            body.timeout_ms, lambda: self._admin_manager.create_partitions(valid, body.validate_only)
+        )
+        if changes is None:
+            changes = [TopicChange(topic.name, _TIMED_OUT) for topic in valid]
+        elif not body.validate_only:
+            changes = await self._wait_for_leaders(changes, left_ms)
         errors |= {change.topic: change.error for change in changes}
         return _create_partitions_response({topic.name: errors[topic.name] for topic in body.topics})
 
@@ -215,21 +249,36 @@ class TopicsHandler:
         return errors, valid
 
 
+class _ShownConfigs:
+    """The configs of new topics as the answer has them: most topics of a request have the same."""
+
+    def __init__(self, dynamic_config: DynamicBrokerConfig) -> None:
+        self._helper = ConfigHelper(dynamic_config)
+        self._known: dict[frozenset[tuple[str, str]], list[CreateTopicsResponse.CreatableTopicConfigs]] = {}
+
+    def of(self, change: TopicChange) -> list[CreateTopicsResponse.CreatableTopicConfigs]:
+        """Shared by those that have the same, so not to be changed."""
+        key = frozenset(change.configs.items())
+        found = self._known.get(key)
+        if found is None:
+            resource = DescribeConfigsRequest.DescribeConfigsResource(
+                resource_type=ConfigResourceType.TOPIC, resource_name=change.topic, configuration_keys=None
+            )
+            found = self._known[key] = [
+                CreatableTopicConfigs(
+                    name=entry.name,
+                    value=entry.value,
+                    read_only=entry.read_only,
+                    config_source=entry.config_source,
+                    is_sensitive=entry.is_sensitive,
+                )
+                for entry in self._helper.describe(resource, change.configs).configs
+            ]
+        return found
+
+
 def _create_error(name: str, error: Errors, message: str | None = None) -> CreateTopicsResponse.CreatableTopicResult:
     return CreatableTopicResult(name=name, error_code=error.code, error_message=message, configs=[])
-
-
-async def _wait_for_leaders(cache: MetadataCache, changes: list[TopicChange], timeout_ms: int) -> list[TopicChange]:
-    """Turn changes whose leaders are not known in time into REQUEST_TIMED_OUT (Kafka's `DelayedCreatePartitions`)."""
-    succeeded = [change for change in changes if change.succeeded]
-    if timeout_ms > 0:
-        await cache.wait_for(lambda: all(_has_leaders(cache, change) for change in succeeded), timeout_ms)
-    return [
-        TopicChange(change.topic, _TIMED_OUT, topic_id=change.topic_id)
-        if change.succeeded and (timeout_ms <= 0 or not _has_leaders(cache, change))
-        else change
-        for change in changes
-    ]
 
 
 def _has_leaders(cache: MetadataCache, change: TopicChange) -> bool:

@@ -52,12 +52,14 @@ class FakeBroker:
         self.dynamic_config = DynamicBrokerConfig(config)
         self.authorizer: Any = AllowAll()
         self.controller: Any = SimpleNamespace(is_active=True)
+        self.clock = MockClock()
 
     def handler(self) -> ConfigsHandler:
         cache: Any = SimpleNamespace(contains_topic=lambda topic: topic == "t")
         zk_client: Any = self.zookeeper
+        clock = self.clock
         return ConfigsHandler(
-            self.authorizer, cache, MockClock().in_thread, zk_client, self.dynamic_config, self.controller
+            self.authorizer, cache, clock.in_thread, zk_client, self.dynamic_config, self.controller, clock
         )
 
     def hear_of_changes(self) -> None:

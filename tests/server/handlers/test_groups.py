@@ -98,7 +98,7 @@ class Broker:
             groups=GroupsHandler(groups, authorizer, config),
             group_offsets=GroupOffsetsHandler(groups, self.cache, authorizer, config, zk_client, MockClock().in_thread),
         )
-        self.apis = KafkaApis({api: HANDLERS[api](handlers) for api in GROUP_APIS})
+        self.apis = KafkaApis({api: HANDLERS[api](handlers) for api in GROUP_APIS}, MockClock().in_thread)
         self.update({"t": [0, 0]})
 
     def update(self, topics: dict[str, list[int]]) -> None:

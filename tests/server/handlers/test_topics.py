@@ -35,6 +35,11 @@ class FakeAdminManager:
 
     def __init__(self) -> None:
         self.calls: list[Any] = []
+        self.patience_ms: list[int] = []
+
+    def patiently(self, timeout_ms: int, work: Callable[[], Any]) -> Any:
+        self.patience_ms.append(timeout_ms)
+        return work()
 
     def create_topics(
         self, topics: Iterable[CreatableTopic], brokers: Mapping[int, str | None], validate_only: bool = False
@@ -92,6 +97,7 @@ class Harness:
             authorizer,
             DynamicBrokerConfig(config),
             config,
+            self.clock,
         )
         self.update({})
 
@@ -380,3 +386,42 @@ def test_internal_topics_have_their_own_numbers_and_configs() -> None:
         "segment.bytes": "104857600",
         "unclean.leader.election.enable": "false",
     }
+
+
+class Stuck:
+    """A thread that waits for ZooKeeper."""
+
+    def __call__(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Completion[Any]:
+        return Completion()
+
+
+@pytest.mark.parametrize(("timeout_ms", "answered_ms"), [(5000, 5000), (0, 1000)])
+def test_nobody_waits_longer_for_zookeeper_than_asked(timeout_ms: int, answered_ms: int) -> None:
+    harness = Harness()
+    harness.update({"t": {0: 1}})
+    harness.handler._in_thread = Stuck()
+    create = CreateTopicsRequest(
+        topics=[CreatableTopic(name="new", num_partitions=1, replication_factor=1)], timeout_ms=timeout_ms
+    )
+    grow = CreatePartitionsRequest(topics=[CreatePartitionsTopic(name="t", count=2)], timeout_ms=timeout_ms)
+    delete = DeleteTopicsRequest(topic_names=["t"], timeout_ms=timeout_ms)
+    answers = [harness.call(body) for body in (create, grow, delete)]
+    harness.clock.advance(answered_ms - 1)
+    assert not any(answer.done for answer in answers)
+    harness.clock.advance(1)
+    created, grown, deleted = (answer.result() for answer in answers)
+    timed_out = Errors.REQUEST_TIMED_OUT.code
+    assert [created.topics[0].error_code, grown.results[0].error_code, deleted.responses[0].error_code] == [
+        timed_out
+    ] * 3
+
+
+def test_the_answer_for_many_topics_lets_others_have_their_turn() -> None:
+    harness = Harness()
+    names = [f"t{index}" for index in range(100)]
+    harness.update({name: {0: 1} for name in names})
+    now = iter(range(10_000))
+    harness.clock.monotonic_ms = lambda: next(now)  # each look takes a millisecond
+    body = DeleteTopicsRequest(topic_names=names, timeout_ms=-1)
+    assert harness.call(body).done
+    assert harness.clock.turns >= 15

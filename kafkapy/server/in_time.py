@@ -1,0 +1,34 @@
+"""Answers that do not wait for longer than the client does."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import TypeVar
+
+from kafkapy.clients.completion import Completion, spawn
+from kafkapy.common.clock import Clock
+
+R = TypeVar("R")
+
+
+async def in_time(clock: Clock, timeout_ms: int, work: Awaitable[R]) -> R | None:
+    """What comes of the work; None if it takes longer than that. It goes on then, and nobody hears what comes of it."""
+    first: Completion[R | None] = Completion()
+
+    def done(finished: Completion[R]) -> None:
+        error = finished.exception()
+        if error is None:
+            first.set_result(finished.result())
+        else:
+            first.set_exception(error)
+
+    timer = clock.later(timeout_ms, lambda: first.set_result(None))
+    spawn(_result_of(work)).add_callback(done)
+    try:
+        return await first
+    finally:
+        timer.cancel()
+
+
+async def _result_of(work: Awaitable[R]) -> R:
+    return await work
