@@ -286,7 +286,7 @@ def build_handlers(
         produce=ProduceHandler(replicas, authorizer, cache),
         fetch=FetchHandler(core.fetch_sessions, config, replicas, cache, authorizer, outside.records),
         offsets=OffsetsHandler(replicas, authorizer, outside.cold_reads),
-        metadata=MetadataHandler(cache, cluster_id, authorizer, config, auto_topics.create_topics),
+        metadata=MetadataHandler(cache, cluster_id, authorizer, config, auto_topics.create_topics, outside.clock),
         control=ControlHandler(
             authorizer,
             outside.broker_epoch,
@@ -303,9 +303,11 @@ def build_handlers(
         topics=TopicsHandler(
             controller, cache, in_thread, admin_manager, authorizer, dynamic_config, config, outside.clock
         ),
-        records=RecordsHandler(cache, replicas, authorizer),
+        records=RecordsHandler(cache, replicas, authorizer, outside.clock),
         configs=ConfigsHandler(authorizer, cache, in_thread, zk_client, dynamic_config, controller, outside.clock),
-        log_dirs=LogDirsHandler(authorizer, core.log_dir_moves, core.log_manager, config, replicas, in_thread),
+        log_dirs=LogDirsHandler(
+            authorizer, core.log_dir_moves, core.log_manager, config, replicas, in_thread, outside.clock
+        ),
         producer_ids=ProducerIdsHandler(authorizer, producer_ids),
         find_coordinator=FindCoordinatorHandler(groups, cache, auto_topics, authorizer),
         groups=GroupsHandler(groups, authorizer, config),

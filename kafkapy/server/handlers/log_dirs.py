@@ -7,7 +7,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
-from kafkapy.common.clock import InThread
+from kafkapy.common.clock import Clock, InThread, in_turns
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.log import Log
 from kafkapy.log.manager.future_logs import is_future
@@ -32,6 +32,7 @@ class LogDirsHandler:
     _config: KafkaConfig
     _replica_manager: ReplicaManager
     _in_thread: InThread
+    _clock: Clock
 
     def handle_alter_replica_log_dirs(self, request: Request) -> AlterReplicaLogDirsResponse:
         """Start moves between this broker's log dirs; the answer does not wait for their end."""
@@ -70,7 +71,7 @@ class LogDirsHandler:
         if body.topics is not None:
             wanted = {TopicPartition(t.topic, p) for t in body.topics for p in t.partitions}
         by_dir: dict[str, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
-        for log in self._log_manager.all_logs():
+        async for log in in_turns(self._clock, self._log_manager.all_logs()):
             name = log.topic_partition
             if wanted is None or name in wanted:
                 by_dir[log.parent_dir][name.topic].append(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from kafkapy.common.clock import Clock, in_turns
 from kafkapy.common.topic_names import INTERNAL_TOPICS, reason_invalid
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.network.request import Request
@@ -39,6 +40,7 @@ class MetadataHandler:
     _authorizer: Authorizer
     _config: KafkaConfig
     create_topics: CreateTopics
+    _clock: Clock
 
     async def handle_metadata(self, request: Request) -> MetadataResponse:
         """Topics by name, by id, or all; missing ones are created if the request and the broker allow it."""
@@ -52,6 +54,8 @@ class MetadataHandler:
         names = self._authorized(request, names, everything, refused)
         missing = [name for name in names if not cache.contains_topic(name)]
         view = _View.of(cache, request)
+        async for name in in_turns(self._clock, view.unknown(names)):
+            view.topic(name)
         topics = [view.topic(name) for name in names if cache.contains_topic(name)]
         if missing:
             topics += await self._missing_topics(body, missing)
@@ -206,6 +210,10 @@ class _View:
         if view is None:
             view = cache.answers[key] = _View(cache, listener, version)
         return view
+
+    def unknown(self, names: list[str]) -> list[str]:
+        """Those of which it has said nothing yet."""
+        return [name for name in names if name not in self._topics and self._cache.contains_topic(name)]
 
     def topic(self, name: str) -> MetadataResponse.MetadataResponseTopic:
         """Shared with other answers, so not to be changed."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from kafkapy.common.clock import Clock, in_turns
 from kafkapy.common.topic_names import INTERNAL_TOPICS, reason_invalid
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.network.request import Request
@@ -61,35 +63,32 @@ class RecordsHandler:
     _metadata_cache: MetadataCache
     _replica_manager: ReplicaManager
     _authorizer: Authorizer
+    _clock: Clock
 
-    def handle_delete_records(self, request: Request) -> DeleteRecordsResponse | None:
+    async def handle_delete_records(self, request: Request) -> DeleteRecordsResponse | None:
         """Move log start offsets up (KIP-107)."""
         body: DeleteRecordsRequest = request.body
         pending: dict[TopicPartition, tuple[int, DeleteRecordsResponse.DeleteRecordsPartitionResult]] = {}
-        topics = []
-        for topic in body.topics:
-            refusal = self._refusal(request, topic.name)
-            results = []
-            for wanted in topic.partitions:
-                name = TopicPartition(topic.name, wanted.partition_index)
-                result = PartitionResult(partition_index=name.partition, low_watermark=-1)
-                results.append(result)
-                try:
-                    if refusal is not None:
-                        raise KafkaError(refusal)
-                    if not self._metadata_cache.contains(*name):
-                        raise KafkaError(Errors.UNKNOWN_TOPIC_OR_PARTITION)
-                    if topic.name in INTERNAL_TOPICS:
-                        raise KafkaError(Errors.INVALID_TOPIC_EXCEPTION)
-                    partition = self._replica_manager.get_partition(name)
-                    offset = partition.delete_records(wanted.offset)
-                    self._replica_manager.role_changed(name)  # followers must hear of the log start
-                    result.low_watermark = partition.low_watermark(self._metadata_cache.alive_broker_ids())
-                    result.error_code = Errors.REQUEST_TIMED_OUT.code
-                    pending[name] = (offset, result)
-                except KafkaError as error:
-                    result.error_code = error.error.code
-            topics.append(DeleteRecordsResponse.DeleteRecordsTopicResult(name=topic.name, partitions=results))
+        topics: list[DeleteRecordsResponse.DeleteRecordsTopicResult] = []
+        async for topic, refusal, wanted in in_turns(self._clock, self._wanted(request, topics)):
+            name = TopicPartition(topic.name, wanted.partition_index)
+            result = PartitionResult(partition_index=name.partition, low_watermark=-1)
+            topic.partitions.append(result)
+            try:
+                if refusal is not None:
+                    raise KafkaError(refusal)
+                if not self._metadata_cache.contains(*name):
+                    raise KafkaError(Errors.UNKNOWN_TOPIC_OR_PARTITION)
+                if topic.name in INTERNAL_TOPICS:
+                    raise KafkaError(Errors.INVALID_TOPIC_EXCEPTION)
+                partition = self._replica_manager.get_partition(name)
+                offset = partition.delete_records(wanted.offset)
+                self._replica_manager.role_changed(name)  # followers must hear of the log start
+                result.low_watermark = partition.low_watermark(self._metadata_cache.alive_broker_ids())
+                result.error_code = Errors.REQUEST_TIMED_OUT.code
+                pending[name] = (offset, result)
+            except KafkaError as error:
+                result.error_code = error.error.code
         response = DeleteRecordsResponse(topics=topics)
         if not pending:
             return response
@@ -98,6 +97,23 @@ class RecordsHandler:
         )
         self._replica_manager.delete_records_purgatory.try_complete_else_watch(operation, list(pending))
         return None
+
+    def _wanted(
+        self, request: Request, topics: list[DeleteRecordsResponse.DeleteRecordsTopicResult]
+    ) -> Iterator[
+        tuple[
+            DeleteRecordsResponse.DeleteRecordsTopicResult,
+            Errors | None,
+            DeleteRecordsRequest.DeleteRecordsPartition,
+        ]
+    ]:
+        """Each partition with the answer for its topic, which `topics` gets, and why the topic is refused."""
+        for topic in request.body.topics:
+            refusal = self._refusal(request, topic.name)
+            answer = DeleteRecordsResponse.DeleteRecordsTopicResult(name=topic.name, partitions=[])
+            topics.append(answer)
+            for wanted in topic.partitions:
+                yield answer, refusal, wanted
 
     def _refusal(self, request: Request, topic: str) -> Errors | None:
         if not self._authorizer.authorize(request.context, "DELETE", "TOPIC", topic):

@@ -171,3 +171,19 @@ def test_active_producers(core: BrokerCore, client: Client) -> None:
     assert "Topic name is invalid: 'a b' contains" in invalid.error_message
     assert Errors.for_code(unheard_of.error_code) is Errors.UNKNOWN_TOPIC_OR_PARTITION
     assert unheard_of.error_message == Errors.UNKNOWN_TOPIC_OR_PARTITION.message
+
+
+def test_who_names_many_partitions_keeps_nobody_waiting(make_core: MakeCore) -> None:
+    core = make_core()
+    core.create_topic("many", partitions=60)
+    client = core.connect()
+    now = iter(range(10_000))
+    core.time.monotonic_ms = lambda: next(now)  # each look takes a millisecond
+    before = core.time.turns
+    partitions = [DeleteRecordsRequest.DeleteRecordsPartition(partition_index=p, offset=0) for p in range(60)]
+    topics = [DeleteRecordsRequest.DeleteRecordsTopic(name="many", partitions=partitions)]
+    client.call(DeleteRecordsRequest(timeout_ms=500, topics=topics), 2)
+    assert core.time.turns - before >= 9
+    before = core.time.turns
+    client.call(DescribeLogDirsRequest(topics=None), 4)
+    assert core.time.turns - before >= 9
