@@ -23,8 +23,6 @@ PROBE_TOPIC = "stall-probe"
 _BEFORE_SECONDS = 0.3
 _AFTER_SECONDS = 0.3
 """What the load leaves behind belongs to it."""
-_IMPORT_SECONDS = 1.0
-"""Until a probe is ready."""
 _TOLD_SECONDS = 0.025
 BROKER_NICE = -10
 
@@ -73,7 +71,11 @@ class Probes:
         for file in self._files:
             job = {"kind": file.stem, "port": server.port, "topic": PROBE_TOPIC, "out": str(file)}
             command = [sys.executable, "-m", "benchmarks.stalls.probe", json.dumps(job)]
-            self._processes.append(subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE))
+            pipe = subprocess.PIPE
+            self._processes.append(subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe))
+        for process in self._processes:
+            assert process.stdout is not None
+            process.stdout.readline()  # it is ready
 
     def begin(self, pid: int) -> None:
         for process in self._processes:
@@ -103,7 +105,6 @@ def measure(scenario: Scenario, server: Server, result: Measured) -> None:
     probes = Probes(server, server.directory)
     try:
         if scenario.starts:
-            time.sleep(_IMPORT_SECONDS)
             turns: Turns = {}
             spawn(server)
             probes.begin(server.pid)
@@ -111,7 +112,7 @@ def measure(scenario: Scenario, server: Server, result: Measured) -> None:
             _forget_peak(server.pid)
             turns = _turns(server)
             probes.begin(server.pid)
-            time.sleep(_IMPORT_SECONDS + _BEFORE_SECONDS)
+            time.sleep(_BEFORE_SECONDS)
         began = time.monotonic()
         scenario.load(server)
         ended = time.monotonic()

@@ -1,8 +1,9 @@
 """What a client of the broker waits for its answers: `python -m benchmarks.stalls.probe JSON`, a process of its own.
 
-The job says `kind` ("ping": ApiVersions, "produce": a record, acks=1), `port`, `topic`, `out`. The first line of standard
-input is the broker's pid; with the end of standard input the samples go to `out`, as JSON. A request is due every 5 ms. One
-that is due while another waits is not sent: what it would have waited is counted, else one long wait would hide 100.
+The job says `kind` ("ping": ApiVersions, "produce": a record, acks=1), `port`, `topic`, `out`. It says when it is ready.
+The first line of standard input is the broker's pid; with the end of standard input the samples go to `out`, as JSON. A
+request is due every 5 ms. One that is due while another waits is not sent: what it would have waited is counted, else one
+long wait would hide 100.
 """
 
 from __future__ import annotations
@@ -173,6 +174,7 @@ def main() -> None:
     frame = _frame(job["kind"], job["topic"])
     gc.disable()
     _go_first()
+    print("ready", flush=True)
     pid = int(sys.stdin.readline())
     probe = Probe(job["port"], frame, pid)
     probe.run()
