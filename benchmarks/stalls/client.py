@@ -26,7 +26,7 @@ from kafkapy.record.compression import CompressionType
 
 MB = 1_000_000
 TIMESTAMP = 1_700_000_000_000
-_PATIENCE_SECONDS = 120
+_PATIENCE_SECONDS = 300
 
 
 class FrameClient:

@@ -46,12 +46,11 @@ def delete(server: Server, topics: Sequence[str]) -> None:
 
 
 class _ManyTopics(Scenario):
-    """One broker has the topics for all of these scenarios."""
-
-    broker = "topics"
+    """A broker has the topics for all of these scenarios that have the same count."""
 
     def __init__(self, name: str, count: int) -> None:
         self.name = name
+        self.broker = f"{count} topics"
         self._count = count
 
 
