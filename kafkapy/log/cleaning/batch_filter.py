@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from kafkapy.common.timestamps import NO_TIMESTAMP
 from kafkapy.log.cleaning.cleaned_transactions import CleanedTransactionMetadata
 from kafkapy.log.cleaning.cleaner_stats import CleanerStats
 from kafkapy.log.cleaning.offset_map import OffsetMap
+from kafkapy.log.cleaning.record_sieve import RecordSieve, rebase_timestamps
 from kafkapy.log.files.file_batches import Batch
 from kafkapy.record.compression import CompressionType, compress
 from kafkapy.record.legacy import LegacyRecordBatch
@@ -21,22 +21,12 @@ from kafkapy.record.record_batch import (
     RecordBatch,
     TimestampType,
 )
-from kafkapy.record.record_spans import RecordSpan, rebase_timestamps, record_spans
 from kafkapy.record.records_builder import MemoryRecordsBuilder, encode_batch
 
 _KEPT_FLAGS = TIMESTAMP_TYPE_MASK | TRANSACTIONAL_MASK | CONTROL_MASK
 
 ActiveProducers = Mapping[int, tuple[int, int]]
 """Of each producer that the log knows: (offset of its last data record or -1, its epoch)."""
-
-_PORTION = 64
-
-
-def portions(spans: Iterable[RecordSpan]) -> Iterator[list[RecordSpan]]:
-    """A few records at a time, so that a large batch does not keep the interpreter for long."""
-    iterator = iter(spans)
-    while portion := list(itertools.islice(iterator, _PORTION)):
-        yield portion
 
 
 @dataclass(eq=False)
@@ -69,7 +59,7 @@ class BatchFilter:
         horizon = batch.delete_horizon_ms
         if batch.is_control:
             can_discard = self._transactions.on_control_batch_read(batch)
-            discard = can_discard and horizon is not None and horizon <= self._now_ms
+            discard = can_discard and self._is_past(horizon)
         else:
             discard = can_discard = self._transactions.on_batch_read(batch)
         keep_empty = batch.has_producer_id and self._is_last_of_producer(batch)
@@ -77,23 +67,22 @@ class BatchFilter:
             return None
         self._stats.messages_read += batch.record_count
         data = batch.record_bytes() if batch.record_count and not discard else b""
-        found = 0
-        retained: list[RecordSpan] = []
-        for portion in portions(record_spans(data, batch.record_count if data else 0)):
-            found += len(portion)
-            if not batch.is_control:
-                portion = [span for span in portion if self._is_retained(batch, span, horizon)]
-            retained += portion
+        sieve = RecordSieve(data, batch.record_count if data else 0, batch.base_offset, self._map)
+        while sieve.retain_all() if batch.is_control else sieve.retain_latest(self._is_past(horizon)):
             self._breathe()
-        if not retained:
+        self._breathe()
+        self._stats.invalid_messages_read += sieve.invalid
+        if not sieve.retained:
             return self._emptied(batch) if keep_empty else None
         # A deletion is about to begin: of a tombstone, or of a marker whose data is all gone.
-        begins = can_discard if batch.is_control else not all(span[5] for span in retained)
-        begins = begins and horizon is None
-        self._stats.messages_written += len(retained)
-        if len(retained) == found and not begins:
+        begins = horizon is None and (can_discard if batch.is_control else sieve.has_tombstones)
+        self._stats.messages_written += sieve.retained
+        if sieve.retained == sieve.found and not begins:
             return batch
-        return self._rebuilt(batch, data, retained, begins)
+        return self._rebuilt(batch, sieve, begins)
+
+    def _is_past(self, horizon: int | None) -> bool:
+        return horizon is not None and horizon <= self._now_ms
 
     def _is_last_of_producer(self, batch: RecordBatch) -> bool:
         last = self._active_producers.get(batch.producer_id)
@@ -104,34 +93,31 @@ class BatchFilter:
             return batch.last_offset == last_data_offset
         return batch.is_control and batch.producer_epoch == epoch
 
-    def _is_retained(self, batch: RecordBatch, span: RecordSpan, horizon: int | None) -> bool:
-        offset = batch.base_offset + span[3]
-        if offset > self._map.latest_offset:
-            return True
-        key = span[4]
-        if key is None:
-            self._stats.invalid_messages_read += 1
-            return False
-        return offset >= self._map.get(key) and (span[5] or horizon is None or self._now_ms < horizon)
-
-    def _rebuilt(self, batch: RecordBatch, data: bytes, retained: list[RecordSpan], begins: bool) -> RecordBatch:
+    def _rebuilt(self, batch: RecordBatch, sieve: RecordSieve, begins: bool) -> RecordBatch:
         base_timestamp = batch.base_timestamp
         attributes = batch.attributes & (_KEPT_FLAGS | DELETE_HORIZON_MASK)
         if batch.attributes & TIMESTAMP_TYPE_MASK:
             max_timestamp = batch.max_timestamp
         else:
-            max_timestamp = base_timestamp + max([span[2] for span in retained])
+            max_timestamp = base_timestamp + sieve.max_timestamp_delta
+        body = b"".join(sieve.runs)
         if begins:
             # The delete horizon takes the place of the base timestamp.
             base_timestamp = self._now_ms + self._delete_retention_ms
             attributes |= DELETE_HORIZON_MASK
-            body = rebase_timestamps(data, retained, batch.base_timestamp - base_timestamp)
-        else:
-            body = b"".join([data[span[0] : span[1]] for span in retained])
+            body = self._rebased(body, batch.base_timestamp - base_timestamp)
         codec = batch.compression_type
         if codec != CompressionType.NONE:
             body = compress(codec, body)
-        return self._with_header_of(batch, body, len(retained), attributes | codec, base_timestamp, max_timestamp)
+        return self._with_header_of(batch, body, sieve.retained, attributes | codec, base_timestamp, max_timestamp)
+
+    def _rebased(self, records: bytes, shift: int) -> bytes:
+        portions, position = [], 0
+        while position < len(records):
+            portion, position = rebase_timestamps(records, position, shift)
+            portions.append(portion)
+            self._breathe()
+        return b"".join(portions)
 
     def _emptied(self, batch: RecordBatch) -> RecordBatch:
         """Only the header, for the sake of the producer's state."""

@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterator
 from kafkapy.common.limits import MAX_INT
 from kafkapy.common.time import Time
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.log.cleaning.batch_filter import ActiveProducers, BatchFilter, portions
+from kafkapy.log.cleaning.batch_filter import ActiveProducers, BatchFilter
 from kafkapy.log.cleaning.cleaned_transactions import CleanedTransactionMetadata
 from kafkapy.log.cleaning.cleaner_stats import CleanerStats
 from kafkapy.log.cleaning.log_cleaner_manager import LogToClean
 from kafkapy.log.cleaning.offset_map import OffsetMap
+from kafkapy.log.cleaning.record_sieve import RecordSieve
 from kafkapy.log.cleaning.throttler import Throttler
 from kafkapy.log.files.file_batches import Batch
 from kafkapy.log.files.log_files import CLEANED_FILE_SUFFIX
@@ -22,12 +23,13 @@ from kafkapy.log.log import Log
 from kafkapy.log.segments.log_segment import LogSegment
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record.batches import batches
+from kafkapy.record.legacy import LegacyRecordBatch
 from kafkapy.record.record_batch import LOG_OVERHEAD, RecordBatch
-from kafkapy.record.record_spans import record_spans
 
 logger = logging.getLogger("kafkapy.log.LogCleaner")
 
-_BREATH_SECONDS = 0.0002
+_BREATH_SECONDS = 0.00005
+"""It takes twice as long: long enough for a thread that waits to wake up."""
 
 
 class Cleaner:
@@ -62,7 +64,7 @@ class Cleaner:
             )
         self.id = cleaner_id
         self._map = offset_map
-        self._io_buffer_size = io_buffer_size
+        self._io_buffer = bytearray(io_buffer_size)
         self._max_map_size = int(offset_map.slots * load_factor)
         self._throttler = throttler
         self._time = time
@@ -101,13 +103,13 @@ class Cleaner:
             stats.all_done()
             return end_offset, stats
         finally:
-            self._map.clear(0)
+            self._map.clear(0, 0)
 
     # -- the offset map
 
     def _build_offset_map(self, log: Log, start: int, end: int, stats: CleanerStats) -> None:
         """Note the last offset of each key in [start, end), or as far as the map has room."""
-        self._map.clear(end - start)
+        self._map.clear(start, end)
         dirty = log.segments.between(start, end)
         logger.info(
             "Cleaner %d: Building offset map for log %s for %d segments in offset range [%d, %d)",
@@ -148,14 +150,21 @@ class Cleaner:
     def _add_batch(self, batch: Batch, start: int) -> bool:
         """False if the map is full."""
         offset_map = self._map
-        for keys in _keys(batch):
-            for offset, key in keys:
-                if key is not None and offset >= start:
+        if isinstance(batch, LegacyRecordBatch):
+            for record in batch.records():
+                if record.key is not None and record.offset >= start:
                     if offset_map.size >= self._max_map_size:
                         return False
-                    offset_map.put(key, offset)
+                    offset_map.put(record.key, record.offset)
             self._breathe()
-        return True
+            return True
+        if not batch.record_count:
+            return True
+        sieve = RecordSieve(batch.record_bytes(), batch.record_count, batch.base_offset, offset_map)
+        while sieve.put_keys(start, self._max_map_size):
+            self._breathe()
+        self._breathe()
+        return not sieve.is_full
 
     # -- the copy
 
@@ -240,12 +249,14 @@ class Cleaner:
     def _read(self, partition: TopicPartition, segment: LogSegment, position: int) -> Iterator[tuple[list[Batch], int]]:
         """(whole batches, their bytes) from a position on: a buffer full at a time, or one batch that is larger.
 
+        They lie in a buffer that the next ones take.
+
         `KafkaError` CORRUPT_MESSAGE where there is no batch; `OSError`.
         """
-        file = segment.file
+        file, buffer = segment.file, memoryview(self._io_buffer)
         while position < segment.size:
             self._check_done(partition)
-            data = os.pread(file.fileno(), min(self._io_buffer_size, segment.size - position), position)
+            data = buffer[: os.preadv(file.fileno(), [buffer[: segment.size - position]], position)]
             found = list(batches(data))
             if not found:
                 size = int.from_bytes(data[8:12], "big", signed=True) + LOG_OVERHEAD if len(data) >= LOG_OVERHEAD else 0
@@ -255,8 +266,7 @@ class Cleaner:
                         f"Log segment may be corrupt: a batch of {size} bytes at position {position} of {segment.log_path}, "
                         f"where {segment.size - position} bytes are left",
                     )
-                data = os.pread(file.fileno(), size, position)
-                found = list(batches(data))
+                found = list(batches(os.pread(file.fileno(), size, position)))
             size = found[-1].position + found[-1].size_in_bytes
             self._throttle(partition, size)
             yield found, size
@@ -297,17 +307,6 @@ def group_segments_by_size(
             index_size = segment.offset_index.size_in_bytes
             time_index_size = segment.time_index.size_in_bytes
     return groups
-
-
-def _keys(batch: Batch) -> Iterator[list[tuple[int, bytes | None]]]:
-    """(offset, key) of the records of a batch, some at a time."""
-    if isinstance(batch, RecordBatch):
-        if batch.record_count:
-            base = batch.base_offset
-            for portion in portions(record_spans(batch.record_bytes(), batch.record_count)):
-                yield [(base + span[3], span[4]) for span in portion]
-    else:
-        yield [(record.offset, record.key) for record in batch.records()]
 
 
 def _aborted_transactions(log: Log, start: int, end: int) -> list[AbortedTxn]:
