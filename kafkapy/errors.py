@@ -83,6 +83,12 @@ class DisconnectError(KafkaConnectionError):
     """The connection ended before the response came: whether the broker did the work is not known."""
 
 
+class BootstrapError(KafkaConnectionError):
+    """No bootstrap server could be reached for as long as it was tried."""
+
+    retriable = False
+
+
 class KafkaProtocolError(ClientError):
     pass
 

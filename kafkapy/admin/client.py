@@ -12,6 +12,8 @@ from kafkapy.clients.metadata import parse_bootstrap_servers
 from kafkapy.clients.network_client import NetworkClient
 
 DEFAULT_CLIENT_ID = "adminclient-1"
+BOOTSTRAP_TIMEOUT_MS = 15_000
+"""A tool's user waits no longer for a broker that is not there; one that answers has the time of the operation."""
 _NEEDS_NO_TRANSLATION = {"bootstrap.servers", "client.id"}
 
 
@@ -35,6 +37,7 @@ class AdminClient(TypedMethods):
     ) -> None:
         super().__init__()
         addresses = [str(address) for address in parse_bootstrap_servers(bootstrap_servers)]
+        options = {"bootstrap_timeout_ms": BOOTSTRAP_TIMEOUT_MS, **options}
         self.config = ClientConfig(addresses, client_id, allow_auto_create_topics=False, **options)
         self.default_api_timeout_ms = default_api_timeout_ms
         self._driver = CallerDriver()

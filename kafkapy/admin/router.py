@@ -18,9 +18,11 @@ from kafkapy.clients.requests import VersionedRequest
 from kafkapy.common.time import Time
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.errors import (
+    BootstrapError,
     BrokerResponseError,
     ClientError,
     KafkaConnectionError,
+    KafkaTimeoutError,
     NotControllerError,
     UnknownTopicOrPartitionError,
     as_client_error,
@@ -89,6 +91,8 @@ class Router:
         self._coordinators: dict[tuple[int, str], int] = {}
         self._unreachable: set[int] = set()
         """Bootstrap servers told of already: one warning for each is enough."""
+        self._give_up_ms: float | None = None
+        """When they have been tried for long enough."""
 
     def call(self, name: str, timeout_ms: float | None = None) -> Call:
         """`name`: the operation's in Kafka's `Admin`."""
@@ -156,20 +160,29 @@ class Router:
         return Answer(response, version, node_id)
 
     async def any_node(self) -> int:
-        """A broker that can be reached. The first time the bootstrap servers are tried in turn."""
+        """A broker that can be reached. The first time the bootstrap servers are tried in turn, for `bootstrap_timeout_ms`: then
+        `BootstrapError`, which nobody repeats."""
         if self.client.metadata.version:
             return await self.client.least_loaded_node()
-        bootstrap = [-1 - index for index in range(len(self.client.config.bootstrap))]
-        for node_id in bootstrap:
+        config, time = self.client.config, self.client.driver.time
+        if self._give_up_ms is None:
+            self._give_up_ms = time.monotonic_ms() + config.bootstrap_timeout_ms
+        for node_id in [-1 - index for index in range(len(config.bootstrap))]:
             try:
-                await self.client.connect(node_id)
+                left = max(0.0, self._give_up_ms - time.monotonic_ms())
+                await within(self.client.driver, partial(self.client.connect, node_id), left)
                 return node_id
             except KafkaConnectionError as error:
                 if node_id not in self._unreachable:
                     self._unreachable.add(node_id)
                     _log.warning("%s. Trying on.", error.message.replace("The connection", "Connection", 1))
-        tried = ",".join(map(str, self.client.config.bootstrap))
-        raise KafkaConnectionError(f"None of the bootstrap servers could be reached: {tried}")
+            except KafkaTimeoutError:
+                pass  # it says nothing at all
+        sentence = f"None of the bootstrap servers could be reached: {','.join(map(str, config.bootstrap))}"
+        if time.monotonic_ms() >= self._give_up_ms:
+            self._give_up_ms = None
+            raise BootstrapError(f"{sentence}. Gave up after {config.bootstrap_timeout_ms:g} ms")
+        raise KafkaConnectionError(sentence)
 
     async def refresh(self, topics: Iterable[str] | None) -> ClusterMetadata:
         """Ask any broker for metadata of these topics (None: all); its brokers and controller are remembered."""

@@ -87,11 +87,15 @@ class ConfigKey:
         self.internal = internal
         self.synonyms = synonyms
 
-    def parse(self, value: object) -> Any:
-        """`value` (text or typed) as a value of this key's type; `ConfigException` if it is not allowed."""
-        parsed = parse_type(self.name, value, self.type)
+    def parse(self, value: object, name: str | None = None) -> Any:
+        """`value` (text or typed) as a value of this key's type; `ConfigException` if it is not allowed.
+
+        `name`: what it is called there, where that is not the key's own name.
+        """
+        name = name or self.name
+        parsed = parse_type(name, value, self.type)
         if self.validator is not None:
-            self.validator(self.name, parsed)
+            self.validator(name, parsed)
         return parsed
 
     def __repr__(self) -> str:

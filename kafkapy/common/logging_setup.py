@@ -7,11 +7,13 @@ which loggers write to which file, and their levels; where there is no such file
 from __future__ import annotations
 
 import logging
+import math
 import os
+import re
 import sys
 import time
 from collections.abc import Mapping
-from logging.handlers import TimedRotatingFileHandler
+from logging.handlers import BaseRotatingHandler
 from pathlib import Path
 from typing import Final
 
@@ -22,6 +24,9 @@ DEFAULTS: Final = {
     "level": "INFO",
     "stderr": "true",
     "rotate": "hour",
+    "MaxFileSize": "50MB",
+    "MaxBackupIndex": "168",
+    "TotalSizeCap": "250MB",
     "file.server.log": "root",
     "file.controller.log": "kafkapy.controller",
     "file.log-cleaner.log": "kafkapy.log.LogCleaner",
@@ -31,6 +36,9 @@ DEFAULTS: Final = {
     "level.kafkapy.request": "WARN",
     "level.kazoo": "WARN",
 }
+_BOUNDS: Final = ("MaxFileSize", "MaxBackupIndex", "TotalSizeCap")
+_NUMBER: Final = re.compile(r"([0-9]{1,15})(KB|MB|GB)?", re.ASCII)
+_UNITS: Final = {"": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
 _CLONE: Final = Path(__file__).resolve().parents[2]
 
 
@@ -62,6 +70,14 @@ def setup_logging(config_file: str | Path | None = None, log_dir: str | Path | N
             logging.getLogger(key.removeprefix("level.")).setLevel(_level(level))
 
 
+def to_files_only() -> None:
+    """For a daemon that has started: what its stderr goes to is never renamed. Where there are no files, all stays as it is."""
+    if any(isinstance(handler, _RotatingFile) for handler in logging.root.handlers):
+        for handler in logging.root.handlers[:]:
+            if type(handler) is logging.StreamHandler:
+                logging.root.removeHandler(handler)
+
+
 def default_config_file() -> Path | None:
     """$KAFKAPY_LOGGING_CONFIG, else a clone's `config/logging.properties`, else None."""
     if os.environ.get("KAFKAPY_LOGGING_CONFIG"):
@@ -81,10 +97,11 @@ def _open_files(settings: Mapping[str, str], log_dir: Path) -> None:
     files = {k.removeprefix("file."): names for k, names in settings.items() if k.startswith("file.")}
     if not files:
         return
+    values = {**DEFAULTS, **settings}
     try:
         log_dir.mkdir(parents=True, exist_ok=True)
         for file, names in files.items():
-            handler = _RotatingFile(log_dir / file, settings.get("rotate", "hour"))
+            handler = _RotatingFile(log_dir / file, values["rotate"], *(_number(values[key]) for key in _BOUNDS))
             for name in (part.strip() for part in names.split(",")):
                 _attach(logging.getLogger("" if name == logger_levels.ROOT else name), handler)
     except OSError as error:
@@ -109,8 +126,19 @@ def _check(settings: Mapping[str, str], file: str | Path | None) -> None:
         elif key == "rotate":
             if value not in ("hour", "day", "never"):
                 raise LoggingConfigError(f"{file}: rotate={value}: it is one of hour, day, never")
+        elif key in _BOUNDS:
+            if not _NUMBER.fullmatch(value) or (key == "MaxBackupIndex" and not value.isdigit()):
+                expected = "a number of files" if key == "MaxBackupIndex" else "a size like 50MB"
+                raise LoggingConfigError(f"{file}: {key}={value}: {expected} is expected")
         elif key != "stderr" and not key.startswith("file."):
             raise LoggingConfigError(f"{file}: unknown key {key}")
+
+
+def _number(text: str) -> int:
+    """`50MB` as bytes, as log4j reads sizes."""
+    match = _NUMBER.fullmatch(text)
+    assert match is not None, text  # `_check` has seen it
+    return int(match[1]) * _UNITS[match[2] or ""]
 
 
 def _level(name: str) -> int:
@@ -133,16 +161,58 @@ class _Formatter(logging.Formatter):
         return f"[{text},{int(record.msecs):03d}] {record.levelname} {record.message} ({record.name})"
 
 
-class _RotatingFile(TimedRotatingFileHandler):
-    """A file that is renamed to `<name>.<yyyy-MM-dd-HH>` when its hour (or day) is over; opened on its first line."""
+class _RotatingFile(BaseRotatingHandler):
+    """A file, opened on its first line, that is renamed to `<name>.<yyyy-MM-dd-HH>` when its hour (or day) is over.
 
-    def __init__(self, path: Path, rotate: str) -> None:
-        self._seconds = {"hour": 3600, "day": 86400, "never": 0}[rotate]
-        super().__init__(path, when="H" if rotate == "hour" else "D", delay=True, encoding="utf-8")
-        self.suffix = "%Y-%m-%d" if rotate == "day" else "%Y-%m-%d-%H"
+    One that has grown to `max_bytes` before is renamed, too: `.1`, `.2` follow where that hour has files already. Of the
+    renamed ones the newest are kept: at most `most_files`, `most_bytes` together.
+    """
 
-    def computeRollover(self, currentTime: int) -> int:
-        if not self._seconds:
-            return sys.maxsize
-        local = time.localtime(currentTime)
-        return currentTime - (local.tm_hour * 3600 + local.tm_min * 60 + local.tm_sec) % self._seconds + self._seconds
+    def __init__(self, path: Path, rotate: str, max_bytes: int, most_files: int, most_bytes: int) -> None:
+        super().__init__(path, "a", encoding="utf-8", delay=True)
+        self._path = path
+        self._rotate = rotate
+        self._period = "%Y-%m-%d-%H" if rotate == "hour" else "%Y-%m-%d"
+        self._old_name = re.compile(re.escape(path.name) + r"\.(\d{4}-\d\d-\d\d(?:-\d\d)?)(?:\.(\d+))?")
+        self._max_bytes, self._most_files, self._most_bytes = max_bytes, most_files, most_bytes
+        self._began = self._ends = 0.0
+
+    def shouldRollover(self, record: logging.LogRecord) -> bool:
+        if self.stream is None:
+            self.stream = self._open()
+            status = os.fstat(self.stream.fileno())
+            self._begin(status.st_mtime if status.st_size else record.created)
+            self._delete_old()
+        return record.created >= self._ends or os.fstat(self.stream.fileno()).st_size >= self._max_bytes
+
+    def doRollover(self) -> None:
+        assert self.stream is not None  # `shouldRollover` has opened it
+        self.stream.close()
+        self.stream = None  # opened again even if the file cannot be renamed
+        period = time.strftime(self._period, time.localtime(self._began))
+        number = 1 + max((n for file_period, n, _ in self._old_files() if file_period == period), default=-1)
+        self._path.rename(f"{self._path}.{period}" + (f".{number}" if number else ""))
+        self._delete_old()
+        self.stream = self._open()
+        self._begin(time.time())
+
+    def _begin(self, now: float) -> None:
+        """It is the file of the hour or day in which `now` lies."""
+        local = time.localtime(now)
+        into_hour = local.tm_min * 60 + local.tm_sec
+        begins = {"hour": into_hour, "day": local.tm_hour * 3600 + into_hour}.get(self._rotate)
+        length = {"hour": 3600, "day": 86400}.get(self._rotate, 0)
+        self._began = now
+        self._ends = math.inf if begins is None else int(now) - begins + length
+
+    def _old_files(self) -> list[tuple[str, int, Path]]:
+        """(period, number in it, path) of what was renamed, the oldest first."""
+        found = [(self._old_name.fullmatch(path.name), path) for path in self._path.parent.iterdir()]
+        return sorted((match[1], int(match[2] or 0), path) for match, path in found if match)
+
+    def _delete_old(self) -> None:
+        kept = 0
+        for number, (_, _, path) in enumerate(reversed(self._old_files()), 1):
+            kept += path.stat().st_size
+            if number > self._most_files or kept > self._most_bytes:
+                path.unlink()

@@ -17,6 +17,8 @@ def load_file(path: str | Path) -> dict[str, str]:
         return load(Path(path).read_bytes().decode("latin-1"))
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
+    except OSError as error:  # one of reading names no file
+        raise type(error)(error.errno, error.strerror, str(path)) from None
 
 
 def load(text: str) -> dict[str, str]:

@@ -24,13 +24,13 @@ class Scheduler(Protocol):
         ...
 
     def schedule(self, name: str, task: Callable[[], object], delay_ms: int, period_ms: int) -> ScheduledTask:
-        """Run `task` after `delay_ms` and then every `period_ms`, on the reactor thread: it must not block."""
+        """Run `task` after `delay_ms` and then every `period_ms` (if that is > 0), on the reactor thread: it must not block."""
         ...
 
     def schedule_in_thread(
         self, name: str, task: Callable[[], object], delay_ms: int = 0, period_ms: int = -1
     ) -> ScheduledTask:
-        """Run `task` in the background pool (it may block on files); again every `period_ms` if that is >= 0.
+        """Run `task` in the background pool (it may block on files); again every `period_ms` if that is > 0.
 
         A periodic task never overlaps itself. An exception is logged and does not end the period.
         """
@@ -84,6 +84,6 @@ class MockScheduler:
                 continue
             self.time.advance(max(0, due - self.time.monotonic_ms()))
             entry.task()
-            if entry.period_ms >= 0 and not entry.cancelled:
-                heapq.heappush(self._queue, (due + max(1, entry.period_ms), next(self._ids), entry))
+            if entry.period_ms > 0 and not entry.cancelled:
+                heapq.heappush(self._queue, (due + entry.period_ms, next(self._ids), entry))
         self.time.advance(end - self.time.monotonic_ms())

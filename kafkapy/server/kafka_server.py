@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 import os
+import resource
 import socket
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
@@ -40,6 +41,7 @@ from kafkapy.server.build import (
 )
 from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig
 from kafkapy.server.config.kafka_config import KafkaConfig
+from kafkapy.server.config.startup_warnings import warn_of_open_files_limit
 from kafkapy.server.inter_broker.client_config import inter_broker_client_config
 from kafkapy.server.inter_broker.producer_ids import Block, ProducerIdManager
 from kafkapy.server.kafka_apis import Handlers, KafkaApis
@@ -169,6 +171,9 @@ class KafkaServer:
         config = self.config
         log_manager = await self._in_thread(load_logs, config, outside.zk_client, self._clock)
         await self._start(Part("log manager", None, lambda: self._in_thread(log_manager.shutdown)))
+        logs = log_manager.all_logs()
+        open_files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        warn_of_open_files_limit(len(logs), sum(len(each.log_segments) for each in logs), open_files)
         await self._in_thread(
             broker_identity.write_meta_properties, log_manager.live_log_dirs, config.broker_id, cluster_id
         )

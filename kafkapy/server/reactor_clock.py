@@ -164,7 +164,7 @@ class ReactorClock(SystemTime):
             log.error("Uncaught exception in scheduled task '%s'", name, exc_info=error)
 
         def again() -> None:
-            if period_ms >= 0 and not entry.cancelled and not self._stopped:
+            if period_ms > 0 and not entry.cancelled and not self._stopped:
                 later(period_ms)
 
         # Logs and coordinators schedule from other threads as well (cleaner, recovery): only the reactor may touch its timers.

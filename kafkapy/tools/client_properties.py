@@ -10,6 +10,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from kafkapy.admin.client import BOOTSTRAP_TIMEOUT_MS
 from kafkapy.clients import java_properties
 from kafkapy.clients.java_properties import (
     BOOLEAN,
@@ -27,6 +28,7 @@ from kafkapy.clients.java_properties import (
 )
 from kafkapy.common.config_def import to_text
 from kafkapy.common.config_validators import OneOf, at_least
+from kafkapy.common.limits import MAX_INT
 from kafkapy.errors import KafkaConfigurationError
 from kafkapy.tools.command_line import ToolError
 
@@ -127,16 +129,17 @@ CONSUMER = COMMON | {
 def producer_arguments(properties: Mapping[str, str]) -> Arguments:
     """The arguments of a `KafkaProducer`. Warnings go to stderr. Raises `ToolError`."""
     arguments = _warned(arguments_of(PRODUCER, properties))
-    if "max_block_ms" in arguments:
-        # A Java producer connects when it first sends; how long that may take is this.
-        arguments["bootstrap_timeout_ms"] = arguments["max_block_ms"]
-    return arguments
+    # A Java producer connects when it first sends, which may take max.block.ms.
+    return {**arguments, "bootstrap_timeout_ms": min(arguments.get("max_block_ms", MAX_INT), BOOTSTRAP_TIMEOUT_MS)}
 
 
 def consumer_arguments(properties: Mapping[str, str]) -> Arguments:
-    """The arguments of a `KafkaConsumer`; assignors are the Java client's. Warnings go to stderr. Raises `ToolError`."""
+    """The arguments of a `KafkaConsumer`; assignors are the Java client's. Warnings go to stderr. Raises `ToolError`.
+
+    No tool waits longer than BOOTSTRAP_TIMEOUT_MS for a broker that is not there.
+    """
     strategy = {"partition.assignment.strategy": ",".join(CONSUMER["partition.assignment.strategy"].default)}
-    return _warned(arguments_of(CONSUMER, {**strategy, **properties}))
+    return {"bootstrap_timeout_ms": BOOTSTRAP_TIMEOUT_MS, **_warned(arguments_of(CONSUMER, {**strategy, **properties}))}
 
 
 def _warned(result: tuple[Arguments, list[str]]) -> Arguments:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from kafkapy.common.config_def import ConfigKey, to_text
 from kafkapy.log.log_config import LogConfig
 from kafkapy.server.config.dynamic_config_rules import ReplicationQuotaConfigs
+from kafkapy.server.config.protection import UNENFORCED
 from kafkapy.server.config.startup_warnings import NOT_ACTED_ON
 from kafkapy.server.config.tables.coordinators import CoordinatorConfigs
 from kafkapy.server.config.tables.general import GeneralConfigs
@@ -42,6 +43,10 @@ value of the wrong type or out of range, or one that contradicts another, stops 
 which. A name that is not known is named in a warning, and so is a config that is marked ¹ below and set to another
 value than its default: it is known and checked, but kafkapy does not act on it yet.
 
+Protection that is asked for and cannot be given stops the start, and is refused when a running broker is asked for it:
+listeners with TLS or SASL, and the configs that are marked ²: an authorizer, mechanisms, required certificates, policies,
+ZooKeeper over TLS or with ACLs. The sentence says what could not be enforced.
+
 **From the environment.** With `--env` (in a container; there the file may be left out) variables that begin with `KAFKA_`
 are configs, too, by the rule of Apache's and Confluent's images: the rest in small letters, `_` for a dot, `__` for `_`,
 `___` for `-`. `KAFKA_LOG_RETENTION_HOURS=1` is `log.retention.hours=1`. They hold before the file, `--override` holds
@@ -69,8 +74,8 @@ TLS and SASL.
 ended without closing its ZooKeeper session (`kill -9`, out of memory, a crash), it closes that session: other brokers
 take over at once instead of when the session's time is up, and a restart need not wait either. It never touches the
 session of a process that lives, however long that is stopped. `kafkapy.watchdog.enable=false` in the properties file
-(or by `--override`) switches it off. It is off by itself, and the log says so, where ZooKeeper is reached over TLS and
-where the system has no pidfd (Linux has since 5.3). It can't help if it is killed with the broker: the end of a whole
+(or by `--override`) switches it off. It is off by itself, and the log says so, where the system has no pidfd (Linux has
+since 5.3). It can't help if it is killed with the broker: the end of a whole
 container or machine is noticed when the session expires, as with Apache's brokers.
 
 **Stacks.** `kill -QUIT` of the broker's process has it write what each of its threads is doing to stdout (with `-daemon`:
@@ -124,7 +129,7 @@ def _cell(text: str) -> str:
 
 
 def _broker_row(key: ConfigKey) -> tuple[str, ...]:
-    mark = "¹" if key.name in NOT_ACTED_ON else ""
+    mark = "¹" if key.name in NOT_ACTED_ON else "²" if key.name in UNENFORCED else ""
     internal = " *(internal)*" if key.internal else ""
     return (f"`{key.name}`{mark}{internal}", _type(key), _default(key), _allowed(key), key.mode.value, key.doc)
 

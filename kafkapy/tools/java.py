@@ -70,8 +70,13 @@ def zookeeper_class_path(patterns: tuple[str, ...] = SERVER_JARS) -> str:
     return os.pathsep.join(found)
 
 
-def zookeeper_command(config: str, environment: Mapping[str, str] = os.environ) -> list[str]:
-    """The command line of a ZooKeeper server. KAFKA_HEAP_OPTS, KAFKA_LOG4J_OPTS and KAFKA_OPTS work as in Kafka."""
+def zookeeper_command(
+    config: str, environment: Mapping[str, str] = os.environ, log_dir: Path | None = None
+) -> list[str]:
+    """The command line of a ZooKeeper server. KAFKA_HEAP_OPTS, KAFKA_LOG4J_OPTS and KAFKA_OPTS work as in Kafka.
+
+    `log_dir`: where it keeps its log; None: it logs to stdout.
+    """
     log_config = Path(__file__).resolve().parents[2] / "config" / "zookeeper-log4j2.properties"
     default_log_options = shlex.quote(f"-Dlog4j2.configurationFile={log_config}") if log_config.exists() else ""
     return [
@@ -79,6 +84,7 @@ def zookeeper_command(config: str, environment: Mapping[str, str] = os.environ) 
         *shlex.split(environment.get("KAFKA_HEAP_OPTS") or "-Xms16M -Xmx256M"),
         "-XX:+UseSerialGC",
         "-XX:TieredStopAtLevel=1",
+        *([] if log_dir is None else [f"-Dkafka.logs.dir={log_dir}", "-Dkafkapy.zookeeper.log=file"]),
         *shlex.split(environment.get("KAFKA_LOG4J_OPTS") or default_log_options),
         *shlex.split(environment.get("KAFKA_OPTS") or ""),
         "-cp",

@@ -20,6 +20,9 @@ from kafkapy.tools.server_arguments import FOR_A_JVM, USAGE, ServerArguments, co
 GARBAGE_THRESHOLD = 10_000
 """Containers made beyond those that went, before the collector looks for cycles among the young (Python: 700, 3.13: 2,000)."""
 
+DAEMON = "KAFKAPY_DAEMON"
+"""Set for a process whose output goes to a file that nobody renames: once it has started, it logs to its own files only."""
+
 log = logging.getLogger("kafkapy.server.KafkaServer")
 
 
@@ -35,6 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     from kafkapy.common.config_def import ConfigException
     from kafkapy.common.logging_setup import setup_logging
     from kafkapy.server.config.kafka_config import KafkaConfig
+    from kafkapy.server.config.protection import require_enforceable
     from kafkapy.server.config.startup_warnings import log_config
     from kafkapy.server.metrics.config import HEALTH_LISTENER, HttpAddress, MetricsConfig
 
@@ -49,12 +53,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         if given.with_environment:
             _log_environment(os.environ)
         config = KafkaConfig.from_properties(properties)
+        require_enforceable(config)
         log_config(config)
         log.info("The hot paths run as %s", "machine code" if compiled.is_used() else "plain Python")
     except (ConfigException, OSError, ValueError) as error:
         print(f"{_sentence(error)}", file=sys.stderr)
         return 1
-    return _run(config, _start_watchdog(config) if with_watchdog else None, metrics, health)
+    return _run(config, _start_watchdog() if with_watchdog else None, metrics, health)
 
 
 def _information(option: str) -> int:
@@ -72,7 +77,7 @@ def _sentence(error: BaseException) -> str:
         return (
             f"{error.filename}: no such file. Give the path of a server.properties file, e.g. config/server.properties."
         )
-    return str(error)
+    return f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
 
 
 def _log_environment(environment: Mapping[str, str]) -> None:
@@ -95,10 +100,7 @@ def _watchdog_enabled(properties: dict[str, str]) -> bool:
     return text == "true"
 
 
-def _start_watchdog(config: Any) -> watchdog.Watchdog | None:
-    if config.zookeeper_ssl_client_enable:
-        log.warning("The watchdog is off: it speaks to ZooKeeper without TLS only (zookeeper.ssl.client.enable=true)")
-        return None
+def _start_watchdog() -> watchdog.Watchdog | None:
     try:
         dog = watchdog.start()
     except (OSError, AttributeError) as error:  # AttributeError: this system's Python knows no pidfd
@@ -115,7 +117,7 @@ def _start_daemon(arguments: list[str]) -> int:
     directory = default_log_dir()
     os.makedirs(directory, exist_ok=True)
     command = [sys.executable, "-m", "kafkapy.tools.kafka_server_start", *arguments]
-    environment = dict(os.environ, KAFKAPY_DAEMON="1")
+    environment = {**os.environ, DAEMON: "1"}
     with open(os.path.join(directory, "kafkaServer.out"), "ab") as out:
         subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True, env=environment
@@ -148,6 +150,7 @@ def _run(config: Any, dog: watchdog.Watchdog | None, metrics: Any, health: Any) 
     from twisted.internet.defer import Deferred
     from twisted.python.log import PythonLoggingObserver
 
+    from kafkapy.common.logging_setup import to_files_only
     from kafkapy.network.accept_errors import AcceptErrors
     from kafkapy.network.socket_server import ListenError
     from kafkapy.server.broker_identity import InconsistentBrokerError
@@ -176,6 +179,8 @@ def _run(config: Any, dog: watchdog.Watchdog | None, metrics: Any, health: Any) 
             status = 1
         if status:
             reactor.stop()
+        elif os.environ.get(DAEMON):
+            to_files_only()
         _settle_interpreter()
 
     async def stop() -> None:

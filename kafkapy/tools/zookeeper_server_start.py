@@ -8,9 +8,21 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from kafkapy.common.properties import load_file
 from kafkapy.tools.command_line import ToolError, guard
 from kafkapy.tools.java import zookeeper_command
 
+PORTS = {"clientPort", "secureClientPort", "admin.serverPort"}
+NUMBERS = {
+    *("tickTime", "initLimit", "syncLimit", "maxClientCnxns", "minSessionTimeout", "maxSessionTimeout"),
+    *(
+        "autopurge.snapRetainCount",
+        "autopurge.purgeInterval",
+        "globalOutstandingLimit",
+        "snapCount",
+        "clientPortListenBacklog",
+    ),
+}
 USAGE = "USAGE: zookeeper-server-start.sh [-daemon] zookeeper.properties"
 
 
@@ -31,18 +43,37 @@ def start(arguments: list[str]) -> int:
     files = arguments[1:] if daemon else arguments
     if len(files) != 1:
         raise ToolError(USAGE)
-    if not Path(files[0]).is_file():
-        raise ToolError(f"{files[0]}: no such file. Give the path of a zookeeper.properties file.")
-    command = zookeeper_command(files[0])
+    _check(files[0])
     if not daemon:
+        command = zookeeper_command(files[0])
         os.execv(command[0], command)
     from kafkapy.common.logging_setup import default_log_dir
 
     directory = Path(default_log_dir())
     directory.mkdir(parents=True, exist_ok=True)
+    command = zookeeper_command(files[0], log_dir=directory)
     with open(directory / "zookeeper.out", "wb") as out:
         subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True)
     return 0
+
+
+def _check(file: str) -> None:
+    """`ToolError` for what ZooKeeper would answer with a stack trace."""
+    if not Path(file).is_file():
+        raise ToolError(f"{file}: no such file. Give the path of a zookeeper.properties file.")
+    try:
+        properties = load_file(file)
+    except ValueError as error:
+        raise ToolError(str(error)) from None
+    if not properties.get("dataDir"):
+        raise ToolError(f"{file}: dataDir is missing: the directory of ZooKeeper's data")
+    for name in PORTS & properties.keys():
+        port = properties[name]
+        if not (port.isascii() and port.isdigit() and 0 < int(port) <= 65535):
+            raise ToolError(f"{file}: {name}={port} is no port: it is a number from 1 to 65535")
+    for name in NUMBERS & properties.keys():
+        if not properties[name].removeprefix("-").isdigit():
+            raise ToolError(f"{file}: {name}={properties[name]} is no number")
 
 
 if __name__ == "__main__":

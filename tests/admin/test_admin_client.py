@@ -137,6 +137,16 @@ class TestReachingTheCluster:
             f"None of the bootstrap servers could be reached: {address}"
         )
 
+    def test_a_cluster_that_is_not_there_is_not_waited_for_as_long_as_an_operation(self) -> None:
+        with FakeBroker() as gone:
+            address = gone.address
+        with AdminClient(address, bootstrap_timeout_ms=300) as admin, pytest.raises(KafkaError) as caught:
+            admin.list_topics()
+        assert caught.value.message == (
+            f"None of the bootstrap servers could be reached: {address}. Gave up after 300 ms"
+        )
+        assert AdminClient("b:1").config.bootstrap_timeout_ms == 15_000
+
     def test_a_cut_connection_is_made_again(self, cluster: TwoBrokers) -> None:
         with cluster.admin() as admin:
             assert list(admin.list_topics()) == ["t"]

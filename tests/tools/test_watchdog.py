@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -327,9 +326,3 @@ def test_the_switch_is_a_boolean(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().err == (
         "Invalid value maybe for configuration kafkapy.watchdog.enable: Expected value to be either true or false\n"
     )
-
-
-def test_off_with_tls(caplog: pytest.LogCaptureFixture) -> None:
-    config = SimpleNamespace(zookeeper_ssl_client_enable=True)
-    assert kafka_server_start._start_watchdog(config) is None
-    assert "The watchdog is off: it speaks to ZooKeeper without TLS only" in caplog.text

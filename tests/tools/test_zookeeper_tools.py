@@ -108,7 +108,7 @@ def test_server_in_the_background(tmp_path: Path) -> None:
         )
         assert shell.returncode == 0
         assert "[zookeeper]" in shell.stdout.splitlines()  # its thread for events may have the last word
-        log = (tmp_path / "logs" / "zookeeper.out").read_text()
+        log = (tmp_path / "logs" / "zookeeper.log").read_text()
         assert "INFO" in log
         assert "(org.apache.zookeeper." in log
     finally:

@@ -29,6 +29,7 @@ class KafkaConfig(ConfigValues):
         self.originals = _with_synonyms(properties)
         for name, value in self.definition.parse(self.originals).items():
             setattr(self, self.attributes[name], value)
+        self._check_listener_values()
         validation.validate_mode(self)
         self.zookeeper_connect = self.raw_zookeeper_connect or ""
         self._work_out_listeners()
@@ -41,6 +42,12 @@ class KafkaConfig(ConfigValues):
         broker_id = self.broker_id
         vars(self).update(vars(new))
         self.broker_id = broker_id
+
+    def _check_listener_values(self) -> None:
+        for name, value in self.originals.items():
+            key = self.definition.get(base_name(name))
+            if key is not None and key.name != name:
+                key.parse(value, name)
 
     def _work_out_listeners(self) -> None:
         self.listener_security_protocol_map = protocols = security_protocol_map(

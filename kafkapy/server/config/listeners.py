@@ -9,8 +9,8 @@ from collections.abc import Mapping
 
 from kafkapy.common.broker import EndPoint
 from kafkapy.common.config_def import ConfigException
-from kafkapy.common.limits import MAX_INT
 
+MAX_PORT = 65535
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 _COMMA = re.compile(r"\s*,\s*")
@@ -67,9 +67,9 @@ def _parse_end_point(part: str, text: str, protocols: Mapping[str, str]) -> EndP
     match = _URI.fullmatch(part)
     if not match:
         raise ConfigException(f"{problem}Unable to parse {part} to a broker endpoint")
-    name, host, port = match[1].upper(), match[2] or None, int(match[3])
-    if not -MAX_INT <= port <= MAX_INT:
-        raise ConfigException(f'{problem}For input string: "{match[3]}"')
+    name, host, port = match[1].upper(), match[2] or None, int(match[3][:12])
+    if not 0 <= port <= MAX_PORT:
+        raise ConfigException(f"{problem}{match[3]} is no port: it is a number from 0 to {MAX_PORT}")
     if name not in protocols:
         raise ConfigException(f"{problem}No security protocol defined for listener {name}")
     return EndPoint(host, port, name, protocols[name])

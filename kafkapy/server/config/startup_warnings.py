@@ -8,6 +8,7 @@ from typing import Final
 from kafkapy.common import metadata_version
 from kafkapy.common.config_def import to_text
 from kafkapy.server.config.kafka_config import KafkaConfig, base_name
+from kafkapy.server.config.protection import UNENFORCED
 from kafkapy.server.config.tables.kraft import KRaftConfigs
 from kafkapy.server.config.tables.security import SecurityConfigs
 from kafkapy.server.config.tables.tiered_storage import TieredStorageConfigs
@@ -20,7 +21,6 @@ NOT_ACTED_ON: Final = (
     | frozenset(SecurityConfigs.definition)
     | {
         # plug-ins are Java classes
-        *("alter.config.policy.class.name", "client.quota.callback.class", "create.topic.policy.class.name"),
         *("kafka.metrics.polling.interval.secs", "kafka.metrics.reporters", "metric.reporters"),
         "auto.include.jmx.reporter",
         # quotas
@@ -44,6 +44,7 @@ NOT_ACTED_ON: Final = (
     # read, if only to be checked or given to clients
     *("node.id", "process.roles", "zookeeper.metadata.migration.enable", "controller.listener.names"),
     *("early.start.listeners", "group.coordinator.rebalance.protocols", "principal.builder.class"),
+    *UNENFORCED,
 }
 """Known configs that change nothing in this broker: a value other than the default is named in a warning."""
 
@@ -84,4 +85,22 @@ def log_config(config: KafkaConfig) -> None:
             "removed in Apache Kafka 4.0.",
             config.log_message_format_version,
             config.inter_broker_protocol_version,
+        )
+
+
+SPARE_DESCRIPTORS: Final = 1000
+"""For connections, ZooKeeper, files that are open for a moment."""
+
+
+def warn_of_open_files_limit(partitions: int, segments: int, limit: int) -> None:
+    """`limit`: how many files this process may have open (`ulimit -n`). A segment that is used holds one, indexes hold none."""
+    needed = segments + SPARE_DESCRIPTORS
+    if limit < needed:
+        log.warning(
+            "This process may have %d files open (ulimit -n), but %d partitions with %d segments here can need %d, and each "
+            "connection more one more: raise the limit (LimitNOFILE of a systemd unit).",
+            limit,
+            partitions,
+            segments,
+            needed,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from kafkapy.common import metadata_version
@@ -9,6 +10,7 @@ from kafkapy.common.config_def import ConfigException
 from kafkapy.server.config.config_values import ConfigValues
 
 _HOST = re.compile(r"[0-9a-zA-Z\-%._:]*")
+_ZOOKEEPER_SERVER = re.compile(r"(?:\[[0-9a-fA-F:.%]+\]|[^\s:/\[\]]+)(?::([0-9]{1,5}))?", re.ASCII)
 _DEFAULT_PRINCIPAL_BUILDER = "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder"
 
 
@@ -48,6 +50,12 @@ def _validate_identity(config: ConfigValues) -> None:
         config.raw_zookeeper_connect is not None,
         "Missing required configuration `zookeeper.connect` which has no default value.",
     )
+    hosts, _, chroot = config.zookeeper_connect.partition("/")
+    _require(
+        all(_is_zookeeper_server(server) for server in hosts.split(","))
+        and not {"", ".", ".."} & set(chroot.removesuffix("/").split("/") if chroot else ()),
+        f"Invalid value {config.zookeeper_connect} for configuration zookeeper.connect: host:port,host:port/chroot is expected",
+    )
     if config.broker_id_generation_enable:
         _require(
             -1 <= config.broker_id <= config.reserved_broker_max_id,
@@ -55,6 +63,11 @@ def _validate_identity(config: ConfigValues) -> None:
         )
     else:
         _require(config.broker_id >= 0, "broker.id must be greater than or equal to 0")
+
+
+def _is_zookeeper_server(server: str) -> bool:
+    match = _ZOOKEEPER_SERVER.fullmatch(server.strip())
+    return match is not None and (match[1] is None or 0 < int(match[1]) <= 65535)
 
 
 def _validate_logs(config: ConfigValues) -> None:
@@ -70,6 +83,10 @@ def _validate_logs(config: ConfigValues) -> None:
         config.log_cleaner_dedupe_buffer_size // config.log_cleaner_threads > 1024 * 1024,
         "log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread.",
     )
+    _require(
+        math.isfinite(config.log_cleaner_io_buffer_load_factor),
+        f"log.cleaner.io.buffer.load.factor must be a number, it is {config.log_cleaner_io_buffer_load_factor}",
+    )
     least, most = config.log_cleaner_min_compaction_lag_ms, config.log_cleaner_max_compaction_lag_ms
     _require(
         least <= most,
@@ -82,6 +99,9 @@ def _validate_replication(config: ConfigValues) -> None:
         config.replica_fetch_wait_max_ms <= config.replica_socket_timeout_ms,
         "replica.socket.timeout.ms should always be at least replica.fetch.wait.max.ms to prevent unnecessary socket "
         "timeouts",
+    )
+    _require(
+        config.controller_socket_timeout_ms >= 0, "controller.socket.timeout.ms must be greater than or equal to 0"
     )
     _require(
         config.replica_fetch_wait_max_ms <= config.replica_lag_time_max_ms,

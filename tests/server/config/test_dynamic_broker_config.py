@@ -12,6 +12,8 @@ WRAPPED = (
     "Invalid value org.apache.kafka.common.config.ConfigException: {} for configuration Invalid dynamic configuration"
 )
 
+MORE = "PLAINTEXT:PLAINTEXT,MORE:PLAINTEXT"
+
 
 class Part:
     """A part of the broker that remembers what it is told."""
@@ -222,7 +224,7 @@ def test_what_may_not_change_is_refused(properties: dict[str, str], per_broker: 
         ({"log.cleaner.threads": "2"}, False),
         ({"listener.name.plaintext.max.connections": "5"}, False),
         ({"advertised.listeners": "PLAINTEXT://elsewhere:1"}, True),
-        ({"listeners": "PLAINTEXT://:9092,SSL://:9093"}, True),
+        ({"listeners": "PLAINTEXT://:9092,MORE://:9093", "listener.security.protocol.map": MORE}, True),
         ({"a.custom.name": "x"}, False),
         ({"follower.replication.throttled.rate": "99"}, True),
     ],
@@ -231,6 +233,26 @@ def test_what_may_change_is_taken(properties: dict[str, str], per_broker: bool) 
     config = dynamic()
     config.validate(properties, per_broker)
     assert config.config.originals == config.static
+
+
+SSL = {"listeners": "PLAINTEXT://:9092,SSL://:9093"}
+NO_TLS = "listener SSL has the security protocol SSL, but listeners have neither TLS nor SASL"
+
+
+def test_a_listener_that_would_be_open_to_all_is_refused(caplog: pytest.LogCaptureFixture) -> None:
+    config = dynamic()
+    with pytest.raises(ConfigException, match=NO_TLS):
+        config.validate(SSL, per_broker=True)
+    config.update_broker_config(SSL)  # another broker wrote it into ZooKeeper
+    assert [end_point.listener_name for end_point in config.config.listeners] == ["PLAINTEXT"]
+    assert NO_TLS in caplog.text
+    with pytest.raises(ConfigException, match="mechanisms=PLAIN, but clients are not authenticated"):
+        config.validate({"listener.name.other.sasl.enabled.mechanisms": "PLAIN"}, per_broker=True)
+
+
+def test_a_broker_does_not_start_without_the_protection_that_zookeeper_has_for_it() -> None:
+    with pytest.raises(ConfigException, match=NO_TLS):
+        dynamic().initialize({}, SSL)
 
 
 def test_a_part_may_refuse() -> None:

@@ -317,7 +317,31 @@ REFUSED = [
     ),
     (
         {"listeners": "PLAINTEXT://a:99999999999"},
-        "Error creating broker listeners from 'PLAINTEXT://a:99999999999': For input string: \"99999999999\"",
+        "Error creating broker listeners from 'PLAINTEXT://a:99999999999': "
+        "99999999999 is no port: it is a number from 0 to 65535",
+    ),
+    (
+        {"listeners": "PLAINTEXT://:99999"},
+        "Error creating broker listeners from 'PLAINTEXT://:99999': 99999 is no port: it is a number from 0 to 65535",
+    ),
+    (
+        {"listener.name.plaintext.max.connections": "many"},
+        "Invalid value many for configuration listener.name.plaintext.max.connections: Not a number of type INT",
+    ),
+    (
+        {"controller.socket.timeout.ms": "-1"},
+        "controller.socket.timeout.ms must be greater than or equal to 0",
+    ),
+    (
+        {"log.cleaner.io.buffer.load.factor": "NaN"},
+        "log.cleaner.io.buffer.load.factor must be a number, it is nan",
+    ),
+    *(
+        (
+            {"zookeeper.connect": text},
+            f"Invalid value {text} for configuration zookeeper.connect: host:port,host:port/chroot is expected",
+        )
+        for text in ("z:99999", ":::", "a:1,", "z:1/a//b", "z:1/..", "z:0", "a b:1")
     ),
     (
         {"listeners": "PLAINTEXT://:9092,PLAINTEXT://:9093"},

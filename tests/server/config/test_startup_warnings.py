@@ -5,7 +5,13 @@ import logging
 import pytest
 
 from kafkapy.server.config.kafka_config import KafkaConfig
-from kafkapy.server.config.startup_warnings import NOT_ACTED_ON, log_config, not_acted_on, unknown_names
+from kafkapy.server.config.startup_warnings import (
+    NOT_ACTED_ON,
+    log_config,
+    not_acted_on,
+    unknown_names,
+    warn_of_open_files_limit,
+)
 
 
 def from_properties(properties: dict[str, str]) -> KafkaConfig:
@@ -75,3 +81,11 @@ def test_a_plain_config_has_none(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         log_config(from_properties({}))
     assert caplog.records == []
+
+
+@pytest.mark.parametrize(("limit", "warns"), [(1099, True), (1100, False), (1048576, False)])
+def test_a_low_limit_of_open_files_is_told_with_what_is_needed(
+    limit: int, warns: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    warn_of_open_files_limit(30, 100, limit)
+    assert ("30 partitions with 100 segments here can need 1100" in caplog.text) is warns

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kafkapy.server.config.kafka_config import KafkaConfig
+from kafkapy.server.config.protection import UNENFORCED, unenforced
+from kafkapy.tools import kafka_server_start
+
+
+def from_properties(properties: dict[str, str]) -> KafkaConfig:
+    return KafkaConfig.from_properties({"zookeeper.connect": "z:1", **properties})
+
+
+@pytest.mark.parametrize(
+    ("properties", "sentence"),
+    [
+        (
+            {"authorizer.class.name": "kafka.security.authorizer.AclAuthorizer", "super.users": "User:admin"},
+            "authorizer.class.name=kafka.security.authorizer.AclAuthorizer, but there are no ACLs, everybody could do everything",
+        ),
+        ({"sasl.enabled.mechanisms": "GSSAPI"}, "sasl.enabled.mechanisms=GSSAPI, but clients are not authenticated"),
+        (
+            {"listener.name.plaintext.sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-512"},
+            "listener.name.plaintext.sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-512, but clients are not authenticated",
+        ),
+        ({"ssl.client.auth": "required"}, "ssl.client.auth=required, but clients are not authenticated"),
+        (
+            {"zookeeper.set.acl": "true"},
+            "zookeeper.set.acl=true, but znodes are made without ACLs, everybody could change them",
+        ),
+        (
+            {"zookeeper.ssl.client.enable": "true"},
+            "zookeeper.ssl.client.enable=true, but ZooKeeper is spoken to without TLS",
+        ),
+        (
+            {"create.topic.policy.class.name": "a.B"},
+            "create.topic.policy.class.name=a.B, but policies are Java classes, nothing would be refused",
+        ),
+        (
+            {"client.quota.callback.class": "a.B"},
+            "client.quota.callback.class=a.B, but quotas of clients are not enforced",
+        ),
+    ],
+)
+def test_each_is_named_with_its_value(properties: dict[str, str], sentence: str) -> None:
+    assert unenforced(from_properties(properties)) == [sentence]
+
+
+@pytest.mark.parametrize("protocol", ["SSL", "SASL_PLAINTEXT", "SASL_SSL"])
+def test_listeners_that_would_be_open_to_all(protocol: str) -> None:
+    config = from_properties(
+        {
+            "listeners": "IN://:1,OUT://:2",
+            "listener.security.protocol.map": f"IN:PLAINTEXT,OUT:{protocol}",
+            "inter.broker.listener.name": "IN",
+        }
+    )
+    assert unenforced(config) == [
+        f"listener OUT has the security protocol {protocol}, but listeners have neither TLS nor SASL"
+    ]
+
+
+def test_what_asks_for_nothing_is_no_reason_to_stop() -> None:
+    config = from_properties(
+        {
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SPARE:SASL_SSL",
+            "authorizer.class.name": "",
+            "zookeeper.set.acl": "false",
+            "sasl.enabled.mechanisms": "",
+            "ssl.client.auth": "none",
+            "ssl.keystore.location": "/a",
+            "sasl.mechanism.inter.broker.protocol": "PLAIN",
+        }
+    )
+    assert unenforced(config) == []
+
+
+def test_all_of_them_are_configs() -> None:
+    assert set(UNENFORCED) <= set(KafkaConfig.definition)
+
+
+def test_the_broker_stops_with_one_sentence_about_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text("zookeeper.connect=z:1\nlisteners=PLAINTEXT://:1,SSL://:2\nauthorizer.class.name=a.B\n")
+    assert kafka_server_start.main([str(file)]) == 1
+    assert capsys.readouterr().err.splitlines()[-1] == (
+        "kafkapy cannot enforce this yet, so it is refused: listener SSL has the security protocol SSL, but listeners have "
+        "neither TLS nor SASL; authorizer.class.name=a.B, but there are no ACLs, everybody could do everything."
+    )
