@@ -11,6 +11,7 @@ from typing import Final, Protocol
 
 from kafkapy.common.leader_and_isr import LeaderAndIsr
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.log.log import Log
 from kafkapy.protocol.errors import Errors
 
 AlterPartitionOutcome = LeaderAndIsr | Errors
@@ -63,6 +64,10 @@ class PartitionHost(Protocol):
         done: Callable[[AlterPartitionOutcome], None],
     ) -> None:
         """Ask for another ISR; `done` comes once, later. `broker_epochs` as far as they are known, of other brokers."""
+        ...
+
+    def flush_log(self, log: Log, done: Callable[[Errors], None]) -> None:
+        """Flush it in a thread; `done` comes once, with the error if it can't be."""
         ...
 
     def high_watermark_moved(self, topic_partition: TopicPartition) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from kafkapy.cluster.in_sync_replicas import NOBODY, AlterPartitionOutcome, InSyncReplicas, PartitionHost
+from kafkapy.cluster.log_sync import LogSync
 from kafkapy.cluster.replica import NO_BROKER_EPOCH, Replica
 from kafkapy.common.leader_and_isr import LeaderAndIsr
 from kafkapy.common.time import Time
@@ -33,7 +34,8 @@ class IsrKeeper:
     """The leader's half of a partition that watches over the in-sync replicas.
 
     Invariants: only a leader changes its ISR, one change at a time: until the controller has answered, or has decided on
-    another leadership state, nothing else is proposed. The high watermark waits for everybody in `maximal_isr`.
+    another leadership state, nothing else is proposed. The high watermark waits for everybody in `maximal_isr`, and for this
+    broker's disk where `flush.messages` wants that.
     """
 
     __slots__ = (
@@ -51,6 +53,8 @@ class IsrKeeper:
         "partition_epoch",
         "remote_replicas",
         "replicas",
+        "sync",
+        "thread_appends",
         "time",
         "topic_id",
         "topic_partition",
@@ -70,6 +74,10 @@ class IsrKeeper:
         self.is_leader = False
         self.replicas: tuple[int, ...] = ()
         self.remote_replicas: dict[int, Replica] = {}
+        self.sync: LogSync | None = None
+        """While what `flush.messages` wants on the disk is not all there."""
+        self.thread_appends = 0
+        """Appends in threads that are under way. They hold the log's lock while they write."""
         self._host = host
         self._set_in_sync(NOBODY)
 
@@ -103,7 +111,9 @@ class IsrKeeper:
         """
         partition_log = self.log
         assert partition_log is not None
-        end: LogOffsetMetadata = partition_log.log_end_offset_metadata
+        if self.thread_appends:
+            return False  # it is done after them; nobody waits for the log's lock meanwhile
+        end: LogOffsetMetadata = partition_log.log_end_offset_metadata if self.sync is None else self.sync.end
         if not self.remote_replicas:
             return partition_log.maybe_increment_high_watermark(end) is not None
         if len(self.isr) < self.effective_min_isr(partition_log):

@@ -7,13 +7,20 @@ from collections.abc import Callable, Iterable
 
 from kafkapy.cluster.in_sync_replicas import NOBODY, PartitionHost
 from kafkapy.cluster.isr_keeper import IsrKeeper
+from kafkapy.cluster.log_sync import LogSync
 from kafkapy.cluster.replica import Replica
 from kafkapy.common.leader_and_isr import NO_EPOCH, NO_LEADER
 from kafkapy.common.time import Time
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.log.log import Log
-from kafkapy.log.log_types import AppendOrigin, LogAppendInfo, LogOffsetMetadata, UnexpectedAppendOffsetError
+from kafkapy.log.log_types import (
+    AppendOrigin,
+    LogAppendInfo,
+    LogOffsetMetadata,
+    TakesLong,
+    UnexpectedAppendOffsetError,
+)
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.leader_and_isr import LeaderAndIsrRequest
 
@@ -52,6 +59,8 @@ class Partition(IsrKeeper):
         is_new_leader = not self.is_leader
         was, isr_before = self.leader_id, list(self._in_sync.members)
         self._take_over(state, topic_id)
+        if state.leader_epoch > self.leader_epoch:
+            partition_log.fence(state.leader_epoch)
         self._set_isr(state.isr)
         known = self.remote_replicas
         self.remote_replicas = {
@@ -96,6 +105,9 @@ class Partition(IsrKeeper):
                 state.leader_epoch, self.leader_id, self.log.log_end_offset, self.log.high_watermark,
             )  # fmt: skip
         self._take_over(state, topic_id)
+        if changed:
+            self.log.fence(state.leader_epoch)
+        self.sync = None
         self._set_in_sync(NOBODY)
         self.leader_epoch = max(self.leader_epoch, state.leader_epoch)
         self.leader_id = state.leader
@@ -116,6 +128,7 @@ class Partition(IsrKeeper):
         """The replica goes: nobody may use it any more."""
         self.log = None
         self.future_log = None
+        self.sync = None
         self.is_leader = False
         self.leader_id = NO_LEADER
         self.remote_replicas = {}
@@ -162,8 +175,21 @@ class Partition(IsrKeeper):
     ) -> LogAppendInfo:
         """Append what a client or coordinator sent.
 
-        `KafkaError`: NOT_LEADER_OR_FOLLOWER, NOT_ENOUGH_REPLICAS (acks=all and too few in sync), and whatever `Log` finds wrong.
+        `TakesLong`: what a client sent is for another thread, with nothing done yet. `KafkaError`: NOT_LEADER_OR_FOLLOWER,
+        NOT_ENOUGH_REPLICAS (acks=all and too few in sync), and whatever `Log` finds wrong.
         """
+        partition_log = self.log_for_append(required_acks)
+        at_once = origin is AppendOrigin.CLIENT
+        if self.thread_appends and at_once:
+            raise TakesLong
+        info = partition_log.append_as_leader(records, self.leader_epoch, origin, api_version, at_once)
+        if info.flush_due:
+            self._start_sync(partition_log)
+        self.maybe_increment_high_watermark()
+        return info
+
+    def log_for_append(self, required_acks: int) -> Log:
+        """The log, if it may be appended to now; `KafkaError` NOT_LEADER_OR_FOLLOWER, NOT_ENOUGH_REPLICAS."""
         partition_log = self.leader_log()
         if required_acks == -1 and len(self.isr) < self.effective_min_isr(partition_log):
             raise KafkaError(
@@ -171,9 +197,33 @@ class Partition(IsrKeeper):
                 f"The size of the current ISR {sorted(self.isr)} is insufficient to satisfy the min.isr requirement of "
                 f"{partition_log.config.min_insync_replicas} for partition {self.topic_partition}",
             )
-        info = partition_log.append_as_leader(records, self.leader_epoch, origin, api_version)
-        self.maybe_increment_high_watermark()
-        return info
+        return partition_log
+
+    def appended_in_thread(self, partition_log: Log, info: LogAppendInfo) -> None:
+        """`partition_log`, which was this leader's when it began, has been appended to."""
+        if self.is_leader and self.log is partition_log:
+            if info.flush_due:
+                self._start_sync(partition_log)
+            self.maybe_increment_high_watermark()
+
+    def _start_sync(self, partition_log: Log) -> None:
+        if self.sync is None or self.sync.log is not partition_log:
+            self.sync = LogSync(partition_log, self._host, self._synced)
+        self.sync.appended()
+
+    def _synced(self, sync: LogSync) -> None:
+        if self.sync is sync:
+            if not sync.running:
+                self.sync = None
+            if self.is_leader and self.log is sync.log and self.maybe_increment_high_watermark():
+                self._host.high_watermark_moved(self.topic_partition)
+
+    def when_synced(self, offset: int, done: Callable[[Errors], None]) -> None:
+        """Call `done` when what was appended below `offset` is as durable as `flush.messages` wants it."""
+        if self.sync is None:
+            done(Errors.NONE)
+        else:
+            self.sync.when_synced(offset, done)
 
     def is_committed(self, required_offset: int) -> bool:
         """Is this the leader, and everything below `required_offset` committed?"""

@@ -30,6 +30,7 @@ from kafkapy.log.log_types import (
     LogOffsetMetadata,
     TimestampAndOffset,
 )
+from kafkapy.log.log_validator import LogValidator, ValidationResult
 from kafkapy.log.producers.producer_state import ProducerStateEntry
 from kafkapy.log.segments.log_segment import LogSegment
 from kafkapy.protocol.errors import Errors, KafkaError
@@ -183,8 +184,20 @@ class Log:
         leader_epoch: int,
         origin: AppendOrigin = AppendOrigin.CLIENT,
         request_version: int = 11,
+        at_once: bool = False,
     ) -> LogAppendInfo:
-        return self._appender.append_as_leader(records, leader_epoch, origin, request_version)
+        return self._appender.append_as_leader(records, leader_epoch, origin, request_version, at_once)
+
+    def validate(
+        self, records: bytes | bytearray | memoryview, request_version: int
+    ) -> tuple[LogValidator, ValidationResult]:
+        return self._appender.validate(records, request_version)
+
+    def append_validated(self, validator: LogValidator, checked: ValidationResult, leader_epoch: int) -> LogAppendInfo:
+        return self._appender.append_validated(validator, checked, leader_epoch)
+
+    def fence(self, leader_epoch: int) -> None:
+        self._appender.fence(leader_epoch)
 
     def append_as_follower(self, records: bytes | bytearray | memoryview) -> LogAppendInfo:
         return self._appender.append_as_follower(records)

@@ -1,6 +1,7 @@
 """Appends to a log, with what they bring about: new epochs, rolls, producer state, flushes (part of Kafka's `UnifiedLog`).
 
-The produce path runs through `append_as_leader`; it reaches the page cache only and runs on the reactor.
+The produce path runs through `append_as_leader`; it reaches the page cache only and runs on the reactor. Large appends are
+validated in a thread without the lock (`validate`), and written when that is done (`append_validated`).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from kafkapy.log.log_types import (
     LogOffsetMetadata,
     UnexpectedAppendOffsetError,
 )
-from kafkapy.log.log_validator import LogValidator
+from kafkapy.log.log_validator import LogValidator, ValidationResult
 from kafkapy.log.producers.producer_state import ProducerAppendInfo, ProducerStateEntry, RetainedBatch
 from kafkapy.log.producers.producer_state_manager import ProducerStateManager
 from kafkapy.log.segments.log_segment import LogSegment
@@ -44,7 +45,8 @@ class LogAppender:
     """The growing end of a log.
 
     Invariant: epochs are noted before the batches they belong to are written; log end and producers move after the batches are
-    written, so whatever fails on the way, offsets are never given twice.
+    written, so whatever fails on the way, offsets are never given twice. What a leader had validated is not written once another
+    leader's epoch has begun (`fence`).
     """
 
     def __init__(
@@ -61,6 +63,7 @@ class LogAppender:
         self._producers = producers
         self._flusher = flusher
         self._validator = LogValidator(local.topic_partition, local.config)
+        self._fenced_below = -1
 
     def update_config(self, config: LogConfig) -> None:
         """Check what comes by this config from now on."""
@@ -72,32 +75,75 @@ class LogAppender:
         leader_epoch: int,
         origin: AppendOrigin = AppendOrigin.CLIENT,
         request_version: int = 11,
+        at_once: bool = False,
     ) -> LogAppendInfo:
         """Check what a client or coordinator sends, give it offsets and this epoch, and append it.
 
         A writable buffer is changed in place. `request_version`: of the Produce request (what it may hold depends on it).
+        `at_once`: raise `TakesLong` instead of taking long.
         `KafkaError`: what `LogValidator.validate` says; OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE,
         TRANSACTION_COORDINATOR_FENCED; RECORD_LIST_TOO_LARGE for more than a segment; KAFKA_STORAGE_ERROR.
         """
         local = self._local
         with local.lock:
             local.check_open()
-            log_start_offset = self._bounds.log_start_offset
             now_ms = local.time.milliseconds()
             checked = self._validator.validate(
-                records, local.log_end_offset, now_ms, leader_epoch, origin, request_version
+                records, local.log_end_offset, now_ms, leader_epoch, origin, request_version, at_once
             )
-            if not checked.batches:
-                return LogAppendInfo(UNKNOWN_OFFSET, UNKNOWN_OFFSET, log_start_offset)
-            info = LogAppendInfo(checked.first_offset, checked.last_offset, log_start_offset)
-            info.record_count = checked.record_count
-            info.max_timestamp = checked.max_timestamp
-            info.shallow_offset_of_max_timestamp = checked.shallow_offset_of_max_timestamp
-            info.log_append_time = checked.log_append_time
-            info.last_leader_epoch = leader_epoch
-            info.valid_bytes = len(checked.records)
-            self._append(checked.records, checked.batches, info, origin, now_ms)
-            return info
+            return self._append_checked(checked, leader_epoch, origin, now_ms)
+
+    def _append_checked(
+        self, checked: ValidationResult, leader_epoch: int, origin: AppendOrigin, now_ms: int
+    ) -> LogAppendInfo:
+        log_start_offset = self._bounds.log_start_offset
+        if not checked.batches:
+            return LogAppendInfo(UNKNOWN_OFFSET, UNKNOWN_OFFSET, log_start_offset)
+        info = LogAppendInfo(checked.first_offset, checked.last_offset, log_start_offset)
+        info.record_count = checked.record_count
+        info.max_timestamp = checked.max_timestamp
+        info.shallow_offset_of_max_timestamp = checked.shallow_offset_of_max_timestamp
+        info.log_append_time = checked.log_append_time
+        info.last_leader_epoch = leader_epoch
+        info.valid_bytes = len(checked.records)
+        self._append(checked.records, checked.batches, info, origin, now_ms)
+        return info
+
+    # -- large appends
+
+    def validate(
+        self, records: bytes | bytearray | memoryview, request_version: int
+    ) -> tuple[LogValidator, ValidationResult]:
+        """What of `append_as_leader` takes long, and needs only the config of the log. For any thread, without the lock."""
+        validator = self._validator
+        now_ms = self._local.time.milliseconds()
+        return validator, validator.validate(records, 0, now_ms, 0, AppendOrigin.CLIENT, request_version)
+
+    def append_validated(self, validator: LogValidator, checked: ValidationResult, leader_epoch: int) -> LogAppendInfo:
+        """Append what `validate` gave, as the leader of this epoch. For any thread.
+
+        `KafkaError` as `append_as_leader`; NOT_LEADER_OR_FOLLOWER if another epoch has begun.
+        """
+        local = self._local
+        with local.lock:
+            local.check_open()
+            if leader_epoch < self._fenced_below:
+                raise KafkaError(
+                    Errors.NOT_LEADER_OR_FOLLOWER, f"Leader epoch {leader_epoch} of {local.topic_partition} is over"
+                )
+            now_ms = local.time.milliseconds()
+            if checked.batches:
+                # Another config may want it otherwise. Whose time is set already is no batch of a client any more.
+                if validator is not self._validator and not validator.append_time:
+                    validator, origin = self._validator, AppendOrigin.COORDINATOR
+                    checked = validator.validate(checked.records, 0, now_ms, 0, origin)
+                checked = validator.renumber(checked, local.log_end_offset, now_ms, leader_epoch)
+            return self._append_checked(checked, leader_epoch, AppendOrigin.CLIENT, now_ms)
+
+    def fence(self, leader_epoch: int) -> None:
+        """From now on nothing is appended for leaders before this epoch; waits for what is being appended in a thread."""
+        with self._local.lock:
+            self._fenced_below = leader_epoch
 
     def append_as_follower(self, records: bytes | bytearray | memoryview) -> LogAppendInfo:
         """Append what the leader sent as it is; a batch that is cut off at the end is left out.
@@ -161,6 +207,7 @@ class LogAppender:
             if expecting is None and (len(batches) > 1 or batches[0].producer_id >= 0):
                 changes = self._check_producers(batches, info, segment, origin)
                 if info.duplicate:
+                    info.flush_due = self._is_flush_due()
                     return
             local.append(segment, records, batches, info.last_offset)
             # From here on the records are there, and the end says so even if something below fails.
@@ -177,10 +224,13 @@ class LogAppender:
             producers.map_end_offset = end
             if producers.ongoing_txns or producers.unreplicated_txns or self._bounds.first_unstable is not None:
                 self._bounds.update_first_unstable_offset()
-            if end - local.recovery_point >= local.config.flush_messages:
-                self._flusher.flush(end)
+            info.flush_due = self._is_flush_due()
         except OSError as error:
             raise local.storage_failure("appending records", error) from error
+
+    def _is_flush_due(self) -> bool:
+        local = self._local
+        return local.log_end_offset - local.recovery_point >= local.config.flush_messages
 
     # -- epochs and segments
 

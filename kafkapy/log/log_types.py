@@ -23,6 +23,10 @@ class AppendOrigin(Enum):
     """A produce request: everything."""
 
 
+class TakesLong(Exception):
+    """What was to be done at once takes longer than everybody may be kept waiting: it is for another thread."""
+
+
 class FetchIsolation(Enum):
     """How far a reader may see."""
 
@@ -128,6 +132,7 @@ class LogAppendInfo:
     __slots__ = (
         "duplicate",
         "first_offset",
+        "flush_due",
         "last_leader_epoch",
         "last_offset",
         "log_append_time",
@@ -155,6 +160,8 @@ class LogAppendInfo:
         self.record_count = 0
         self.duplicate = False
         """The batch is one of its producer's last five: nothing was appended."""
+        self.flush_due = False
+        """`flush.messages` says that it counts only when the log has been flushed: the caller sees to that."""
 
 
 class UnexpectedAppendOffsetError(KafkaError):

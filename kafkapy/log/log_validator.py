@@ -6,24 +6,29 @@ base offset and leader epoch are written over it, where it lies in the receive b
 topic wants another codec, or when it comes in another message format than the topic has (`message.format.version`).
 
 Kafka has no limit to what a batch may unfold to. Here it is `MAX_DECOMPRESSED_SIZE`, so that whoever reads the log
-can rely on it, and beyond that the batch is MESSAGE_TOO_LARGE; a batch that keeps its codec is never in memory as a
-whole. And the length of a record is checked in compressed batches too, where Kafka passes over it and leaves the
-failure to the consumers.
+can rely on it, and beyond that the batch is MESSAGE_TOO_LARGE. It is never in memory as a whole: what keeps its codec is
+walked in pieces, and what gets another one is made anew in pieces. And the length of a record is checked in compressed
+batches too, where Kafka passes over it and leaves the failure to the consumers.
+
+What takes long is not for the thread that serves everybody: with `at_once` the validator gives up (`TakesLong`) where it finds
+that it would. Whoever calls it then does so in another thread, where it hands the interpreter over now and again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Final
 
 from kafkapy.common.limits import MAX_LONG
 from kafkapy.common.timestamps import NO_TIMESTAMP
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.log_config import LogConfig
-from kafkapy.log.log_types import AppendOrigin
+from kafkapy.log.log_types import AppendOrigin, TakesLong
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record.batches import batches
-from kafkapy.record.compression import CompressionType, compress, decompress_chunks, decompress_small
+from kafkapy.record.blocks import hand_over
+from kafkapy.record.compression import CompressionType, compress_chunks, decompress_chunks, decompress_small
 from kafkapy.record.legacy import LegacyRecordBatch
 from kafkapy.record.record_batch import (
     CODEC_MASK,
@@ -36,7 +41,7 @@ from kafkapy.record.record_batch import (
     TimestampType,
     only_batch,
 )
-from kafkapy.record.records_builder import MemoryRecordsBuilder, encode_batch
+from kafkapy.record.records_builder import MemoryRecordsBuilder, put_header
 from kafkapy.record.records_walk import RecordsWalk
 
 Buffer = bytes | bytearray | memoryview
@@ -44,6 +49,20 @@ Batch = RecordBatch | LegacyRecordBatch
 
 _MIN_LONG: Final = -(1 << 63)
 _HIGHEST_CODEC: Final = max(CompressionType)
+
+AT_ONCE: Final = 1 << 21
+"""Bytes of records that are checked and written at once, compressed or not."""
+_REBUILT_AT_ONCE: Final = 1 << 16
+_CONVERTED_AT_ONCE: Final = 1 << 14
+"""Fewer of those that have to be compressed anew, or made objects of."""
+_RECORDS_AT_ONCE: Final = 500
+"""Records that are made objects of at once."""
+_MAX_CONVERTED: Final = 1_000_000
+"""Records of a batch that are made objects of at all."""
+_MAX_RECORD_ERRORS: Final = 10_000
+"""More are not told."""
+_HAND_OVER: Final = 1 << 10
+"""Records that are made objects of between hand-overs."""
 
 
 class RecordValidationError(KafkaError):
@@ -131,16 +150,20 @@ class LogValidator:
         leader_epoch: int,
         origin: AppendOrigin = AppendOrigin.CLIENT,
         request_version: int = 11,
+        at_once: bool = False,
     ) -> ValidationResult:
         """Check the records of one partition, number them from `next_offset` on, and put time and epoch into them.
 
         `records`: changed in place if writable. `request_version`: of the Produce request, if `origin` is CLIENT.
+        `at_once`: raise `TakesLong`, with nothing changed, instead of taking long.
         `KafkaError` as a 3.9 broker answers: CORRUPT_MESSAGE, INVALID_RECORD, MESSAGE_TOO_LARGE,
         UNSUPPORTED_COMPRESSION_TYPE, UNSUPPORTED_FOR_MESSAGE_FORMAT (a producer id, but the topic's format is not v2),
         UNKNOWN_SERVER_ERROR (unknown codec, damaged compressed data, headers or zstd that the topic's format can't say), or
         `RecordValidationError` with INVALID_RECORD (no key in a compacted topic) or INVALID_TIMESTAMP. Nothing has
         been changed then.
         """
+        if at_once and len(records) > AT_ONCE:
+            raise TakesLong
         if isinstance(records, bytes) or (isinstance(records, memoryview) and records.readonly):
             records = bytearray(records)
         client = origin is AppendOrigin.CLIENT
@@ -149,10 +172,14 @@ class LogValidator:
             if client and 3 <= request_version < 7:
                 _check_produce_request([only], request_version)
             self._check_batch(only, client)
-            return self._validate_batch(records, only, next_offset, now_ms, leader_epoch, client)
-        found = list(batches(records))
+            return self._validate_batch(records, only, next_offset, now_ms, leader_epoch, client, at_once)
         if client and request_version >= 3:
-            _check_produce_request(found, request_version)
+            _check_produce_request(list(islice(batches(records), 2)), request_version)
+        if at_once and len(records) > _CONVERTED_AT_ONCE:
+            raise TakesLong
+        found = list(islice(batches(records), _MAX_CONVERTED + 1))
+        if len(found) > _MAX_CONVERTED:
+            raise _too_many()
         if not found:
             return ValidationResult(b"", (), next_offset, 0)
         size, source = self._analyze(found, client)
@@ -162,8 +189,30 @@ class LogValidator:
         if len(found) > 1 and (first.magic >= 2 or source != CompressionType.NONE):
             raise _invalid("Compressed outer record has more than one batch")
         if self.to_magic >= 2 and isinstance(first, RecordBatch):
-            return self._validate_batch(records, first, next_offset, now_ms, leader_epoch, client)
+            return self._validate_batch(records, first, next_offset, now_ms, leader_epoch, client, at_once)
+        if at_once and source != CompressionType.NONE:
+            raise TakesLong
         return self._convert(records, found, source, next_offset, now_ms, leader_epoch, client)
+
+    def renumber(self, result: ValidationResult, next_offset: int, now_ms: int, leader_epoch: int) -> ValidationResult:
+        """What was validated from offset 0 on before it was known where it goes, as it goes there."""
+        first = result.batches[0]
+        if isinstance(first, RecordBatch):
+            first.set_offset_and_epoch(next_offset, leader_epoch)
+            if self.append_time:
+                first.set_max_timestamp(self.timestamp_type, now_ms)
+                result.max_timestamp = result.log_append_time = now_ms
+        elif first.magic == 0 and first.is_compressed:  # the offsets within are absolute
+            return self.validate(result.records, next_offset, now_ms, leader_epoch, AppendOrigin.COORDINATOR)
+        else:
+            for batch in result.batches:
+                assert isinstance(batch, LegacyRecordBatch)
+                batch.set_last_offset(batch.last_offset + next_offset)
+        result.first_offset += next_offset
+        result.last_offset += next_offset
+        if result.shallow_offset_of_max_timestamp >= 0:
+            result.shallow_offset_of_max_timestamp += next_offset
+        return result
 
     def _analyze(self, found: list[Batch], client: bool) -> tuple[int, CompressionType]:
         """(bytes of all batches, the codec used); `UnifiedLog.analyzeAndValidateRecords`."""
@@ -198,7 +247,14 @@ class LogValidator:
     # ----------------------------------------------------------------------------------------------------- one v2 batch
 
     def _validate_batch(
-        self, records: Buffer, batch: RecordBatch, next_offset: int, now_ms: int, leader_epoch: int, client: bool
+        self,
+        records: Buffer,
+        batch: RecordBatch,
+        next_offset: int,
+        now_ms: int,
+        leader_epoch: int,
+        client: bool,
+        at_once: bool,
     ) -> ValidationResult:
         if client:
             self._check_header(batch)
@@ -210,23 +266,17 @@ class LogValidator:
         in_place = source == target or (source == CompressionType.NONE and batch.is_control)
 
         walk = RecordsWalk(count)
-        if count and source == CompressionType.NONE:
-            walk.walk_all(batch.record_bytes())
-        elif count:
-            body = batch.buffer[RECORD_BATCH_OVERHEAD:]
-            small = decompress_small(source, body)
-            if small is not None:
-                walk.walk_all(small)
-            else:
-                walk.walk_chunks(decompress_chunks(source, body), MAX_DECOMPRESSED_SIZE)
+        size = _walk(walk, batch, source, at_once) if count else 0
         lowest, highest = self._timestamps(batch, walk)
-        self._check_records(batch, walk, lowest, highest, now_ms)
+        self._check_records(batch, walk, lowest, highest, now_ms, at_once)
 
         compressed_path = source != CompressionType.NONE or target != CompressionType.NONE
         if compressed_path and in_place and count and (batch.base_offset != 0 or not walk.sequential):
             # Kafka fails to number such records anew, which it did for clients of format v1 (KAFKA-5490).
             raise KafkaError(Errors.UNKNOWN_SERVER_ERROR, "The offsets of the compressed records are not 0, 1, 2, ...")
         if not in_place:
+            if at_once and size > _REBUILT_AT_ONCE:
+                raise TakesLong
             return self._rebuild(batch, walk, target, lowest, highest, next_offset, now_ms, leader_epoch)
         result = ValidationResult(records, (batch,), next_offset, count)
         batch.set_offset_and_epoch(result.last_offset - batch.last_offset_delta, leader_epoch)
@@ -277,7 +327,9 @@ class LogValidator:
             raise KafkaError(Errors.INVALID_TIMESTAMP, "Timestamps of the batch do not fit 64 bits")
         return lowest, highest
 
-    def _check_records(self, batch: RecordBatch, walk: RecordsWalk, lowest: int, highest: int, now_ms: int) -> None:
+    def _check_records(
+        self, batch: RecordBatch, walk: RecordsWalk, lowest: int, highest: int, now_ms: int, at_once: bool
+    ) -> None:
         """Refuse records without keys in a compacted topic, and those from the wrong time."""
         if self.append_time:
             doubtful = batch.attributes & TIMESTAMP_TYPE_MASK != 0
@@ -285,10 +337,12 @@ class LogValidator:
             doubtful = now_ms - lowest > self.before_max_ms or highest - now_ms > self.after_max_ms
             doubtful = doubtful or (batch.attributes & TIMESTAMP_TYPE_MASK != 0 and highest == NO_TIMESTAMP)
         if doubtful or (self.compact and walk.keyless):
+            if at_once and walk.count > _RECORDS_AT_ONCE:
+                raise TakesLong
             append_time = batch.attributes & TIMESTAMP_TYPE_MASK != 0
             partial = batch.is_compressed and self.target in (None, batch.compression_type)
             name = "PartialDefaultRecord" if partial else "DefaultRecord"
-            _raise_record_errors(self._record_errors(list(batch.records()), append_time, now_ms, name))
+            _raise_record_errors(self._record_errors(batch.records(), append_time, now_ms, name))
 
     def _rebuild(
         self,
@@ -307,26 +361,30 @@ class LogValidator:
         has_producer = batch.producer_id > -1 and batch.producer_epoch > -1 and batch.base_sequence > -1
         producer_fits = has_producer or (batch.producer_id == -1 and not batch.is_transactional)
         if not canonical or lowest < 0 or not producer_fits or not walk.count:
-            return self._build([*batch.records()], batch, target, next_offset, now_ms, leader_epoch)
-        limit = self.max_message_bytes if target == CompressionType.NONE else MAX_DECOMPRESSED_SIZE
-        body = batch.record_bytes(limit)
+            if walk.count > _MAX_CONVERTED:
+                raise _too_many()
+            return self._build(batch.records(), batch, target, next_offset, now_ms, leader_epoch)
         max_timestamp = now_ms if self.append_time else highest
-        data = bytearray(
-            encode_batch(
-                compress(target, body, self._levels.get(target)),
-                base_offset=next_offset,
-                last_offset_delta=batch.last_offset_delta,
-                record_count=walk.count,
-                attributes=target
-                | (TIMESTAMP_TYPE_MASK if self.append_time else 0)
-                | batch.attributes & TRANSACTIONAL_MASK,
-                base_timestamp=batch.base_timestamp,
-                max_timestamp=max_timestamp,
-                producer_id=batch.producer_id,
-                producer_epoch=batch.producer_epoch,
-                base_sequence=batch.base_sequence,
-                partition_leader_epoch=leader_epoch,
-            )
+        data = bytearray(RECORD_BATCH_OVERHEAD)
+        body = decompress_chunks(batch.attributes & CODEC_MASK, batch.buffer[RECORD_BATCH_OVERHEAD:])
+        for piece in compress_chunks(target, body, self._levels.get(target)):
+            data += piece
+            if len(data) > self.max_message_bytes:
+                raise self._too_large(len(data))
+        put_header(
+            data,
+            base_offset=next_offset,
+            last_offset_delta=batch.last_offset_delta,
+            record_count=walk.count,
+            attributes=target
+            | (TIMESTAMP_TYPE_MASK if self.append_time else 0)
+            | batch.attributes & TRANSACTIONAL_MASK,
+            base_timestamp=batch.base_timestamp,
+            max_timestamp=max_timestamp,
+            producer_id=batch.producer_id,
+            producer_epoch=batch.producer_epoch,
+            base_sequence=batch.base_sequence,
+            partition_leader_epoch=leader_epoch,
         )
         return self._result_of(data, (RecordBatch(data),), walk.count, next_offset, max_timestamp, now_ms)
 
@@ -365,7 +423,7 @@ class LogValidator:
         return self._build(records, found[0], target, next_offset, now_ms, leader_epoch)
 
     def _records_of_old_format(self, batch: LegacyRecordBatch, now_ms: int) -> list[Record]:
-        records = list(batch.records())
+        records = _objects(batch.records())
         append_time = batch.timestamp_type == TimestampType.LOG_APPEND_TIME
         _raise_record_errors(
             self._inner_errors(batch) or self._record_errors(records, append_time, now_ms, "LegacyRecord")
@@ -382,7 +440,7 @@ class LogValidator:
                 f"Records of idempotent or transactional producers can't be stored in message format v{self.to_magic} "
                 f"in topic partition {self.topic_partition}",
             )
-        records = list(batch.records())
+        records = _objects(batch.records())
         if any(not _MIN_LONG <= record.timestamp <= MAX_LONG for record in records):
             raise KafkaError(Errors.INVALID_TIMESTAMP, "Timestamps of the batch do not fit 64 bits")
         append_time = batch.timestamp_type == TimestampType.LOG_APPEND_TIME
@@ -425,11 +483,15 @@ class LogValidator:
     # ------------------------------------------------------------------------------------------------- record by record
 
     def _record_errors(
-        self, records: list[Record], batch_append_time: bool, now_ms: int, name: str
+        self, records: Iterable[Record], batch_append_time: bool, now_ms: int, name: str
     ) -> list[tuple[Errors, int, str]]:
         """(error, index, why) of each record that is refused; `name`: Kafka's class of the records, for the text."""
-        errors = []
+        errors: list[tuple[Errors, int, str]] = []
         for index, record in enumerate(records):
+            if index % _HAND_OVER == _HAND_OVER - 1:
+                hand_over()
+            if len(errors) == _MAX_RECORD_ERRORS:
+                break
             timestamp = record.timestamp
             if self.compact and record.key is None:
                 message = f"Compacted topic cannot accept message without key in topic partition {self.topic_partition}"
@@ -451,7 +513,7 @@ class LogValidator:
         return errors
 
     def _build(
-        self, records: list[Record], first: Batch, target: int, next_offset: int, now_ms: int, leader_epoch: int
+        self, records: Iterable[Record], first: Batch, target: int, next_offset: int, now_ms: int, leader_epoch: int
     ) -> ValidationResult:
         try:
             builder = MemoryRecordsBuilder(
@@ -468,6 +530,8 @@ class LogValidator:
                 partition_leader_epoch=leader_epoch,
             )
             for record in records:
+                if builder.record_count % _HAND_OVER == _HAND_OVER - 1:
+                    hand_over()
                 builder.append(record.timestamp, record.key, record.value, record.headers)
             data = bytearray(builder.build())
         except ValueError as error:
@@ -475,7 +539,7 @@ class LogValidator:
             raise KafkaError(Errors.UNKNOWN_SERVER_ERROR, str(error)) from None
         max_timestamp = now_ms if self.append_time else builder.max_timestamp
         found = tuple(batches(data))
-        result = self._result_of(data, found, len(records), next_offset, max_timestamp, now_ms)
+        result = self._result_of(data, found, builder.record_count, next_offset, max_timestamp, now_ms)
         if len(found) > 1:  # messages of an old format, each for itself
             result.shallow_offset_of_max_timestamp = (
                 next_offset if self.append_time else builder.offset_of_max_timestamp
@@ -503,6 +567,39 @@ class LogValidator:
             f"The record batch size in the append to {self.topic_partition} is {size} bytes which exceeds the maximum "
             f"configured value of {self.max_message_bytes}.",
         )
+
+
+def _walk(walk: RecordsWalk, batch: RecordBatch, source: int, at_once: bool) -> int:
+    """Check the records' structure; how many bytes they take decompressed. `KafkaError` as of `RecordsWalk`."""
+    if source == CompressionType.NONE and (at_once or batch.size_in_bytes <= AT_ONCE):
+        data = batch.record_bytes()
+        walk.walk_all(data)
+        return len(data)
+    body = batch.buffer[RECORD_BATCH_OVERHEAD:]
+    small = decompress_small(source, body)
+    if small is not None:
+        walk.walk_all(small)
+        return len(small)
+    limit = AT_ONCE if at_once else MAX_DECOMPRESSED_SIZE
+    if source == CompressionType.NONE:
+        limit = len(body)
+    try:
+        return walk.walk_chunks(decompress_chunks(source, body, 2, limit), limit)
+    except KafkaError as error:
+        if at_once and error.error is Errors.MESSAGE_TOO_LARGE:
+            raise TakesLong from None
+        raise
+
+
+def _objects(records: Iterable[Record]) -> list[Record]:
+    found = list(islice(records, _MAX_CONVERTED + 1))
+    if len(found) > _MAX_CONVERTED:
+        raise _too_many()
+    return found
+
+
+def _too_many() -> KafkaError:
+    return KafkaError(Errors.MESSAGE_TOO_LARGE, f"More than {_MAX_CONVERTED} records would have to be converted")
 
 
 def _check_produce_request(found: list[Batch], version: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable
+from mmap import mmap
 from struct import Struct
 from typing import Any, Final, Protocol
 
@@ -83,9 +84,10 @@ class KafkaChannel(AnswerChannel):
     - While a request is in flight (`_busy`), while a response is not wholly sent (`_unsent`), while the channel is throttled,
       and while it waits for its next turn (`_waiting`), no frame is handled and nothing is read. So at most one large
       response is in memory.
-    - Only a Produce that waits for its replicas lets others of its kind follow: their records are in the log already, so that
-      followers can fetch them together (Apache's broker lets them wait). `_awaiting` holds them in the order in which they
-      came and are answered, `MAX_AWAITING` at most. Anything else has to wait until it is empty (`_held`).
+    - Only a Produce that waits for its replicas or for the disk lets others of its kind follow: their records are in the log
+      already, so that followers can fetch, and an fsync take, them together (Apache's broker lets them wait). `_awaiting` holds
+      them in the order in which they came and are answered, `MAX_AWAITING` at most. Anything else has to wait until it is empty
+      (`_held`). Nothing follows a Produce whose records are still to be appended (`hold`).
     - Small answers to requests that arrived together are sent together, so that the client wakes once: they are `_gathered`
       as long as the next request is at hand and is a Produce (`_gathering`), which does not keep them waiting for long.
     - Memory grows with what has arrived, not with what a frame's size field claims.
@@ -105,10 +107,12 @@ class KafkaChannel(AnswerChannel):
         self.context = context
         self.peer = ""
         """The client's address, by which connections are counted."""
-        self._pending: bytearray | None = None
+        self._pending: memoryview | None = None
         self._filled = 0
-        self._spare: bytearray | None = None
+        self._spare: memoryview | None = None
         self._reserved = 0
+        self._frame_size = 0
+        """Of the request that came last."""
         self._starved = False
         self._busy = False
         self._unsent = False
@@ -143,15 +147,15 @@ class KafkaChannel(AnswerChannel):
         if self._filled == len(pending):
             self._grow(pending)
         assert self._pending is not None
-        return memoryview(self._pending)[self._filled :]
+        return self._pending[self._filled :]
 
-    def _grow(self, pending: bytearray) -> None:
+    def _grow(self, pending: memoryview) -> None:
         """Double the private buffer, at most to the end of the frame it holds."""
         wanted = max(2 * len(pending), _MIN_PRIVATE_BUFFER)
         if self._filled >= 4:
-            wanted = min(wanted, max(4 + _SIZE.unpack_from(pending)[0], self._filled + 1))
-        bigger = bytearray(wanted)
-        bigger[: self._filled] = memoryview(pending)[: self._filled]
+            wanted = _room(wanted, max(4 + _SIZE.unpack_from(pending)[0], self._filled + 1))
+        bigger = _buffer(wanted)
+        bigger[: self._filled] = pending[: self._filled]
         self._pending = bigger
 
     def bytes_received(self, count: int) -> None:
@@ -181,8 +185,7 @@ class KafkaChannel(AnswerChannel):
                 return
         self._let_go()
         self._filled = 0
-        view = memoryview(pending)
-        self._handle_frames(view, filled)
+        self._handle_frames(pending, filled)
         if self._spare is None and len(pending) <= KEPT_PRIVATE_BUFFER:
             self._spare = pending
 
@@ -234,10 +237,10 @@ class KafkaChannel(AnswerChannel):
         wanted = size
         if not self.muted:
             frame = 4 + _SIZE.unpack_from(rest)[0] if size >= 4 else _MIN_PRIVATE_BUFFER
-            wanted = max(size, _MIN_PRIVATE_BUFFER, min(frame, 2 * size))
+            wanted = max(size, _MIN_PRIVATE_BUFFER, _room(2 * size, frame))
         kept, self._spare = self._spare, None
         if kept is None or len(kept) < wanted:
-            kept = bytearray(wanted)
+            kept = _buffer(wanted)
         kept[:size] = rest
         self._pending = kept
         self._filled = size
@@ -277,6 +280,7 @@ class KafkaChannel(AnswerChannel):
         context.client_id = client_id
         self._busy = True
         self._handling = True
+        self._frame_size = len(frame)
         received = self.last_active
         request = Request(self, context, codec, correlation_id, body)
         request.size = len(frame)
@@ -286,7 +290,7 @@ class KafkaChannel(AnswerChannel):
             self._handler(request)
         finally:
             self._handling = False
-        if self._busy and key == _PRODUCE:
+        if self._busy and key == _PRODUCE and not request.unwritten:
             self._awaiting.append(request)
             self._busy = False
             request.body = None  # its records are in the log, so the memory they came in may go
@@ -295,6 +299,15 @@ class KafkaChannel(AnswerChannel):
         if self._awaiting:
             self._send_answers()
         return None
+
+    def hold(self, request: Request) -> None:
+        request.unwritten = True
+        if self._server.memory_pool is not None:
+            self._server.memory_pool.hold(self._frame_size)
+
+    def written(self) -> None:
+        if self._server.memory_pool is not None:
+            self._server.memory_pool.give(self._frame_size)
 
     # ------------------------------------------------------------------------------------------------ answering
 
@@ -340,7 +353,10 @@ class KafkaChannel(AnswerChannel):
                 self._stats[request.api_key].answered((*request.times, answered_at, self._now()))
         if longest_throttle_ms >= 0:
             self._held = False
-            self.request_done(longest_throttle_ms)
+            if not self._busy:
+                self.request_done(longest_throttle_ms)
+            elif self.transport.outgoing.queued_bytes:
+                self._unsent = True
 
     def hurry_awaiting(self) -> None:
         """If several Produce requests wait for their replicas, answer all of them with what there is."""
@@ -491,6 +507,16 @@ class KafkaChannel(AnswerChannel):
             self._let_go()
             log.info("Closing the connection of %s: %s", self.context.connection_id, reason)
             self.transport.close()
+
+
+def _room(wanted: int, frame: int) -> int:
+    """How much of a frame to make room for, if `wanted` is enough for now."""
+    return frame if wanted > SHARED_BUFFER_SIZE else min(wanted, frame)
+
+
+def _buffer(size: int) -> memoryview:
+    """Memory of a connection's own. The kernel gives a large one page by page, as bytes arrive: nothing is zeroed or moved."""
+    return memoryview(bytearray(size) if size <= SHARED_BUFFER_SIZE else mmap(-1, size))
 
 
 def _starts_with_produce(received: memoryview) -> bool:

@@ -34,6 +34,10 @@ class MemoryPool:
         self.available -= size
         return True
 
+    def hold(self, size: int) -> None:
+        """A request that was given back is needed longer."""
+        self.available -= size
+
     def give(self, size: int) -> None:
         """Have bytes back."""
         self.available += size

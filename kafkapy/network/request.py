@@ -80,6 +80,12 @@ class AnswerChannel:
     def is_of_follower(self) -> None:
         raise NotImplementedError
 
+    def hold(self, request: Request) -> None:
+        raise NotImplementedError
+
+    def written(self) -> None:
+        raise NotImplementedError
+
 
 class Request:
     """One decoded request. It is answered exactly once: by `respond`, `no_response` or `close_connection`.
@@ -101,6 +107,7 @@ class Request:
         "hurry",
         "size",
         "times",
+        "unwritten",
     )
 
     def __init__(
@@ -130,6 +137,8 @@ class Request:
 
         self.hurry: Callable[[], object] | None = None
         """Answers a Produce that waits for its replicas with what there is."""
+        self.unwritten = False
+        """A Produce some of whose records are still to be appended."""
 
     def respond(self, response: Message, throttle_ms: int = 0) -> None:
         """Send the response; read the connection's next request after `throttle_ms` (KIP-219)."""
@@ -167,6 +176,15 @@ class Request:
     def is_of_follower(self) -> None:
         """Another broker sends it, to follow partitions."""
         self.channel.is_of_follower()
+
+    def hold(self) -> None:
+        """A Produce is not done when its handler returns: nothing may follow it before its records are in the log."""
+        self.channel.hold(self)
+
+    def written(self) -> None:
+        """The records of one that was held are in the log, or never will be: their memory may go."""
+        self.body = None
+        self.channel.written()
 
     @property
     def cancelled(self) -> bool:

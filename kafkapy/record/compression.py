@@ -8,11 +8,13 @@ only in part.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import IntEnum
 
+from kafkapy.common.limits import MAX_INT
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record import gzip_stream, lz4_frame, snappy_stream, zstd_frame
+from kafkapy.record.blocks import pieces, too_large
 
 Buffer = bytes | bytearray | memoryview
 
@@ -49,15 +51,20 @@ class CompressionType(IntEnum):
 
 def compress(codec: int, data: Buffer, level: int | None = None, magic: int = 2) -> bytes:
     """`data` as the Java client of 3.9 writes it. `level`: of gzip, lz4 or zstd; None is the codec's default."""
+    return b"".join(compress_chunks(codec, (data,), level, magic))
+
+
+def compress_chunks(codec: int, chunks: Iterable[Buffer], level: int | None = None, magic: int = 2) -> Iterable[Buffer]:
+    """As `compress`, piece by piece: only what is being compressed is in memory."""
     if codec == CompressionType.LZ4:
-        return lz4_frame.compress(data, level, broken_checksum=magic == 0)
+        return lz4_frame.compressed(chunks, level, broken_checksum=magic == 0)
     if codec == CompressionType.GZIP:
-        return gzip_stream.compress(data, level)
+        return gzip_stream.compressed(chunks, level)
     if codec == CompressionType.SNAPPY:
-        return snappy_stream.compress(data)
+        return snappy_stream.compressed(chunks)
     if codec == CompressionType.ZSTD:
-        return zstd_frame.compress(data, level)
-    return bytes(data)
+        return zstd_frame.compressed(chunks, level)
+    return chunks
 
 
 def decompress(codec: int, data: Buffer, limit: int, magic: int = 2) -> bytes:
@@ -68,7 +75,7 @@ def decompress(codec: int, data: Buffer, limit: int, magic: int = 2) -> bytes:
     """
     chunks = []
     size = 0
-    for chunk in decompress_chunks(codec, data, magic):
+    for chunk in decompress_chunks(codec, data, magic, limit):
         size += len(chunk)
         if size > limit:
             raise too_large(limit)
@@ -76,8 +83,9 @@ def decompress(codec: int, data: Buffer, limit: int, magic: int = 2) -> bytes:
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
-def decompress_chunks(codec: int, data: Buffer, magic: int = 2) -> Iterator[bytes]:
-    """The decompressed bytes in pieces of a few megabytes at most, so that any stream can be walked in bounded memory.
+def decompress_chunks(codec: int, data: Buffer, magic: int = 2, limit: int = MAX_INT) -> Iterator[bytes]:
+    """The decompressed bytes in pieces of a few megabytes at most, so that any stream can be walked in bounded memory. Only
+    snappy has larger ones: those of more than `limit` are refused.
 
     Errors as of `decompress`, raised when the damaged part is reached.
     """
@@ -86,18 +94,13 @@ def decompress_chunks(codec: int, data: Buffer, magic: int = 2) -> Iterator[byte
     if codec == CompressionType.GZIP:
         return gzip_stream.blocks(data)
     if codec == CompressionType.SNAPPY:
-        return snappy_stream.blocks(data)
+        return snappy_stream.blocks(data, limit)
     if codec == CompressionType.ZSTD:
         return zstd_frame.blocks(data)
-    return iter((bytes(data),))
+    return pieces(data)
 
 
 def decompress_small(codec: int, data: memoryview) -> bytes | None:
     """All of the decompressed bytes of a batch (format v2), if it shows at once that they are 64 KB at most and nothing is
     wrong with them; None otherwise."""
     return lz4_frame.only_block(data) if codec == CompressionType.LZ4 else None
-
-
-def too_large(limit: int) -> KafkaError:
-    """More than `limit` bytes come out."""
-    return KafkaError(Errors.MESSAGE_TOO_LARGE, f"The records take more than {limit} bytes when they are decompressed")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from kafkapy.protocol.errors import Errors, KafkaError
 
@@ -11,14 +11,21 @@ Buffer = bytes | bytearray | memoryview
 
 _GZIP_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 _GZIP_CHUNK = 1 << 18
+_INPUT = 1 << 16
+"""What zlib does not take of a piece is copied, so it is given small ones."""
 
 
-def compress(data: Buffer, level: int | None = None) -> bytes:
+def compressed(chunks: Iterable[Buffer], level: int | None = None) -> Iterator[bytes]:
     """One member, with no time and an unknown system in its header. `level`: -1 (the default) or 1 to 9."""
     stream = zlib.compressobj(-1 if level is None else level, zlib.DEFLATED, -15)
-    body = stream.compress(data) + stream.flush()
-    trailer = zlib.crc32(data).to_bytes(4, "little") + (len(data) & 0xFFFFFFFF).to_bytes(4, "little")
-    return _GZIP_HEADER + body + trailer
+    crc = size = 0
+    yield _GZIP_HEADER
+    for chunk in chunks:
+        crc = zlib.crc32(chunk, crc)
+        size += len(chunk)
+        yield stream.compress(chunk)
+    yield stream.flush()
+    yield crc.to_bytes(4, "little") + (size & 0xFFFFFFFF).to_bytes(4, "little")
 
 
 def blocks(data: Buffer) -> Iterator[bytes]:
@@ -26,23 +33,27 @@ def blocks(data: Buffer) -> Iterator[bytes]:
 
     Raises `KafkaError` UNKNOWN_SERVER_ERROR where the stream is damaged.
     """
+    view = memoryview(data)
+    position = 0
     member = True
     while member:
         stream = zlib.decompressobj(31)
-        rest: Buffer = data
         while not stream.eof:
+            rest: Buffer = stream.unconsumed_tail
+            if not rest:
+                rest = view[position : position + _INPUT]
+                position += len(rest)
             try:
                 piece = stream.decompress(rest, _GZIP_CHUNK)
             except zlib.error as error:
                 raise _damaged(error) from None
-            rest = stream.unconsumed_tail
             if piece:
                 yield piece
-            elif not stream.eof and not rest:
+            elif not stream.eof and not stream.unconsumed_tail and position == len(view):
                 raise _damaged("unexpected end of the gzip stream")
-        data = stream.unused_data
+        position -= len(stream.unused_data)
         # Java reads further members, and takes anything that is not one for the end.
-        member = data[:3] == _GZIP_HEADER[:3]
+        member = view[position : position + 3] == _GZIP_HEADER[:3]
 
 
 def _damaged(reason: object) -> KafkaError:

@@ -10,12 +10,13 @@ looked at when `check_header` is off.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from struct import Struct
 from typing import Final
 
 from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.record.blocks import blocks_of
 
 Buffer = bytes | bytearray | memoryview
 
@@ -31,15 +32,13 @@ _LZ4_DEFAULT_LEVEL: Final = 9
 """Kafka's name for "the fast compressor"; every other level is that of lz4's high compression."""
 
 
-def compress(data: Buffer, level: int | None = None, broken_checksum: bool = False) -> bytes:
+def compressed(chunks: Iterable[Buffer], level: int | None = None, broken_checksum: bool = False) -> Iterator[bytes]:
     """One frame. `level`: 1 to 17, None or 9 for the fast compressor. `broken_checksum`: what message format v0 has."""
     import lz4.block
 
-    out = [_BROKEN_HEADER if broken_checksum else _FRAME_HEADER]
+    yield _BROKEN_HEADER if broken_checksum else _FRAME_HEADER
     fast = level is None or level == _LZ4_DEFAULT_LEVEL
-    view = memoryview(data)
-    for start in range(0, len(view), _LZ4_BLOCK):
-        block: Buffer = view[start : start + _LZ4_BLOCK]
+    for block in blocks_of(chunks, _LZ4_BLOCK):
         if fast:
             packed = lz4.block.compress(block, store_size=False)
         else:
@@ -48,10 +47,9 @@ def compress(data: Buffer, level: int | None = None, broken_checksum: bool = Fal
         if size >= len(block):
             size = len(block) | _STORED
             packed = bytes(block)
-        out.append(size.to_bytes(4, "little"))
-        out.append(packed)
-    out.append(b"\0\0\0\0")
-    return b"".join(out)
+        yield size.to_bytes(4, "little")
+        yield packed
+    yield b"\0\0\0\0"
 
 
 def blocks(data: Buffer, check_header: bool = True) -> Iterator[bytes]:

@@ -230,6 +230,37 @@ def encode_batch(
     """A v2 batch around records that are encoded (and compressed) already."""
     batch = bytearray(RECORD_BATCH_OVERHEAD)
     batch += body
+    put_header(
+        batch,
+        base_offset=base_offset,
+        last_offset_delta=last_offset_delta,
+        record_count=record_count,
+        attributes=attributes,
+        base_timestamp=base_timestamp,
+        max_timestamp=max_timestamp,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        base_sequence=base_sequence,
+        partition_leader_epoch=partition_leader_epoch,
+    )
+    return bytes(batch)
+
+
+def put_header(
+    batch: bytearray,
+    *,
+    base_offset: int,
+    last_offset_delta: int,
+    record_count: int,
+    attributes: int,
+    base_timestamp: int,
+    max_timestamp: int,
+    producer_id: int,
+    producer_epoch: int,
+    base_sequence: int,
+    partition_leader_epoch: int,
+) -> None:
+    """Write the header of a v2 batch over its first `RECORD_BATCH_OVERHEAD` bytes."""
     HEADER.pack_into(
         batch,
         0,
@@ -248,7 +279,6 @@ def encode_batch(
         record_count,
     )
     batch[17:21] = crc32c(memoryview(batch)[21:]).to_bytes(4, "big")
-    return bytes(batch)
 
 
 def _add_bytes(parts: list[bytes], content: bytes | None) -> None:

@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.record.blocks import blocks_of, too_large
 
 Buffer = bytes | bytearray | memoryview
 
@@ -20,27 +21,25 @@ _MAX_RATIO = 32
 this."""
 
 
-def compress(data: Buffer) -> bytes:
+def compressed(chunks: Iterable[Buffer]) -> Iterator[bytes]:
     """A xerial stream of 32 KB blocks."""
     import snappy
 
-    out = [_STREAM_HEADER]
-    view = memoryview(data)
-    for start in range(0, len(view), _SNAPPY_BLOCK):
-        packed = snappy.compress(bytes(view[start : start + _SNAPPY_BLOCK]))
-        out.append(len(packed).to_bytes(4, "big"))
-        out.append(packed)
-    return b"".join(out)
+    yield _STREAM_HEADER
+    for block in blocks_of(chunks, _SNAPPY_BLOCK):
+        packed = snappy.compress(bytes(block))
+        yield len(packed).to_bytes(4, "big")
+        yield packed
 
 
-def blocks(data: Buffer) -> Iterator[bytes]:
+def blocks(data: Buffer, limit: int) -> Iterator[bytes]:
     """The decompressed blocks. A block is never larger than 32 times its compressed size.
 
-    Raises `KafkaError` UNKNOWN_SERVER_ERROR where the stream is damaged.
+    Raises `KafkaError` UNKNOWN_SERVER_ERROR where the stream is damaged, MESSAGE_TOO_LARGE for a block of more than `limit`.
     """
     view = memoryview(data)
     if view[:8] != _SNAPPY_MAGIC:
-        yield _decompress_block(view)
+        yield _decompress_block(view, limit)
         return
     position = len(_STREAM_HEADER)
     while position < len(view):
@@ -51,15 +50,18 @@ def blocks(data: Buffer) -> Iterator[bytes]:
         position += 4
         if length < 0 or position + length > len(view):
             raise _damaged("stream ended prematurely")
-        yield _decompress_block(view[position : position + length])
+        yield _decompress_block(view[position : position + length], limit)
         position += length
 
 
-def _decompress_block(block: memoryview) -> bytes:
+def _decompress_block(block: memoryview, limit: int) -> bytes:
     import snappy
 
-    if _announced_size(block) > len(block) * _MAX_RATIO:
+    size = _announced_size(block)
+    if size > len(block) * _MAX_RATIO:
         raise _damaged("impossible size of a block")
+    if size > limit:
+        raise too_large(limit)
     try:
         return snappy.uncompress(bytes(block))  # type: ignore[no-any-return]
     except snappy.UncompressError as error:

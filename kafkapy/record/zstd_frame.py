@@ -7,7 +7,7 @@ trusting the content size that the header may announce.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from threading import local
 from typing import Any
 
@@ -35,14 +35,17 @@ class _Decompressors(local):
 _decompressors: _Decompressors | None = None
 
 
-def compress(data: Buffer, level: int | None = None) -> bytes:
+def compressed(chunks: Iterable[Buffer], level: int | None = None) -> Iterator[bytes]:
     """One frame without content size and checksum. `level`: -131072 to 22, None is 3."""
     import zstandard
 
     level = _ZSTD_DEFAULT_LEVEL if level is None else level
     stream = zstandard.ZstdCompressor(level, write_content_size=False).compressobj()
+    for chunk in chunks:
+        yield stream.compress(chunk)
     # The Java client flushes before it closes, which adds an empty block.
-    return stream.compress(data) + stream.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK) + stream.flush()
+    yield stream.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)
+    yield stream.flush()
 
 
 def blocks(data: Buffer) -> Iterator[bytes]:

@@ -60,6 +60,7 @@ from kafkapy.server.purgatory.deadlines import Deadlines
 from kafkapy.server.reconfiguration.change_handlers import usable_topic_configs
 from kafkapy.server.replication.high_watermarks import HighWatermarkCheckpoints
 from kafkapy.server.replication.leadership import Fetchers, Leadership, PartitionListener
+from kafkapy.server.replication.log_threads import LargeAppends, flush_in
 from kafkapy.server.replication.replica_alter_log_dirs import ReplicaAlterLogDirsManager
 from kafkapy.server.replication.replica_manager import ReplicaManager
 from kafkapy.server.replication.replica_selector import make_replica_selector
@@ -193,6 +194,7 @@ def _replica_manager(
         Deadlines(clock),
         alter_partitions.submit,
         outside.cold_reads,
+        flush_in(clock.in_thread),
         producer_purge_interval=config.producer_purgatory_purge_interval_requests,
         fetch_purge_interval=config.fetch_purgatory_purge_interval_requests,
         delete_records_purge_interval=config.delete_records_purgatory_purge_interval_requests,
@@ -283,7 +285,7 @@ def build_handlers(
     admin_manager = ZkAdminManager(config, zk_client)
     auto_topics = AutoTopicCreationManager(config, zk_client, cache, in_thread)
     return Handlers(
-        produce=ProduceHandler(replicas, authorizer, cache),
+        produce=ProduceHandler(replicas, authorizer, cache, LargeAppends(replicas, outside.records), outside.clock),
         fetch=FetchHandler(core.fetch_sessions, config, replicas, cache, authorizer, outside.records),
         offsets=OffsetsHandler(replicas, authorizer, outside.cold_reads),
         metadata=MetadataHandler(cache, cluster_id, authorizer, config, auto_topics.create_topics, outside.clock),

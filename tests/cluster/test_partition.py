@@ -36,6 +36,7 @@ class Host:
         self.dead: set[int] = set()
         self.proposals: list[tuple[LeaderAndIsr, dict[int, int], Callable[[AlterPartitionOutcome], None]]] = []
         self.moved = 0
+        self.flushes: list[Callable[[Errors], None]] = []
 
     def is_alive(self, broker_id: int) -> bool:
         return broker_id not in self.dead
@@ -45,6 +46,9 @@ class Host:
     ) -> None:
         assert (name, topic_id) == (NAME, TOPIC_ID)
         self.proposals.append((proposed, dict(epochs), done))
+
+    def flush_log(self, log: Log, done: Callable[[Errors], None]) -> None:
+        self.flushes.append(done)
 
     def high_watermark_moved(self, name: TopicPartition) -> None:
         self.moved += 1

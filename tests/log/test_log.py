@@ -135,14 +135,14 @@ def test_a_short_write_is_continued(log_dir: LogDirFixture, monkeypatch: pytest.
     assert offsets(log) == [0, 1, 2]
 
 
-def test_flush_messages_moves_the_recovery_point(tmp_path: Path) -> None:
+def test_an_append_says_when_flush_messages_wants_a_flush(tmp_path: Path) -> None:
     log = LogDirFixture(tmp_path, flush_messages=6).open()
-    _fill(log, 1)
-    assert log.recovery_point == 0
-    _fill(log, 1)
-    assert log.recovery_point == 6
+    assert not log.append_as_leader(batch(), 0).flush_due
+    assert log.append_as_leader(batch(), 0).flush_due
+    assert log.append_as_leader(batch(), 0).flush_due
     log.flush()
-    assert log.recovery_point == 6
+    assert log.recovery_point == 9
+    assert not log.append_as_leader(batch(), 0).flush_due
 
 
 # -- reading

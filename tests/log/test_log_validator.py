@@ -10,7 +10,7 @@ from crc32c import crc32c
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.log_config import LogConfig
-from kafkapy.log.log_types import AppendOrigin
+from kafkapy.log.log_types import AppendOrigin, TakesLong
 from kafkapy.log.log_validator import LogValidator, RecordValidationError, ValidationResult
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record import legacy_format
@@ -390,3 +390,99 @@ def test_old_formats_refused() -> None:
 def test_nothing_in_an_old_request_is_nothing_to_append() -> None:
     result = validator().validate(b"", 70, NOW, 0, request_version=2)
     assert (result.batches, bytes(result.records), result.record_count) == ((), b"", 0)
+
+
+# -- what takes long
+
+
+FORMATS = [(magic, version) for magic in (0, 1, 2) for version in ("0.9.0", "0.10.0", "3.0")]
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("target", ["producer", "uncompressed", "gzip", "lz4"])
+@pytest.mark.parametrize(("magic", "version"), FORMATS)
+@pytest.mark.parametrize("append_time", [False, True])
+def test_what_was_validated_before_its_place_was_known_is_the_same_in_the_end(
+    codec: CompressionType, target: str, magic: int, version: str, append_time: bool
+) -> None:
+    if codec is CompressionType.ZSTD and (magic < 2 or version != "3.0"):
+        return
+    rules = validator(
+        compression_type=target,
+        message_format_version=version,
+        inter_broker_protocol_version="2.8",
+        message_timestamp_type="LogAppendTime" if append_time else "CreateTime",
+    )
+    records = batch(codec, magic=magic)
+    there = rules.validate(bytes(records), 700, NOW, 4, AppendOrigin.CLIENT, 2)
+    first = rules.validate(bytes(records), 0, NOW, 0, AppendOrigin.CLIENT, 2)
+    later = rules.renumber(first, 700, NOW, 4)
+    assert bytes(later.records) == bytes(there.records)
+    for field in ValidationResult.__slots__:
+        if field not in ("records", "batches", "records_converted"):
+            assert getattr(later, field) == getattr(there, field), field
+    assert [(b.base_offset, b.last_offset) for b in later.batches] == [
+        (b.base_offset, b.last_offset) for b in there.batches
+    ]
+
+
+def of_size(size: int, codec: CompressionType = CompressionType.NONE, **options: Any) -> bytearray:
+    builder = MemoryRecordsBuilder(compression_type=codec, **options)
+    for _ in range(size // 1000):
+        builder.append(NOW, b"k", bytes(984))
+    return bytearray(builder.build())
+
+
+LARGE: dict[str, tuple[bytearray, dict[str, object]]] = {
+    "many bytes": (of_size(3_000_000), {"max_message_bytes": 1 << 30}),
+    "a bomb": (of_size(3_000_000, CompressionType.GZIP), {}),
+    "a bomb of zstd": (of_size(6_000_000, CompressionType.ZSTD), {}),
+    "a bomb of lz4": (of_size(3_000_000, CompressionType.LZ4), {}),
+    "a bomb of snappy": (of_size(3_000_000, CompressionType.SNAPPY), {}),
+    "another codec": (of_size(100_000), {"compression_type": "gzip"}),
+    "other times": (batch(records=501), {"message_timestamp_before_max_ms": 5}),
+    "an old format": (of_size(20_000, magic=1), {}),
+    "an old wrapper": (batch(CompressionType.GZIP, magic=1), {}),
+    "for an old format": (
+        of_size(20_000),
+        {"message_format_version": "0.10.0", "inter_broker_protocol_version": "2.8"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_what_takes_long_is_not_done_at_once(name: str) -> None:
+    records, configs = LARGE[name]
+    before = bytes(records)
+    with pytest.raises(TakesLong):
+        validator(**configs).validate(records, 5, NOW, 4, AppendOrigin.CLIENT, 2, at_once=True)
+    assert bytes(records) == before
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_what_is_small_is_done_at_once(codec: CompressionType) -> None:
+    for target in ("producer", "gzip"):
+        result = validator(compression_type=target).validate(batch(codec), 5, NOW, 4, at_once=True)
+        assert result.first_offset == 5
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_large_batches_are_walked_and_made_anew_in_pieces(codec: CompressionType) -> None:
+    records = of_size(3_000_000, codec)
+    result = validator(compression_type="zstd", max_message_bytes=1 << 22).validate(records, 5, NOW, 4)
+    (found,) = result.batches
+    assert isinstance(found, RecordBatch)
+    assert (found.compression_type, found.record_count) == (CompressionType.ZSTD, 3000)
+    assert {record.value for record in found.records()} == {bytes(984)}
+    spoilt = bytearray(records)
+    spoilt[57:61] = (3001).to_bytes(4, "big")
+    spoilt[23:27] = (3000).to_bytes(4, "big")
+    spoilt[17:21] = crc32c(bytes(spoilt[21:])).to_bytes(4, "big")
+    assert error_of(spoilt, max_message_bytes=1 << 22) is Errors.INVALID_RECORD
+
+
+def test_no_more_comes_out_than_a_batch_may_have() -> None:
+    assert error_of(of_size(140_000_000, CompressionType.ZSTD)) is Errors.MESSAGE_TOO_LARGE
+    assert (
+        error_of(of_size(3_000_000, CompressionType.GZIP), compression_type="uncompressed") is Errors.MESSAGE_TOO_LARGE
+    )

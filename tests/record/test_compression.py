@@ -112,7 +112,11 @@ def test_snappy_without_framing_and_concatenated() -> None:
 
 def test_snappy_stream_in_blocks_of_32_kilobytes() -> None:
     data = bytes(range(256)) * 300
-    assert [len(block) for block in snappy_stream.blocks(snappy_stream.compress(data))] == [32768, 32768, 11264]
+    assert [len(block) for block in snappy_stream.blocks(compress(CompressionType.SNAPPY, data), 1 << 20)] == [
+        32768,
+        32768,
+        11264,
+    ]
 
 
 def test_gzip_members_and_garbage_behind_them() -> None:

@@ -189,9 +189,14 @@ class HeldThreads(MockClock):
         return await done
 
     def work(self) -> None:
-        """Do what waits longest."""
-        step, done = self.held.pop(0)
-        done.set_result(step())
+        """What has waited longest."""
+        work, done = self.held.pop(0)
+        try:
+            result = work()
+        except Exception as error:
+            done.set_exception(error)
+        else:
+            done.set_result(result)
 
 
 class BrokerCore:
@@ -201,6 +206,7 @@ class BrokerCore:
         self.directory = directory
         self.time = HeldThreads()
         self.cold_reads = HeldThreads()
+        self.records = HeldThreads()
         self.clock = Clock()
         self.config = KafkaConfig(
             {
@@ -218,7 +224,7 @@ class BrokerCore:
             self.clock,
             self.time,
             MockClock().in_thread,
-            MockClock().in_thread,
+            self.records.in_thread,
             self.cold_reads.in_thread,
             cast(KafkaZkClient, zookeeper),
             lambda: BROKER_EPOCH,

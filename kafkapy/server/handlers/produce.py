@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Awaitable
+from functools import partial
 from struct import Struct
 from typing import Final
 
+from kafkapy.clients.completion import Completion
 from kafkapy.clients.metadata import Node
+from kafkapy.common.clock import Clock
 from kafkapy.common.limits import MAX_INT
 from kafkapy.common.topic_names import INTERNAL_TOPICS
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.log.log_types import LogAppendInfo, TakesLong
 from kafkapy.log.log_validator import InvalidProduceRequest, RecordValidationError
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
@@ -20,6 +25,7 @@ from kafkapy.server.authorizer import Authorizer
 from kafkapy.server.fetch.current_leader import current_leader
 from kafkapy.server.metadata.metadata_cache import MetadataCache
 from kafkapy.server.replication.delayed_produce import PendingAppend
+from kafkapy.server.replication.log_threads import LargeAppends
 from kafkapy.server.replication.replica_manager import ReplicaManager
 
 log = logging.getLogger("kafkapy.server.KafkaApis")
@@ -29,6 +35,7 @@ _produce_response: Final = ProduceResponse.maker
 _topic_response: Final = ProduceResponse.TopicProduceResponse.maker
 _partition_response: Final = PartitionResponse.maker
 _VALID_ACKS: Final = (-1, 0, 1)
+_NO_RECORDS: Final = memoryview(b"")
 _ADMIN_CLIENT_ID: Final = "__admin_client"
 _FIRST_WITH_CURRENT_LEADER: Final = 10
 # length, magic, attributes; between them the base offset, the leader epoch and the CRC are left out.
@@ -36,6 +43,10 @@ _START_OF_BATCH: Final = Struct(">8xi4xb4xh").unpack_from
 _START_OF_BATCH_SIZE: Final = 23
 _LEAST_LENGTH: Final = MIN_RECORD_SIZE
 _MOST_LENGTH: Final = MAX_INT - LOG_OVERHEAD
+PER_TURN: Final = 1 << 23
+"""Bytes of one request that are appended before others have their turn."""
+PER_PARTITION: Final = 1 << 14
+"""What each partition costs beside its bytes, in bytes."""
 _ERRORS_OF_THE_PARTITION: Final = frozenset(
     (
         Errors.UNKNOWN_TOPIC_OR_PARTITION,
@@ -48,6 +59,65 @@ _ERRORS_OF_THE_PARTITION: Final = frozenset(
 )
 
 
+class Produce:
+    """A request, and what has become of its partitions so far."""
+
+    __slots__ = (
+        "acks",
+        "failed",
+        "later",
+        "pending",
+        "request",
+        "timeout_ms",
+        "topics",
+        "unsynced",
+        "version",
+        "written",
+    )
+
+    def __init__(self, request: Request) -> None:
+        body: ProduceRequest = request.body
+        self.request = request
+        self.version = request.api_version
+        self.acks = body.acks
+        self.timeout_ms = body.timeout_ms
+        self.topics: list[ProduceResponse.TopicProduceResponse] = []
+        self.failed = False
+        self.written: list[TopicPartition] = []
+        """Of whom those who wait for data have not been told yet."""
+        self.pending: list[tuple[PendingAppend, ProduceResponse.PartitionProduceResponse]] = []
+        """acks=all: what is not committed yet."""
+        self.unsynced: list[tuple[TopicPartition, int, ProduceResponse.PartitionProduceResponse]] = []
+        """acks=1: the offsets up to which `flush.messages` wants the log synced first."""
+        self.later: list[LaterAppend] = []
+        """What is not for this turn, or not for this thread."""
+
+
+class LaterAppend:
+    """Records of a partition that are still to be appended, and the place of the answer.
+
+    Invariant: `records` lie in memory that nobody else writes to, as long as they are here.
+    """
+
+    __slots__ = ("answers", "partition", "position", "records", "takes_long")
+
+    def __init__(
+        self,
+        partition: TopicPartition,
+        records: memoryview,
+        answers: list[ProduceResponse.PartitionProduceResponse],
+        takes_long: bool,
+    ) -> None:
+        self.partition = partition
+        # A small buffer is used again. (Null may have been sent.)
+        is_used_again = isinstance(records, memoryview) and isinstance(records.obj, bytearray)
+        self.records = memoryview(bytearray(records)) if is_used_again else records
+        self.answers = answers
+        self.takes_long = takes_long
+        self.position = len(answers)
+        answers.append(PartitionResponse(index=partition.partition))
+
+
 class ProduceHandler:
     """Appends what producers send; `handle` is on the hot path."""
 
@@ -56,55 +126,123 @@ class ProduceHandler:
         replica_manager: ReplicaManager,
         authorizer: Authorizer,
         metadata_cache: MetadataCache,
+        large_appends: LargeAppends,
+        clock: Clock,
     ) -> None:
         self._replica_manager = replica_manager
         self._authorizer = authorizer
         self._metadata_cache = metadata_cache
+        self._large_appends = large_appends
+        self._clock = clock
 
-    def handle(self, request: Request) -> ProduceResponse | None:
-        """Append each partition's records; answer now, or with acks=all when they are committed."""
+    def handle(self, request: Request) -> Awaitable[None] | None:
+        """Append each partition's records; answer now, or with acks=all when they are committed. What takes long comes later."""
         body: ProduceRequest = request.body
-        acks = body.acks
-        version = request.api_version
         if _has_transactional_records(body):
             self._check_transactional(request)
         replica_manager = self._replica_manager
-        topics: list[ProduceResponse.TopicProduceResponse] = []
-        written: list[TopicPartition] = []
-        pending: list[tuple[PendingAppend, ProduceResponse.PartitionProduceResponse]] = []
-        failed = False
+        produce = Produce(request)
+        acks, version = produce.acks, produce.version
+        left = PER_TURN
         for topic_data in body.topic_data:
             topic = topic_data.name
             answers: list[ProduceResponse.PartitionProduceResponse] = []
+            produce.topics.append(_topic_response(topic, answers))
             refusal = self._refusal(request, topic, acks)
             for data in topic_data.partition_data:
                 partition = replica_manager.name_of(topic, data.index)
                 if refusal is not None:
                     answers.append(self._refused(partition, refusal))
-                    failed = True
+                    produce.failed = True
+                    continue
+                records = data.records
+                if left < 0:
+                    produce.later.append(LaterAppend(partition, records, answers, False))
                     continue
                 try:
-                    info = replica_manager.append_to_local_log(partition, data.records, acks, api_version=version)
+                    left -= len(records) + PER_PARTITION
+                    info = replica_manager.append_to_local_log(partition, records, acks, api_version=version)
+                except TakesLong:
+                    produce.later.append(LaterAppend(partition, records, answers, True))
                 except Exception as error:
-                    answers.append(self._failure(partition, error))
-                    failed = True
-                    continue
-                answer: PartitionResponse = _partition_response(
-                    data.index, 0, info.first_offset, info.log_append_time, info.log_start_offset
-                )
-                answers.append(answer)
-                written.append(partition)
-                if acks == -1 and not replica_manager.is_committed(partition, info.last_offset + 1):
-                    pending.append((PendingAppend(partition, info.last_offset + 1), answer))
-            topics.append(_topic_response(topic, answers))
-        if pending:
-            self._answer_when_committed(request, topics, pending)
-        elif acks == 0:
-            _finish_without_answer(request, failed)
-        else:
-            request.respond(self._response(request, topics, failed))
-        replica_manager.appended(*written)
+                    answers.append(self._failure(produce, partition, error))
+                else:
+                    answers.append(self._success(produce, partition, info))
+        if produce.later:
+            request.hold()
+            return self._go_on(produce)
+        self._answer(produce)
         return None
+
+    async def _go_on(self, produce: Produce) -> None:
+        """In other turns, and in other threads what takes long there. Until then the connection's next request waits."""
+        left = PER_TURN if produce.later[0].takes_long else -1
+        for later in produce.later:
+            partition = later.partition
+            if left < 0:
+                await self._next_turn(produce)
+                left = PER_TURN
+            try:
+                left -= len(later.records) + PER_PARTITION
+                info = await self._append_later(produce, later)
+            except Exception as error:
+                later.answers[later.position] = self._failure(produce, partition, error)
+            else:
+                later.answers[later.position] = self._success(produce, partition, info)
+        large = [later.records for later in produce.later]
+        for later in produce.later:
+            later.records = _NO_RECORDS
+        produce.request.written()
+        self._large_appends.let_go(large)
+        self._answer(produce)
+
+    async def _append_later(self, produce: Produce, later: LaterAppend) -> LogAppendInfo:
+        partition, records, acks, version = later.partition, later.records, produce.acks, produce.version
+        if not later.takes_long:
+            try:
+                return self._replica_manager.append_to_local_log(partition, records, acks, api_version=version)
+            except TakesLong:
+                pass
+        self._tell_written(produce)
+        return await self._large_appends.append(partition, records, acks, version)
+
+    def _next_turn(self, produce: Produce) -> Completion[None]:
+        self._tell_written(produce)
+        turn: Completion[None] = Completion()
+        self._clock.later(0, lambda: turn.set_result(None))
+        return turn
+
+    def _tell_written(self, produce: Produce) -> None:
+        written, produce.written = produce.written, []
+        self._replica_manager.appended(*written)
+
+    def _success(
+        self, produce: Produce, partition: TopicPartition, info: LogAppendInfo
+    ) -> ProduceResponse.PartitionProduceResponse:
+        """The answer for a partition that was appended to, as it is if nothing has to be waited for."""
+        answer: PartitionResponse = _partition_response(
+            partition.partition, 0, info.first_offset, info.log_append_time, info.log_start_offset
+        )
+        produce.written.append(partition)
+        if produce.acks == -1:
+            if not self._replica_manager.is_committed(partition, info.last_offset + 1):
+                produce.pending.append((PendingAppend(partition, info.last_offset + 1), answer))
+        elif info.flush_due and produce.acks == 1:
+            produce.unsynced.append((partition, info.last_offset + 1, answer))
+        return answer
+
+    def _answer(self, produce: Produce) -> None:
+        """Everything is appended, or has failed."""
+        request = produce.request
+        if produce.pending:
+            self._answer_when_committed(produce)
+        elif produce.unsynced:
+            self._answer_when_synced(produce)
+        elif produce.acks == 0:
+            _finish_without_answer(request, produce.failed)
+        else:
+            request.respond(self._response(request, produce.topics, produce.failed))
+        self._tell_written(produce)
 
     def _check_transactional(self, request: Request) -> None:
         """The batches say that they are transactional, so the sender must be allowed to (CVE-2018-17196)."""
@@ -133,8 +271,11 @@ class ProduceHandler:
             index=partition.partition, error_code=refusal.code, base_offset=-1, log_start_offset=-1
         )
 
-    def _failure(self, partition: TopicPartition, error: Exception) -> ProduceResponse.PartitionProduceResponse:
+    def _failure(
+        self, produce: Produce, partition: TopicPartition, error: Exception
+    ) -> ProduceResponse.PartitionProduceResponse:
         """Only errors of single records are explained; only errors of records tell the log start offset, as in Kafka."""
+        produce.failed = True
         answer = PartitionResponse(
             index=partition.partition, error_code=Errors.UNKNOWN_SERVER_ERROR.code, base_offset=-1, log_start_offset=-1
         )
@@ -186,24 +327,34 @@ class ProduceHandler:
             ]
         return response
 
-    def _answer_when_committed(
-        self,
-        request: Request,
-        topics: list[ProduceResponse.TopicProduceResponse],
-        pending: list[tuple[PendingAppend, ProduceResponse.PartitionProduceResponse]],
-    ) -> None:
+    def _answer_when_committed(self, produce: Produce) -> None:
+        request = produce.request
+
         def committed() -> None:
             request.hurry = None  # it refers to this: the two would live until the garbage collector comes
-            for append, answer in pending:
+            for append, answer in produce.pending:
                 answer.error_code = append.error.code
-            request.respond(self._response(request, topics, True))
+            request.respond(self._response(request, produce.topics, True))
 
-        appends = [append for append, _ in pending]
-        waiting = self._replica_manager.wait_for_commit(
-            appends, request.body.timeout_ms, committed, request.leader_moved
-        )
+        appends = [append for append, _ in produce.pending]
+        waiting = self._replica_manager.wait_for_commit(appends, produce.timeout_ms, committed, request.leader_moved)
         if not waiting.completed:
             request.hurry = waiting.hurry
+
+    def _answer_when_synced(self, produce: Produce) -> None:
+        left = len(produce.unsynced)
+
+        def synced(answer: PartitionResponse, error: Errors) -> None:
+            nonlocal left
+            left -= 1
+            if error is not Errors.NONE:
+                answer.error_code = error.code
+                produce.failed = True
+            if not left:
+                produce.request.respond(self._response(produce.request, produce.topics, produce.failed))
+
+        for partition, offset, answer in produce.unsynced:
+            self._replica_manager.when_synced(partition, offset, partial(synced, answer))
 
 
 def _has_transactional_records(body: ProduceRequest) -> bool:

@@ -20,7 +20,7 @@ class LogDirMove:
 
     Invariants: where `_truncations` is that of the current log, the future log is a prefix of it (as far as both reach back).
     `step` runs in one thread at a time and is the only one to append to the future log, except `maybe_replace`, which is called
-    on the reactor between steps: there nobody else appends to the current log either.
+    on the reactor between steps: there nobody else appends to the current log either, unless a thread does.
     """
 
     def __init__(self, partition: Partition, current: Log, future: Log, log_manager: LogManager) -> None:
@@ -74,14 +74,17 @@ class LogDirMove:
         size = 0
         if records:
             try:
-                size = future.append_as_follower(records).valid_bytes
+                info = future.append_as_follower(records)
             except UnexpectedAppendOffsetError as error:
                 end = future.log_end_offset
                 if end != future.log_start_offset or not error.first_offset < end <= error.last_offset:
                     raise
                 # The log start lies within a batch (DeleteRecords): the log has to begin with that batch.
                 future.truncate_fully_and_start_at(error.first_offset, end)
-                size = future.append_as_follower(records).valid_bytes
+                info = future.append_as_follower(records)
+            size = info.valid_bytes
+            if info.flush_due:
+                future.flush()
         future.maybe_update_high_watermark(current.high_watermark)
         start = min(current.log_start_offset, future.high_watermark)
         if start > future.log_start_offset:
@@ -96,7 +99,7 @@ class LogDirMove:
         `KafkaError` KAFKA_STORAGE_ERROR; if `partition.log` is the future log then, only the old log's directory has failed.
         """
         partition, current, future = self.partition, self._current, self._future
-        if self.cancelled or self._truncations != current.truncations:
+        if self.cancelled or self._truncations != current.truncations or partition.thread_appends:
             return False
         if future.log_end_offset < current.log_end_offset:
             self._copy(max_bytes)

@@ -35,6 +35,9 @@ log = logging.getLogger("kafkapy.server.ReplicaFetcher")
 
 FIRST_BACKOFF_MS = 50
 
+PER_TURN = 1 << 21
+"""Bytes that are appended before others have their turn."""
+
 _NOT_YET = frozenset(
     (
         Errors.UNKNOWN_LEADER_EPOCH,
@@ -147,6 +150,8 @@ class ReplicaFetcher:
         self.partitions: dict[TopicPartition, PartitionFetch] = {}
         self.failed: set[TopicPartition] = set()
         """Nothing is fetched for them until the controller names a new leader or epoch."""
+        self.unflushed: list[Log] = []
+        """Logs that `flush.messages` wants flushed before the leader hears how far they are: before the next step."""
         self._replicas = replicas
         self._quota = quota
         self._session = FetchSessionHandler()
@@ -351,14 +356,19 @@ class ReplicaFetcher:
 
     def handle(self, step: Step, response: Any, now_ms: int) -> None:
         """Take the leader's answer."""
+        for _ in self.handle_in_turns(step, response, now_ms):
+            pass
+
+    def handle_in_turns(self, step: Step, response: Any, now_ms: int) -> Iterator[None]:
+        """Take the leader's answer; others may have a turn wherever it yields."""
         if isinstance(response, FetchResponse):
-            self._handle_fetch(response, now_ms)
+            yield from self._handle_fetch(response, now_ms)
         elif isinstance(response, OffsetForLeaderEpochResponse):
             self._handle_epochs(step, response, now_ms)
         elif isinstance(response, ListOffsetsResponse):
             self._handle_offsets(step, response, now_ms)
 
-    def _handle_fetch(self, response: FetchResponse, now_ms: int) -> None:
+    def _handle_fetch(self, response: FetchResponse, now_ms: int) -> Iterator[None]:
         session = self._session
         if not session.accept(response):
             error = Errors.for_code(response.error_code)
@@ -368,6 +378,7 @@ class ReplicaFetcher:
             return
         delayed: list[TopicPartition] = []
         appended: list[TopicPartition] = []
+        left = PER_TURN
         for topic in response.responses:
             name = session.name_of(topic)
             for data in topic.partitions:
@@ -382,6 +393,10 @@ class ReplicaFetcher:
                     appended.append(partition)
                 else:
                     delayed.append(partition)
+                left -= len(data.records or b"")
+                if left < 0:
+                    left = PER_TURN
+                    yield
         if appended:
             self._replicas.appended_from_leader(appended)
         self._delay(delayed, now_ms)
@@ -422,6 +437,8 @@ class ReplicaFetcher:
                 f"fetched offset {fetch.fetch_offset}, but the log ends at {partition_log.log_end_offset}",
             )
         info = self._replicas.append_from_leader(partition, data)
+        if info.flush_due:
+            self.unflushed.append(partition_log)
         if info.valid_bytes > 0:
             fetch.fetch_offset = info.last_offset + 1
             if info.last_leader_epoch >= 0:

@@ -14,6 +14,7 @@ from kafkapy.clients.metadata import Address
 from kafkapy.clients.node_client import NodeClient
 from kafkapy.clients.requests import VersionedRequest
 from kafkapy.common import metadata_version
+from kafkapy.common.clock import InThread
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.errors import KafkaError
 from kafkapy.protocol.messages.fetch import FetchRequest
@@ -48,6 +49,7 @@ class ReplicaFetcherManager:
         quota: FollowerQuota,
         address_of: Callable[[int], Address | None],
         broker_epoch: Callable[[], int],
+        in_thread: InThread,
     ) -> None:
         """`address_of(broker_id)`: its inter-broker listener; None while it is not alive. `broker_epoch`: of this broker."""
         self._config = config
@@ -56,6 +58,7 @@ class ReplicaFetcherManager:
         self._quota = quota
         self._address_of = address_of
         self._broker_epoch = broker_epoch
+        self._in_thread = in_thread
         self._fetchers: dict[tuple[int, int], FetcherLoop] = {}
         self._where: dict[TopicPartition, FetcherLoop] = {}
         self._num_fetchers = config.num_replica_fetchers
@@ -172,7 +175,7 @@ class ReplicaFetcherManager:
         client_config.receive_buffer_bytes = config.replica_socket_receive_buffer_bytes
         client = NodeClient(self._driver, client_config, lambda: self._address_of(leader_id))
         log.info("Fetcher %d to broker %d starts", number, leader_id)
-        return FetcherLoop(leader_id, number, machine, client, self._driver, self._broker_epoch)
+        return FetcherLoop(leader_id, number, machine, client, self._driver, self._broker_epoch, self._in_thread)
 
 
 class FetcherLoop:
@@ -186,6 +189,7 @@ class FetcherLoop:
         client: NodeClient,
         driver: Driver,
         broker_epoch: Callable[[], int],
+        in_thread: InThread,
     ) -> None:
         self.leader_id = leader_id
         self.machine = machine
@@ -193,6 +197,7 @@ class FetcherLoop:
         self._client = client
         self._driver = driver
         self._broker_epoch = broker_epoch
+        self._in_thread = in_thread
         self._stopped = False
         self._idle: Completion[None] | None = None
         self._fetching: object | None = None
@@ -276,7 +281,18 @@ class FetcherLoop:
             self._unreachable = False
             log.info("Fetcher %d has reached broker %d again", self.number, self.leader_id)
         if not self._stopped:
-            machine.handle(step, response, self._now())
+            for _ in machine.handle_in_turns(step, response, self._now()):
+                await self._driver.sleep(0)
+            await self._flush()
+
+    async def _flush(self) -> None:
+        """Have on the disk what the leader takes for written when the next fetch names the offset behind it."""
+        logs, self.machine.unflushed = self.machine.unflushed, []
+        for flushed in [self._in_thread(partition_log.flush) for partition_log in logs]:
+            try:
+                await flushed
+            except KafkaError as error:
+                log.error("What was fetched is not on the disk: %s", error.message)
 
     def _signed(self, request: FetchRequest, version: int) -> FetchRequest:
         """With who fetches, in the version's way."""

@@ -37,6 +37,8 @@ AlterPartition = Callable[
     [TopicPartition, bytes, LeaderAndIsr, Mapping[int, int], Callable[[AlterPartitionOutcome], None]], None
 ]
 """Asks for another ISR, as `PartitionHost.alter_partition`."""
+FlushLog = Callable[[Log, Callable[[Errors], None]], None]
+"""As `PartitionHost.flush_log`."""
 
 ColdRead = tuple[Log, int, int, FetchIsolation, bool]
 """A log, and with which arguments it was to be read: where the offset lies is not known in memory."""
@@ -57,6 +59,7 @@ class ReplicaManager(HostedPartitions):
         timer: Deadlines,
         submit_alter_partition: AlterPartition,
         cold_reads: InThread,
+        flush_log: FlushLog,
         *,
         producer_purge_interval: int = 1000,
         fetch_purge_interval: int = 1000,
@@ -78,6 +81,7 @@ class ReplicaManager(HostedPartitions):
         self._replica_selector = replica_selector
         self.submit_alter_partition = submit_alter_partition
         self._cold_reads = cold_reads
+        self.flush_log = flush_log
         self.topic_stats = BrokerTopicStats()
         self._stats_of_clients = self.topic_stats.clients
         self.isr_shrinks = 0
@@ -114,15 +118,21 @@ class ReplicaManager(HostedPartitions):
         origin: AppendOrigin = AppendOrigin.CLIENT,
         api_version: int = 11,
     ) -> LogAppendInfo:
-        """Append to one partition that is led here; `KafkaError` otherwise. The caller calls `appended` when it has answered."""
+        """Append to one partition that is led here; `KafkaError` otherwise. The caller calls `appended` when it has answered.
+
+        `TakesLong`: a client's records that are for `LargeAppends`.
+        """
         partition = self._partitions.get(topic_partition) or self.get_partition(topic_partition)
         info = partition.append_records_to_leader(records, origin, required_acks, api_version)
+        self.count_append(topic_partition, len(records), info)
+        return info
+
+    def count_append(self, topic_partition: TopicPartition, size: int, info: LogAppendInfo) -> None:
         stats = self._stats_of_clients[topic_partition.topic]
         stats.produces += 1
-        stats.bytes_in += len(records)
+        stats.bytes_in += size
         if info.first_offset >= 0:
             stats.messages_in += info.last_offset - info.first_offset + 1
-        return info
 
     def wait_for_commit(
         self,
@@ -135,6 +145,14 @@ class ReplicaManager(HostedPartitions):
         operation = DelayedProduce(timeout_ms, appends, self, done, leader_moved)
         self.produce_purgatory.try_complete_else_watch(operation, [append.partition for append in appends])
         return operation
+
+    def when_synced(self, topic_partition: TopicPartition, offset: int, done: Callable[[Errors], None]) -> None:
+        """As `Partition.when_synced`."""
+        partition = self._partitions.get(topic_partition)
+        if partition is None:
+            done(Errors.NOT_LEADER_OR_FOLLOWER)
+        else:
+            partition.when_synced(offset, done)
 
     def appended(self, *topic_partitions: TopicPartition) -> None:
         """New data or new high watermarks: wake those who wait for it.

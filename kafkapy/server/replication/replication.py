@@ -79,7 +79,13 @@ class Replication:
             ),
         )
         self.fetchers = ReplicaFetcherManager(
-            config, driver, FollowerLogs(replica_manager), self.throttles.follower, self._address_of, broker_epoch
+            config,
+            driver,
+            FollowerLogs(replica_manager),
+            self.throttles.follower,
+            self._address_of,
+            broker_epoch,
+            clock.in_thread,
         )
 
     def startup(self) -> None:

@@ -14,11 +14,19 @@ from hypothesis import strategies as st
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.log import Log
+from kafkapy.log.log_config import LogConfig
 from kafkapy.log.log_types import FetchIsolation
 from kafkapy.protocol.messages.fetch import FetchRequest
 from kafkapy.record.batches import batches
 from kafkapy.server.replication.follower_logs import FollowerLogs
-from kafkapy.server.replication.replica_fetcher import FIRST_BACKOFF_MS, FetcherConfig, Phase, ReplicaFetcher, Step
+from kafkapy.server.replication.replica_fetcher import (
+    FIRST_BACKOFF_MS,
+    PER_TURN,
+    FetcherConfig,
+    Phase,
+    ReplicaFetcher,
+    Step,
+)
 from kafkapy.server.replication.replication_quota import ReplicationQuota
 from tests.server.broker_core import BROKER_ID, TOPIC, BrokerCore, MakeCore, batch
 
@@ -122,6 +130,17 @@ def content(log: Log) -> list[tuple[int, int, list[bytes]]]:
 # -- copying
 
 
+def test_what_flush_messages_wants_on_the_disk_is_noted(pair: Pair) -> None:
+    """Who moves the machine has it flushed before the next step tells the leader of it."""
+    pair.lead(0)
+    pair.leader.append(b"a", b"b")
+    pair.follow(0)
+    pair.log().update_config(LogConfig({"flush.messages": 2}))
+    pair.settle()
+    assert pair.fetcher.unflushed == [pair.log()]
+    assert pair.log().recovery_point == 0
+
+
 def test_copies_what_the_leader_has_and_learns_what_is_committed(pair: Pair) -> None:
     pair.lead(0)
     pair.leader.append(b"a", b"b")
@@ -132,6 +151,23 @@ def test_copies_what_the_leader_has_and_learns_what_is_committed(pair: Pair) -> 
     assert (pair.log().high_watermark, pair.leaders_log().high_watermark) == (2, 2)
     fetch = pair.fetcher.partitions[NAME]
     assert (fetch.fetch_offset, fetch.lag, fetch.last_fetched_epoch, fetch.is_in_sync) == (2, 0, 0, True)
+
+
+def test_a_large_answer_is_appended_in_turns(pair: Pair) -> None:
+    pair.lead(0, 3, max_message_bytes=str(1 << 22))
+    for index in range(3):
+        pair.leader.append(bytes(PER_TURN // 2), index=index)
+        pair.follow(0, index)
+    pair.fetcher.config = pair.fetcher.config._replace(max_bytes=1 << 23, partition_max_bytes=1 << 21)
+    step = pair.fetcher.next_step(0)
+    assert step is not None
+    step.request.replica_state = FetchRequest.ReplicaState(replica_id=FOLLOWER)
+    turns = pair.fetcher.handle_in_turns(step, pair.connection.call(step.request, step.version), 0)
+    next(turns)
+    assert [pair.log(index).log_end_offset for index in range(3)] == [1, 1, 0]
+    pair.fetcher.remove(TopicPartition(TOPIC, 2))
+    assert list(turns) == []
+    assert [pair.log(index).log_end_offset for index in range(3)] == [1, 1, 0], "it is followed no more"
 
 
 def test_asks_only_for_what_has_changed(pair: Pair) -> None:

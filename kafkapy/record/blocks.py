@@ -1,0 +1,52 @@
+"""Bytes in pieces, for work on them that others must not wait for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+
+from kafkapy.protocol.errors import Errors, KafkaError
+
+Buffer = bytes | bytearray | memoryview
+
+_PIECE = 1 << 20
+_HAND_OVER_SECONDS = 1e-5
+
+
+def hand_over() -> None:
+    """Let another thread have the interpreter: machine code that works on many records keeps it otherwise."""
+    time.sleep(_HAND_OVER_SECONDS)
+
+
+def pieces(data: Buffer) -> Iterator[bytes]:
+    """Copies of 1 MB each, with a hand-over before all but the first."""
+    view = memoryview(data)
+    yield bytes(view[:_PIECE])
+    for start in range(_PIECE, len(view), _PIECE):
+        hand_over()
+        yield bytes(view[start : start + _PIECE])
+
+
+def blocks_of(chunks: Iterable[Buffer], size: int) -> Iterator[Buffer]:
+    """The same bytes in blocks of `size`, the last of which may be smaller."""
+    rest: Buffer = b""
+    for chunk in chunks:
+        view = memoryview(chunk)
+        position = 0
+        if rest:
+            position = size - len(rest)
+            rest = b"".join((rest, view[:position]))
+            if len(rest) < size:
+                continue
+            yield rest
+        end = position + (len(view) - position) // size * size
+        for start in range(position, end, size):
+            yield view[start : start + size]
+        rest = bytes(view[end:])
+    if rest:
+        yield rest
+
+
+def too_large(limit: int) -> KafkaError:
+    """More than `limit` bytes come out."""
+    return KafkaError(Errors.MESSAGE_TOO_LARGE, f"The records take more than {limit} bytes when they are decompressed")
