@@ -45,7 +45,7 @@ _LEAST_LENGTH: Final = MIN_RECORD_SIZE
 _MOST_LENGTH: Final = MAX_INT - LOG_OVERHEAD
 PER_TURN: Final = 1 << 23
 """Bytes of one request that are appended before others have their turn."""
-PER_PARTITION: Final = 1 << 14
+PER_PARTITION: Final = 1 << 15
 """What each partition costs beside its bytes, in bytes."""
 _ERRORS_OF_THE_PARTITION: Final = frozenset(
     (
