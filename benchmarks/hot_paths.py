@@ -52,6 +52,7 @@ from kafkapy.server.fetch.fetch_session import FetchSessionCache
 from kafkapy.server.inter_broker.producer_ids import ProducerIdManager
 from kafkapy.server.kafka_apis import KafkaApis
 from kafkapy.server.metrics.sources import request_stats
+from kafkapy.server.replication.leadership import orders_of
 from kafkapy.server.replication.replica_manager import ReplicaManager
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
 
@@ -146,14 +147,9 @@ def lead(core: Core, topic_id: bytes, partitions: int) -> None:
         )
         for index in range(partitions)
     ]
-    core.leadership.become_leader_or_follower(
-        LeaderAndIsrRequest(
-            controller_epoch=1,
-            topic_states=[
-                LeaderAndIsrRequest.LeaderAndIsrTopicState(topic_name=TOPIC, topic_id=topic_id, partition_states=states)
-            ],
-        )
-    )
+    topic = LeaderAndIsrRequest.LeaderAndIsrTopicState(topic_name=TOPIC, topic_id=topic_id, partition_states=states)
+    request = LeaderAndIsrRequest(controller_epoch=1, topic_states=[topic])
+    core.leadership.become_leader_or_follower(request, orders_of(request), {})
     core.metadata_cache.update(
         UpdateMetadataRequest(
             controller_epoch=1,

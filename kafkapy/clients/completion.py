@@ -171,6 +171,30 @@ class Task(Completion[T]):
             _log.error("A task of a client failed", exc_info=self._error)
 
 
+class FairLock:
+    """Lets one in at a time, in the order of asking: `async with lock:`.
+
+    Invariant: `_last` is done when the last of those who asked has left.
+    """
+
+    def __init__(self) -> None:
+        self._last: Completion[None] = Completion.of(None)
+        self._inside: Completion[None] = self._last
+
+    async def __aenter__(self) -> None:
+        before, mine = self._last, Completion[None]()
+        self._last = mine
+        try:
+            await before
+        except BaseException:
+            before.add_callback(lambda _: mine.set_result(None))
+            raise
+        self._inside = mine
+
+    async def __aexit__(self, *problem: object) -> None:
+        self._inside.set_result(None)
+
+
 def spawn(coroutine: Coroutine[Any, Any, T]) -> Completion[T]:
     """Start a coroutine that awaits `Completion`s only; it runs at once, until the first that is not done."""
     return Task(coroutine)

@@ -369,12 +369,20 @@ class Log:
         """Let go of all files without touching the disk: its dir is offline."""
         self._local.close_handlers()
 
-    def close(self) -> None:
-        """Write a producer snapshot at the end, trim the indexes, let go of the files. `KafkaError` KAFKA_STORAGE_ERROR."""
+    def close(self, sync: bool = True) -> None:
+        """Write a producer snapshot at the end, trim the indexes, let go of the files. `KafkaError` KAFKA_STORAGE_ERROR.
+
+        Without `sync` nothing is durable by that: the caller syncs the file system, then calls `file_system_synced`.
+        """
         with self._local.io("closing"), self._local.lock:
             self._local.check_open()
-            self.producers.take_final_snapshot()
+            self.epochs.write_out()
+            self.producers.take_final_snapshot(sync)
             self._local.close()
+
+    def file_system_synced(self) -> None:
+        """All that was written before it was closed is on the disk."""
+        self._local.mark_flushed(self._local.log_end_offset)
 
     def delete(self) -> None:
         """Remove the directory with everything in it at once; blocks on the disk. `KafkaError` KAFKA_STORAGE_ERROR."""

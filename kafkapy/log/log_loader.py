@@ -31,7 +31,7 @@ from kafkapy.log.local_log import DirFailureHandler
 from kafkapy.log.log import Log
 from kafkapy.log.log_config import DAY_MS, LogConfig
 from kafkapy.log.log_types import CompletedTxn
-from kafkapy.log.producers.producer_state_manager import ProducerStateManager
+from kafkapy.log.producers.producer_state_manager import ProducerStateManager, list_snapshot_offsets
 from kafkapy.log.producers.producer_state_rebuild import rebuild_producer_state
 from kafkapy.log.segments.log_segment import LogSegment
 from kafkapy.log.segments.log_segments import LogSegments
@@ -62,7 +62,8 @@ def load_log(
     `on_segments_left`: told of how many segments are still to be recovered; `syncs`: shared by the logs of a
     broker. Raises `OSError`, and `KafkaError` INCONSISTENT_TOPIC_ID.
     """
-    os.makedirs(directory, exist_ok=True)
+    if not os.path.isdir(directory):
+        os.makedirs(directory, exist_ok=True)
     loaded = _LogLoader(
         directory, config, time, log_start_offset, recovery_point, had_clean_shutdown, producer_id_expiration_ms,
         on_segments_left,
@@ -104,8 +105,10 @@ class _LogLoader:
         )
 
     def load(self) -> LoadedLog:
-        self._finish_interrupted_swaps()
-        self._open_segments()
+        names = self._file_names()
+        if self._finish_interrupted_swaps(names):
+            names = self._file_names()
+        self._open_segments(set(names))
         if self.directory.endswith(DELETE_DIR_SUFFIX):
             recovery_point = end = 0  # it only waits for its removal
             if not len(self.segments):
@@ -133,8 +136,12 @@ class _LogLoader:
 
     # -- 1. files in transit
 
-    def _finish_interrupted_swaps(self) -> None:
-        names = [entry.name for entry in os.scandir(self.directory) if entry.is_file()]
+    def _file_names(self) -> list[str]:
+        with os.scandir(self.directory) as entries:
+            return [entry.name for entry in entries if entry.is_file()]
+
+    def _finish_interrupted_swaps(self, names: list[str]) -> bool:
+        """Whether there was anything to do."""
         cleaned = [name for name in names if name.endswith(CLEANED_FILE_SUFFIX)]
         swaps = [name for name in names if name.endswith(SWAP_FILE_SUFFIX)]
         min_cleaned = min(map(offset_from_file, cleaned), default=None)
@@ -148,6 +155,7 @@ class _LogLoader:
         valid = [name for name in swaps if name not in removed]
         if valid:
             self._complete_swap(valid, [name for name in names if name not in removed])
+        return bool(removed or valid)
 
     def _complete_swap(self, swaps: list[str], names: list[str]) -> None:
         """The new segments are whole: remove the files they replace, then take the suffix off."""
@@ -172,8 +180,7 @@ class _LogLoader:
 
     # -- 2. segments
 
-    def _open_segments(self) -> None:
-        names = {entry.name for entry in os.scandir(self.directory) if entry.is_file()}
+    def _open_segments(self, names: set[str]) -> None:
         for name in sorted(names):
             if name.endswith(_INDEX_SUFFIXES) and name[: name.index(".")] + LOG_FILE_SUFFIX not in names:
                 logger.warning(
@@ -240,7 +247,9 @@ class _LogLoader:
 
     def _recover_segment(self, segment: LogSegment) -> int:
         """Check one segment; bytes that were cut off."""
-        producers = ProducerStateManager(self.topic_partition, self.directory, self.producer_id_expiration_ms)
+        # Later snapshots are not looked at; the one at the log's end is written over.
+        known = [offset for offset in list_snapshot_offsets(self.directory) if offset <= segment.base_offset]
+        producers = ProducerStateManager(self.topic_partition, self.directory, self.producer_id_expiration_ms, known)
         now = self.time.milliseconds()
         rebuild_producer_state(
             producers,
@@ -296,7 +305,7 @@ class _LogLoader:
     # -- 5. producers
 
     def _load_producers(self, log_start_offset: int, log_end_offset: int) -> ProducerStateManager:
-        producers = ProducerStateManager(self.topic_partition, self.directory, self.producer_id_expiration_ms)
+        producers = ProducerStateManager(self.topic_partition, self.directory, self.producer_id_expiration_ms, ())
         producers.remove_stray_snapshots(segment.base_offset for segment in self.segments.values())
         rebuild_producer_state(
             producers,

@@ -64,9 +64,9 @@ class ListenError(Exception):
     """A listener could not be bound; the message says which and why."""
 
 
-def _listen_error(endpoint: EndPoint, problem: object) -> ListenError:
+def _listen_error(host: str | None, port: int, problem: object) -> ListenError:
     return ListenError(
-        f"Socket server failed to bind to {endpoint.host or '0.0.0.0'}:{endpoint.port}: {problem}. "
+        f"Socket server failed to bind to {host or '0.0.0.0'}:{port}: {problem}. "
         f"Another process may use the port; stop it or choose another port in 'listeners'."
     )
 
@@ -81,15 +81,15 @@ def bind_address(endpoint: EndPoint) -> str | None:
     try:
         return str(socket.getaddrinfo(endpoint.host, None, socket.AF_INET, socket.SOCK_STREAM)[0][4][0])
     except OSError as problem:
-        raise _listen_error(endpoint, problem) from problem
+        raise _listen_error(endpoint.host, endpoint.port, problem) from problem
 
 
 class SocketServer:
     """All listeners of a broker.
 
-    Invariant: `_channels` holds every open channel, and `quotas` counts them. The port of each listener accepts exactly while the
-    doors are open (`_handler`), the quotas have a slot for the listener, and it isn't in `_delayed`; those that do are in
-    `_accepting`.
+    Invariant: `_channels` holds every open channel, and `quotas` counts them. Nobody can connect
+    before the doors are open (`_handler`). The port of each listener accepts exactly while they are, the quotas have a slot for
+    the listener, and it isn't in `_delayed`; those that do are in `_accepting`.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class SocketServer:
         self._handler: Callable[[Request], None] | None = None
         self._send_buffer = send_buffer
         self._receive_buffer = receive_buffer
-        self._ports: dict[str, Any] = {}
+        self._ports: dict[str, PlaintextPort] = {}
         self._channels: set[KafkaChannel] = set()
         self._accepting: set[str] = set()
         self._delayed: dict[str, Any] = {}
@@ -143,7 +143,7 @@ class SocketServer:
     # ------------------------------------------------------------------------------------------------ listeners
 
     def listen(self, endpoint: EndPoint, backlog: int = 50, address: str | None = None) -> int:
-        """Bind one listener, its door shut; the port it got. `ListenError` if the address is taken.
+        """Bind one listener, its door shut unless the others' are open; the port it got. `ListenError` if the address is taken.
 
         `address`: of `bind_address`; None where the endpoint names no host, or none that has to be looked up.
         """
@@ -153,7 +153,7 @@ class SocketServer:
         try:
             port.startListening()
         except error.CannotListenError as problem:
-            raise _listen_error(endpoint, problem.socketError) from problem
+            raise _listen_error(endpoint.host, endpoint.port, problem.socketError) from problem
         port.stopReading()
         if self._receive_buffer > 0:
             # Accepted connections inherit it; set later it could not widen the TCP window any more.
@@ -161,6 +161,8 @@ class SocketServer:
         if self._send_buffer > 0:
             port.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._send_buffer)
         self._ports[endpoint.listener_name] = port
+        if self._handler is not None:
+            self._open(port)
         self.quotas.add_listener(endpoint.listener_name)
         if self._idle_scan is None:
             self._idle_scan = self.reactor.callLater(IDLE_SCAN_SECONDS, self._close_idle)
@@ -173,9 +175,17 @@ class SocketServer:
         return port
 
     def start_accepting(self, handler: Callable[[Request], None]) -> None:
-        """Open the doors of the listeners; `handler` gets every request."""
+        """Open the doors of the listeners; `handler` gets every request. `ListenError` if an address has been taken since."""
         self._handler = handler
+        for port in self._ports.values():
+            self._open(port)
         self.check_accepting()
+
+    def _open(self, port: PlaintextPort) -> None:
+        try:
+            port.open()
+        except error.CannotListenError as problem:
+            raise _listen_error(problem.interface, problem.port, problem.socketError) from problem
 
     async def stop_listening(self) -> None:
         """Nobody comes in any more; who is in stays."""

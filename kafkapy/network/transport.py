@@ -11,7 +11,7 @@ import socket
 from collections.abc import Iterable
 from typing import Any, Protocol
 
-from twisted.internet import main, tcp
+from twisted.internet import error, main, tcp
 from twisted.python.failure import Failure
 
 from kafkapy.clients.completion import spawn
@@ -202,6 +202,28 @@ class PlaintextPort(tcp.Port):
         if self.addressFamily == socket.AF_INET6 and self.interface == "::":
             made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
         return made
+
+    def startListening(self) -> None:
+        """Take the address, and no more: until `open` who connects is refused, so that nobody takes the broker for ready."""
+        made = self.createInternetSocket()
+        numeric = socket.AI_NUMERICHOST | socket.AI_PASSIVE
+        try:
+            found = socket.getaddrinfo(
+                self.interface or None, self.port, self.addressFamily, socket.SOCK_STREAM, 0, numeric
+            )
+            made.bind(found[0][4])
+        except OSError as problem:
+            made.close()
+            raise error.CannotListenError(self.interface, self.port, problem) from problem
+        self._preexistingSocket = made
+        super().startListening()
+
+    def open(self) -> None:
+        """Listen. `CannotListenError` if somebody else does there by now."""
+        try:
+            self.socket.listen(self.backlog)
+        except OSError as problem:
+            raise error.CannotListenError(self.interface, self.socket.getsockname()[1], problem) from problem
 
     def doRead(self) -> None:
         """Take those that wait, up to as many as there is room for, where Twisted goes by how many there were before."""

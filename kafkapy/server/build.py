@@ -300,6 +300,7 @@ def build_handlers(
             config,
             throttles,
             cache,
+            outside.clock,
         ),
         controller=ControllerApisHandler(authorizer, controller, outside.clock, cache),
         topics=TopicsHandler(

@@ -87,7 +87,7 @@ class KafkaServer:
 
     Invariant: `_started` has the parts that are to be stopped, in the order in which they were started: that in which they need
     each other: ZooKeeper, directories, listeners (bound, doors shut), replicas,
-    coordinator, registration in ZooKeeper, controller, doors open.
+    coordinator, registration in ZooKeeper, doors open, controller.
     """
 
     def __init__(
@@ -212,7 +212,7 @@ class KafkaServer:
         dynamic_config: DynamicBrokerConfig,
         threads: RequestThreads,
     ) -> Iterator[Part]:
-        """What begins to work once the broker is registered, in order; the doors are opened last."""
+        """What begins to work once the broker is registered, in order."""
         config, replication, coordinator = self.config, core.replication, core.group_coordinator
         interval_ms = config.replica_high_watermark_checkpoint_interval_ms
         yield Part(
@@ -231,11 +231,6 @@ class KafkaServer:
         yield Part("group coordinator", start_coordinator, coordinator.shutdown)
         if metadata_version.is_feature_versioning_supported(config.inter_broker_protocol_version):
             yield Part("features", lambda: self._in_thread(handlers.features.startup))
-        yield Part(
-            "controller",
-            lambda: self._in_thread(controller.startup),
-            lambda: self._in_thread(controller.shutdown),
-        )
         listener = self._config_listener(outside, core, sockets, controller, dynamic_config, threads)
         yield Part(
             "config listener",
@@ -252,6 +247,12 @@ class KafkaServer:
             self._are_doors_open = True
 
         yield Part("listeners", open_doors, sockets.stop_listening)
+        # It speaks to this broker through an open door.
+        yield Part(
+            "controller",
+            lambda: self._in_thread(controller.startup),
+            lambda: self._in_thread(controller.shutdown),
+        )
 
     def _config_listener(
         self,

@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from kafkapy.clients.completion import CancelledError, Completion, gather, spawn
+from kafkapy.clients.completion import CancelledError, Completion, FairLock, gather, spawn
 from kafkapy.clients.driver import wait_for
 from kafkapy.errors import KafkaTimeoutError
 from tests.memory_driver import MemoryDriver
@@ -159,3 +159,23 @@ def test_a_failure_that_nobody_looks_at_is_logged(caplog: pytest.LogCaptureFixtu
         spawn(work())
         gc.collect()
     assert "unseen" in caplog.text
+
+
+def test_a_fair_lock_lets_in_one_after_the_other() -> None:
+    lock, seen = FairLock(), list[str]()
+    held = {name: Completion[None]() for name in "abc"}
+
+    async def work(name: str) -> None:
+        async with lock:
+            seen.append(f"{name} in")
+            await held[name]
+            seen.append(f"{name} out")
+
+    a, b, _ = (spawn(work(name)) for name in "abc")
+    assert seen == ["a in"]
+    b.cancel()
+    assert seen == ["a in"]
+    held["a"].set_exception(ValueError())
+    assert isinstance(a.exception(), ValueError)
+    held["c"].set_result(None)
+    assert seen == ["a in", "c in", "c out"]

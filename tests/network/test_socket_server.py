@@ -40,16 +40,24 @@ LARGE = 8 << 20
 # -- listeners
 
 
-def test_the_doors_are_shut_until_the_broker_is_ready(make_loopback: MakeLoopback) -> None:
+def test_who_connects_before_the_broker_is_ready_is_refused(make_loopback: MakeLoopback) -> None:
+    """Who checks a broker's health by connecting must not take it for ready."""
     loop = make_loopback()
     port = loop.listen(accept=False)
-    client = loop.connect(port)
-    client.heartbeat()
-    loop.turns()
-    assert (loop.server.connection_count, loop.requests) == (0, [])
+    with pytest.raises(ConnectionRefusedError):
+        loop.connect(port)
     loop.server.start_accepting(loop.handle)
-    assert client.response()[0] == 1
+    assert loop.connect(port).is_served()
     assert loop.server.bound_port("PLAINTEXT") == port
+
+
+def test_an_address_that_is_taken_before_the_doors_open(make_loopback: MakeLoopback) -> None:
+    first, second = make_loopback(), make_loopback()
+    port = first.listen(accept=False)
+    second.server.listen(EndPoint("127.0.0.1", port, "PLAINTEXT", "PLAINTEXT"))
+    second.server.start_accepting(second.handle)
+    with pytest.raises(ListenError, match=rf"127.0.0.1:{port}.*listeners"):
+        first.server.start_accepting(first.handle)
 
 
 def test_an_address_in_use(make_loopback: MakeLoopback) -> None:

@@ -7,7 +7,6 @@ import struct
 from typing import ClassVar, Final
 
 from kafkapy.common import page_cache
-from kafkapy.log.files.log_files import delete_if_exists
 
 _SEARCH_BLOCK_ENTRIES: Final = 512
 _SPILL_BYTES: Final = 1024
@@ -44,13 +43,19 @@ class AbstractIndex:
 
     # -- life of the file
 
-    def create(self) -> None:
-        """Make a new, preallocated and empty file, in place of any other, and be hot. Raises `OSError`."""
-        delete_if_exists(self.path)
+    def create(self, recovering: bool = False) -> None:
+        """Be hot and empty, whatever is in the file. Raises `OSError`.
+
+        The file is made or emptied, and preallocated. `recovering`: it stays as it is until the index is trimmed, which writes
+        only what differs: of thousands of logs that are recovered most find again what was there.
+        """
         self._memory = bytearray()
         self._written = self.entries = 0
         self.max_entries = self.max_index_size // self.ENTRY.size
-        self._set_file_size(self.max_entries * self.ENTRY.size)
+        if not recovering:
+            self._set_file_size(self.max_entries * self.ENTRY.size, os.O_TRUNC)
+        elif not os.path.exists(self.path):
+            self._set_file_size(0)
 
     def open(self) -> None:
         """Take an existing file as it is: every whole entry in it counts (recovery resets what may be wrong)."""
@@ -85,15 +90,26 @@ class AbstractIndex:
     def trim_to_valid_size(self) -> None:
         """Write out, cut the file behind the last entry, and be cold."""
         if self._memory is not None:
-            self.write_out()
+            if self._differs_from_file():
+                self.write_out()
+                self._set_file_size(self.entries * self.ENTRY.size)
             self._memory = None
             self._written = 0
-        if self.max_entries != self.entries:
+        elif self.max_entries != self.entries:
             self._set_file_size(self.entries * self.ENTRY.size)
-            self.max_entries = self.entries
+        self.max_entries = self.entries
 
-    def _set_file_size(self, size: int) -> None:
-        fd = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
+    def _differs_from_file(self) -> bool:
+        assert self._memory is not None
+        fd = os.open(self.path, os.O_RDONLY)
+        try:
+            size = os.fstat(fd).st_size
+            return size != len(self._memory) or os.pread(fd, size, 0) != self._memory
+        finally:
+            os.close(fd)
+
+    def _set_file_size(self, size: int, truncated: int = 0) -> None:
+        fd = os.open(self.path, os.O_RDWR | os.O_CREAT | truncated, 0o644)
         try:
             os.ftruncate(fd, size)
         finally:

@@ -24,8 +24,8 @@ class OffsetIndex(AbstractIndex):
         super().__init__(path, base_offset, max_index_size)
         self.last_offset = base_offset
 
-    def create(self) -> None:
-        super().create()
+    def create(self, recovering: bool = False) -> None:
+        super().create(recovering)
         self.last_offset = self.base_offset
 
     def open(self) -> None:

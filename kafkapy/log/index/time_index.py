@@ -25,8 +25,8 @@ class TimeIndex(AbstractIndex):
         super().__init__(path, base_offset, max_index_size)
         self._last: tuple[int, int] | None = (NO_TIMESTAMP, base_offset)
 
-    def create(self) -> None:
-        super().create()
+    def create(self, recovering: bool = False) -> None:
+        super().create(recovering)
         self._last = (NO_TIMESTAMP, self.base_offset)
 
     def open(self) -> None:

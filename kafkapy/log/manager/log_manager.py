@@ -21,6 +21,7 @@ from kafkapy.log.files.log_files import (
     log_delete_dir_name,
     log_dir_name,
     parse_topic_partition_name,
+    sync_file_system,
 )
 from kafkapy.log.log import Log
 from kafkapy.log.log_config import LogConfig
@@ -36,6 +37,9 @@ logger = logging.getLogger("kafkapy.log.LogManager")
 
 Result = TypeVar("Result")
 
+LOGS_SYNCED_ALONE = 100
+"""With more than these in a dir a stop syncs its file system, not each file: 10,000 logs would take a minute."""
+
 _OTHER_DIRECTORIES = ("remote-log-index-cache", "__cluster_metadata-0")
 
 
@@ -43,22 +47,23 @@ class LogManager:
     """The logs in all log dirs.
 
     Invariants: while it runs, each live dir is locked against other brokers; `logs` holds each partition's one log, in
-    one live dir; `future` those that are on their way to another. Making and deleting logs is done under `lock`,
-    look-ups need none. A dir with an I/O error is taken offline: its logs are dropped, and `dir_failure_listeners` are
-    told. What a crash leaves: no clean-shutdown marker, so the next start recovers.
+    one live dir; `future` those that are on their way to another. `_names` has by topic the partitions in either map, and
+    may have others. Making and deleting logs is done under `lock`, look-ups need none. A dir with an I/O error is taken
+    offline: its logs are dropped, and `dir_failure_listeners` are told. What a crash leaves: no clean-shutdown marker, so
+    the next start recovers.
     """
 
     def __init__(
         self,
         log_dirs: Sequence[str],
         default_config: LogConfig,
-        topic_configs: Mapping[str, LogConfig],
+        topic_configs: Mapping[str, Mapping[str, str]],
         scheduler: Scheduler,
         time: Time,
         config: LogManagerConfig = LogManagerConfig(),  # noqa: B008 (a tuple of numbers)
         make_cleaner: Callable[[LogManager], LogCleaning] | None = None,
     ) -> None:
-        """Makes and locks the dirs; `startup` loads them. `topic_configs`: for topics that have configs of their own.
+        """Makes and locks the dirs; `startup` loads them. `topic_configs`: the overrides of each topic that has any.
 
         `LogDirError` if no dir can be used, or one is in use by another broker.
         """
@@ -67,6 +72,7 @@ class LogManager:
         self._config = config
         self.logs: dict[TopicPartition, Log] = {}
         """The live map: take a copy before a walk."""
+        self._names: dict[str, set[TopicPartition]] = {}
         self.lock = threading.RLock()
         self._dirs = LogDirs(log_dirs)
         self.dir_failure_listeners: list[Callable[[str, list[TopicPartition]], object]] = []
@@ -101,12 +107,11 @@ class LogManager:
         time: Time,
         make_cleaner: Callable[[LogManager], LogCleaning] | None = None,
     ) -> LogManager:
-        """The manager of a broker; `topic_configs`: the overrides of each topic that has any."""
-        defaults = config.log_config_defaults()
+        """The manager of a broker."""
         return cls(
             config.log_dirs,
-            defaults,
-            {topic: LogConfig.from_overrides(defaults, overrides) for topic, overrides in topic_configs.items()},
+            config.log_config_defaults(),
+            topic_configs,
             scheduler,
             time,
             LogManagerConfig.of(config),
@@ -220,6 +225,7 @@ class LogManager:
         with self.lock:
             if log.parent_dir not in self._dirs:  # gone offline meanwhile
                 return
+            self._names.setdefault(partition.topic, set()).add(partition)
             previous = (self.future.logs if is_future(log) else self.logs).setdefault(partition, log)
         if previous is not log:
             raise LogDirError(
@@ -259,12 +265,14 @@ class LogManager:
 
     def _close_dir(self, log_dir: LogDir) -> None:
         logs = {log.directory: log for log in self._logs_in(log_dir.path)}
+        at_once = len(logs) > LOGS_SYNCED_ALONE
         failed: list[str] = []
 
         def close(name: str) -> None:
             try:
-                logs[name].flush(force_active_segment=True)
-                logs[name].close()
+                if not at_once:
+                    logs[name].flush(force_active_segment=True)
+                logs[name].close(sync=not at_once)
             except Exception as error:
                 logger.warning("Error while closing %s: %s", name, error)
                 failed.append(name)
@@ -272,12 +280,16 @@ class LogManager:
         self._for_all(close, list(logs), "log-closing")
         if failed or log_dir.path not in self._dirs:
             return
-        self.maintenance.checkpoint(log_dir)
-        if log_dir.had_clean_shutdown or log_dir.load_completed:
-            try:
+        try:
+            if at_once:
+                sync_file_system(log_dir.path)
+                for log in logs.values():
+                    log.file_system_synced()
+            self.maintenance.checkpoint(log_dir)
+            if log_dir.had_clean_shutdown or log_dir.load_completed:
                 log_dir.clean_shutdown_file.write()
-            except OSError as error:
-                logger.error("Could not write the clean shutdown file in %s: %s", log_dir.path, error)
+        except OSError as error:
+            logger.error("Could not write the clean shutdown file in %s: %s", log_dir.path, error)
 
     # -- logs
 
@@ -289,7 +301,8 @@ class LogManager:
         return [*self.logs.values(), *self.future.logs.values()]
 
     def logs_by_topic(self, topic: str) -> list[Log]:
-        return [log for log in self.all_logs() if log.topic_partition.topic == topic]
+        names = list(self._names.get(topic, ()))
+        return [log for logs in (self.logs, self.future.logs) for name in names if (log := logs.get(name)) is not None]
 
     def _logs_in(self, directory: str) -> list[Log]:
         return [log for log in self.all_logs() if log.parent_dir == directory]
@@ -309,6 +322,7 @@ class LogManager:
                         f"Can not create log for {partition} because log directories {self.offline_log_dirs} are offline",
                     )
                 log = self.logs[partition] = self._create(partition, topic_id)
+                self._names.setdefault(partition.topic, set()).add(partition)
             elif topic_id is not None:
                 log.assign_topic_id(topic_id)
             return log
@@ -344,6 +358,8 @@ class LogManager:
         """
         with self.lock:
             log = self.logs.pop(partition, None)
+            if log is not None and self.future.get(partition) is None:
+                self._forget_name(partition)
         if log is None:
             if self.offline_log_dirs:
                 raise KafkaError(
@@ -357,11 +373,19 @@ class LogManager:
         self._deleter.remove_later(log, log_delete_dir_name(partition))
         return log
 
+    def _forget_name(self, partition: TopicPartition) -> None:
+        names = self._names.get(partition.topic, set())
+        names.discard(partition)
+        if not names:
+            self._names.pop(partition.topic, None)
+
     # -- configs
 
     def update_topic_config(self, topic: str, overrides: Mapping[str, str]) -> None:
         """The topic's own configs are these now. `ConfigException` if a value is not allowed."""
         config = self._opener.update_topic_config(topic, overrides)
+        if config is None:
+            return  # as at a start, when all topics' configs are read again
         for log in self.logs_by_topic(topic):
             old = log.update_config(config)
             if old.compact and not config.compact and self.cleaner is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from kafkapy.common.scheduler import Scheduler
 from kafkapy.common.time import Time
@@ -16,25 +17,30 @@ from kafkapy.log.log_loader import load_log
 class LogOpener:
     """What is the same for all logs: defaults, the configs that topics have of their own, clock, background tasks.
 
-    Invariant: a topic that has no config of its own is not in `_topic_configs`.
+    Invariant: a topic that has no config of its own is not in `_overrides`. Topics with equal ones share one `LogConfig`, as
+    thousands may have them.
     """
 
     def __init__(
         self,
         default_config: LogConfig,
-        topic_configs: Mapping[str, LogConfig],
+        topic_configs: Mapping[str, Mapping[str, str]],
         scheduler: Scheduler,
         time: Time,
         on_dir_failure: DirFailureHandler,
         producer_id_expiration_ms: int,
     ) -> None:
+        """`ConfigException` if a topic has a value that is not allowed."""
         self.default_config = default_config
         self.syncs = SyncQueue(scheduler)
-        self._topic_configs = dict(topic_configs)
+        self._overrides = {topic: dict(overrides) for topic, overrides in topic_configs.items() if overrides}
+        self._config = lru_cache(maxsize=1000)(self._parse)
         self._scheduler = scheduler
         self._time = time
         self._on_dir_failure = on_dir_failure
         self._producer_id_expiration_ms = producer_id_expiration_ms
+        for topic in self._overrides:
+            self.config_of(topic)
 
     def open(
         self,
@@ -61,21 +67,24 @@ class LogOpener:
         )
 
     def config_of(self, topic: str) -> LogConfig:
-        return self._topic_configs.get(topic, self.default_config)
+        return self._config(frozenset(self._overrides.get(topic, {}).items()))
 
-    def update_topic_config(self, topic: str, overrides: Mapping[str, str]) -> LogConfig:
-        """The topic's own configs are these now; what it has by them and the defaults. `ConfigException`."""
-        config = LogConfig.from_overrides(self.default_config, overrides)
+    def update_topic_config(self, topic: str, overrides: Mapping[str, str]) -> LogConfig | None:
+        """The topic's own configs are these now; what it has by them and the defaults, None if it had them already.
+        `ConfigException`."""
+        if overrides == self._overrides.get(topic, {}):
+            return None
+        config = self._config(frozenset(overrides.items()))
         if overrides:
-            self._topic_configs[topic] = config
+            self._overrides[topic] = dict(overrides)
         else:
-            self._topic_configs.pop(topic, None)
+            del self._overrides[topic]
         return config
 
     def reconfigure_default_config(self, config: LogConfig) -> None:
         """The defaults are these now; topics keep what they have of their own."""
         self.default_config = config
-        self._topic_configs = {
-            topic: LogConfig.from_overrides(config, {name: own.get(name) for name in own.overridden})
-            for topic, own in self._topic_configs.items()
-        }
+        self._config.cache_clear()
+
+    def _parse(self, overrides: frozenset[tuple[str, str]]) -> LogConfig:
+        return LogConfig.from_overrides(self.default_config, dict(overrides))

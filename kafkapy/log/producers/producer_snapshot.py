@@ -83,12 +83,16 @@ def _entry(
 
 
 def write_snapshot(path: str, producers: Iterable[ProducerStateEntry], sync: bool) -> None:
-    """Write a snapshot file. A crash may leave it torn: the CRC tells. Raises `OSError`."""
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    """Write a snapshot file, unless it is there already. A crash may leave it torn: the CRC tells. Raises `OSError`."""
+    content = encode_snapshot(producers)
+    fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:
-        view = memoryview(encode_snapshot(producers))
-        while view:
-            view = view[os.write(fd, view) :]
+        size = os.fstat(fd).st_size
+        if size != len(content) or os.pread(fd, size, 0) != content:
+            os.ftruncate(fd, 0)
+            view = memoryview(content)
+            while view:
+                view = view[os.write(fd, view) :]
         if sync:
             os.fsync(fd)
     finally:

@@ -242,9 +242,10 @@ class ProducerStateManager:
         self._last_snapshot_offset = self.map_end_offset
         return path
 
-    def take_final_snapshot(self) -> None:
-        """Have a durable snapshot at `map_end_offset`: after a clean stop the log is not scanned for producers. `OSError`."""
-        if self.take_snapshot() is None and self.map_end_offset in self._snapshots:
+    def take_final_snapshot(self, sync: bool) -> None:
+        """Have a snapshot at `map_end_offset`, durable with `sync`: after a clean stop the log is not scanned for producers.
+        `OSError`."""
+        if self.take_snapshot(sync) is None and sync and self.map_end_offset in self._snapshots:
             fsync_file(self._path(self.map_end_offset))
 
     def remove_stray_snapshots(self, segment_base_offsets: Iterable[int]) -> None:

@@ -344,7 +344,7 @@ class LogSegment(SegmentFiles):
         `on_batch` notes a batch's epoch and producer; a transaction that it reports as completed gets into the transaction
         index with the offset that `last_stable_offset` has for it.
         """
-        self._create_indexes()
+        self._create_indexes(recovering=True)
         self.txn_index.reset()
         self._become_empty()
         valid_bytes = last_index_entry = 0
@@ -369,7 +369,8 @@ class LogSegment(SegmentFiles):
                 "Found invalid messages in log segment %s at byte offset %d: %s", self.log_path, valid_bytes, error
             )
         truncated = self.size - valid_bytes
-        os.ftruncate(self.file.fileno(), valid_bytes)
+        if truncated:
+            os.ftruncate(self.file.fileno(), valid_bytes)
         self.size = valid_bytes
         self.time_index.maybe_append(self.max_timestamp_so_far, self._offset_of_max_timestamp, skip_full_check=True)
         self._trim()

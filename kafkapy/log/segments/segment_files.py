@@ -99,13 +99,13 @@ class SegmentFiles:
         self._create_indexes()
         return in_the_way
 
-    def _create_indexes(self) -> None:
-        """New, empty indexes, whatever was there."""
+    def _create_indexes(self, recovering: bool = False) -> None:
+        """New, empty indexes, whatever was there; `recovering` as in `AbstractIndex.create`."""
         max_size = self.config.segment_index_bytes
         offset_index = OffsetIndex(self._path(INDEX_FILE_SUFFIX), self.base_offset, max_size)
         time_index = TimeIndex(self._path(TIME_INDEX_FILE_SUFFIX), self.base_offset, max_size)
-        offset_index.create()
-        time_index.create()
+        offset_index.create(recovering)
+        time_index.create(recovering)
         self._offset_index, self._time_index = offset_index, time_index
 
     @property

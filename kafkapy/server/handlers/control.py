@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+from typing import TypeVar
 
+from kafkapy.clients.completion import Completion, FairLock
 from kafkapy.common.clock import InThread
+from kafkapy.common.scheduler import Scheduler
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.log.manager.log_manager import LogManager
@@ -22,8 +27,11 @@ from kafkapy.server.metadata.metadata_cache import MetadataCache
 from kafkapy.server.reconfiguration.change_handlers import usable_topic_configs
 from kafkapy.server.replication.leadership import (
     Leadership,
+    PartitionOrder,
     is_of_old_controller,
     leader_and_isr_response,
+    orders_of,
+    stop_orders_of,
     stop_replica_response,
 )
 from kafkapy.server.replication.replica_manager import ReplicaManager
@@ -32,10 +40,19 @@ from kafkapy.zk.kafka_zk_client import KafkaZkClient
 
 log = logging.getLogger("kafkapy.state.change")
 
+PARTITIONS_PER_TURN = 250
+"""Orders of one request that are carried out before the reactor looks at others: 10 ms at most."""
+
+T = TypeVar("T")
+
 
 @dataclass(eq=False)
 class ControlHandler:
-    """Takes the controller's orders."""
+    """Takes the controller's orders.
+
+    Invariant: requests that make and stop replicas are carried out one after the other, as they came, whatever connections they
+    came by: none is overtaken while it waits for its next turn.
+    """
 
     _authorizer: Authorizer
     _broker_epoch: Callable[[], int]
@@ -47,6 +64,8 @@ class ControlHandler:
     _config: KafkaConfig
     _throttles: ReplicationThrottles
     _metadata_cache: MetadataCache
+    _scheduler: Scheduler
+    _one_after_the_other: FairLock = field(default_factory=FairLock, init=False)
 
     def require_cluster_action(self, request: Request) -> None:
         """`KafkaError` CLUSTER_AUTHORIZATION_FAILED unless the sender may act as a broker."""
@@ -69,41 +88,60 @@ class ControlHandler:
         body: LeaderAndIsrRequest = request.body
         if self._is_stale(body):
             return LeaderAndIsrResponse(error_code=Errors.STALE_BROKER_EPOCH.code)
-        await self._prepare_new_partitions(body)
-        error, errors = self._leadership.become_leader_or_follower(body)
-        if error is not Errors.NONE:
-            raise KafkaError(error)
+        errors: dict[TopicPartition, Errors] = {}
+        async with self._one_after_the_other:
+            async for orders in self._in_turns(orders_of(body)):
+                await self._prepare_new_partitions(body, orders)
+                error = self._leadership.become_leader_or_follower(body, orders, errors)
+                if error is not Errors.NONE:
+                    raise KafkaError(error)
         return leader_and_isr_response(body, request.api_version, errors)
 
-    async def _prepare_new_partitions(self, body: LeaderAndIsrRequest) -> None:
+    async def _in_turns(self, orders: Iterator[T]) -> AsyncIterator[list[T]]:
+        """At least one list, perhaps empty; each further one in a turn of the reactor of its own, so that nobody waits long for
+        a request about thousands of partitions."""
+        piece = list(islice(orders, PARTITIONS_PER_TURN))
+        yield piece
+        while piece := list(islice(orders, PARTITIONS_PER_TURN)):
+            turn: Completion[None] = Completion()
+            self._scheduler.schedule_once("orders of a controller", partial(turn.set_result, None), 0)
+            await turn
+            yield piece
+
+    async def _prepare_new_partitions(self, body: LeaderAndIsrRequest, orders: list[PartitionOrder]) -> None:
         """Read the configs and throttles of topics that are new here (they are not announced) and make their logs, which takes
         files: both in the background, so that a topic of a thousand partitions holds up nobody."""
         known = self._replica_manager
         if body.controller_epoch < known.controller_epoch:
             return  # it will be refused: no log of a topic that may be gone must be left behind
-        states = [(topic.topic_name, topic.topic_id, p) for topic in body.topic_states for p in topic.partition_states]
-        states += [(p.topic_name, ZERO_UUID, p) for p in body.ungrouped_partition_states]
         new = [
-            (TopicPartition(name, state.partition_index), topic_id, state)
-            for name, topic_id, state in states
-            if known.broker_id in state.replicas and known.is_unknown(TopicPartition(name, state.partition_index))
+            order
+            for order in orders
+            if known.broker_id in order.state.replicas
+            and known.is_unknown(order.partition)
+            and self._log_manager.get_log(order.partition) is None
         ]
         if not new:
             return
-        topics = {partition.topic for partition, _, _ in new}
+        topics = {order.partition.topic for order in new}
         configs = await self._in_thread(self._zk_client.get_entities_configs, "topics", topics)
         for topic, overrides in configs.items():
             self._log_manager.update_topic_config(topic, usable_topic_configs(self._config, topic, overrides))
             self._throttles.update_topic(topic, overrides, known.broker_id)
         await self._in_thread(_make_logs, self._log_manager, new)
 
-    def handle_stop_replica(self, request: Request) -> StopReplicaResponse:
+    async def handle_stop_replica(self, request: Request) -> StopReplicaResponse:
         self.require_cluster_action(request)
         body: StopReplicaRequest = request.body
         if self._is_stale(body):
             return stop_replica_response(Errors.STALE_BROKER_EPOCH, {})
-        error, errors = self._leadership.stop_replicas(body, request.api_version)
-        return stop_replica_response(error, errors)
+        errors: dict[TopicPartition, Errors] = {}
+        async with self._one_after_the_other:
+            async for orders in self._in_turns(stop_orders_of(body, request.api_version)):
+                error = self._leadership.stop_replicas(body, orders, errors)
+                if error is not Errors.NONE:
+                    return stop_replica_response(error, {})
+        return stop_replica_response(Errors.NONE, errors)
 
     def handle_update_metadata(self, request: Request) -> UpdateMetadataResponse:
         self.require_cluster_action(request)
@@ -123,9 +161,7 @@ class ControlHandler:
         return UpdateMetadataResponse()
 
 
-def _make_logs(
-    log_manager: LogManager, new: list[tuple[TopicPartition, bytes, LeaderAndIsrRequest.LeaderAndIsrPartitionState]]
-) -> None:
+def _make_logs(log_manager: LogManager, new: list[PartitionOrder]) -> None:
     for partition, topic_id, state in new:
         with contextlib.suppress(KafkaError, OSError):  # met again, and answered, where the partition takes its log
             log_manager.get_or_create_log(partition, None if topic_id == ZERO_UUID else topic_id, state.is_new)

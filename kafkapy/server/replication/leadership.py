@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from kafkapy.cluster.partition import Partition
 from kafkapy.common.leader_and_isr import NO_EPOCH
@@ -61,8 +61,8 @@ class PartitionListener(Protocol):
         ...
 
 
-class _Order(Protocol):
-    """A request of a controller."""
+class _ControllerRequest(Protocol):
+    """LeaderAndIsr, StopReplica, UpdateMetadata."""
 
     @property
     def controller_id(self) -> int: ...
@@ -71,13 +71,29 @@ class _Order(Protocol):
     def controller_epoch(self) -> int: ...
 
 
-def is_of_old_controller(order: _Order, known_epoch: int) -> bool:
-    """Has another controller taken over since? Then the order is fenced."""
-    if order.controller_epoch >= known_epoch:
+class PartitionOrder(NamedTuple):
+    """What a LeaderAndIsr request says of one partition."""
+
+    partition: TopicPartition
+    topic_id: bytes
+    state: PartitionState
+
+
+class StopOrder(NamedTuple):
+    """What a StopReplica request says of one partition."""
+
+    partition: TopicPartition
+    leader_epoch: int
+    delete: bool
+
+
+def is_of_old_controller(request: _ControllerRequest, known_epoch: int) -> bool:
+    """Has another controller taken over since? Then its orders are fenced."""
+    if request.controller_epoch >= known_epoch:
         return False
     log.warning(
         "%s of controller %d is fenced, because its epoch %d is older than %d, which is known here: another controller has taken "
-        "over. Nothing changes.", type(order).__name__, order.controller_id, order.controller_epoch, known_epoch,
+        "over. Nothing changes.", type(request).__name__, request.controller_id, request.controller_epoch, known_epoch,
     )  # fmt: skip
     return True
 
@@ -86,15 +102,14 @@ def is_of_old_controller(order: _Order, known_epoch: int) -> bool:
 class _Accepted:
     """The partitions of one LeaderAndIsr request that are to change, with their topic ids."""
 
-    leaders: list[tuple[Partition, LeaderAndIsrRequest.LeaderAndIsrPartitionState, bytes]] = field(default_factory=list)
-    followers: list[tuple[Partition, LeaderAndIsrRequest.LeaderAndIsrPartitionState, bytes]] = field(
-        default_factory=list
-    )
+    leaders: list[tuple[Partition, PartitionState, bytes]] = field(default_factory=list)
+    followers: list[tuple[Partition, PartitionState, bytes]] = field(default_factory=list)
 
 
 @dataclass(eq=False)
 class Leadership:
-    """Carries out LeaderAndIsr and StopReplica on the replica manager.
+    """Carries out LeaderAndIsr and StopReplica on the replica manager. One that names thousands of partitions is carried
+    out in pieces, as several requests would be.
 
     Invariant: orders of an older controller epoch than `replica_manager.controller_epoch` change nothing; an order for a
     partition changes it only if its leader epoch is newer than the partition's. A partition is fetched exactly while it follows
@@ -110,21 +125,17 @@ class Leadership:
 
     # ------------------------------------------------------------------------------------------------ lead and follow
 
-    def become_leader_or_follower(self, request: LeaderAndIsrRequest) -> tuple[Errors, dict[TopicPartition, Errors]]:
-        """(error of the whole request, error of each partition)."""
+    def become_leader_or_follower(
+        self, request: LeaderAndIsrRequest, orders: Iterable[PartitionOrder], errors: dict[TopicPartition, Errors]
+    ) -> Errors:
+        """Carry out some of the request's orders; the error of the whole request. `errors` gets that of each partition."""
         replicas = self._replicas
         if is_of_old_controller(request, replicas.controller_epoch):
-            return Errors.STALE_CONTROLLER_EPOCH, {}
+            return Errors.STALE_CONTROLLER_EPOCH
         replicas.controller_epoch = request.controller_epoch
-        errors: dict[TopicPartition, Errors] = {}
         accepted = _Accepted()
-        for topic in request.topic_states:
-            for state in topic.partition_states:
-                self._sort_in(
-                    TopicPartition(topic.topic_name, state.partition_index), topic.topic_id, state, errors, accepted
-                )
-        for state in request.ungrouped_partition_states:
-            self._sort_in(TopicPartition(state.topic_name, state.partition_index), ZERO_UUID, state, errors, accepted)
+        for order in orders:
+            self._sort_in(order, errors, accepted)
         # First of all, so that nothing of an old leader is appended to a log that gets a new one.
         self._fetchers.remove(
             [partition.topic_partition for partition, _, _ in accepted.leaders]
@@ -145,7 +156,7 @@ class Leadership:
         if leaders or followers:
             for listener in self._listeners:
                 listener.roles_changed(leaders, followers)
-        return Errors.NONE, errors
+        return Errors.NONE
 
     def partitions_deleted(self, partitions: list[TopicPartition]) -> None:
         """The controller's UpdateMetadata says so."""
@@ -167,14 +178,8 @@ class Leadership:
             )
         return wanted
 
-    def _sort_in(
-        self,
-        name: TopicPartition,
-        topic_id: bytes,
-        state: LeaderAndIsrRequest.LeaderAndIsrPartitionState,
-        errors: dict[TopicPartition, Errors],
-        accepted: _Accepted,
-    ) -> None:
+    def _sort_in(self, order: PartitionOrder, errors: dict[TopicPartition, Errors], accepted: _Accepted) -> None:
+        name, topic_id, state = order
         replicas = self._replicas
         if name in replicas.offline:
             errors[name] = Errors.KAFKA_STORAGE_ERROR
@@ -215,16 +220,8 @@ class Leadership:
 
     def _apply(
         self,
-        orders: list[tuple[Partition, LeaderAndIsrRequest.LeaderAndIsrPartitionState, bytes]],
-        make: Callable[
-            [
-                Partition,
-                LeaderAndIsrRequest.LeaderAndIsrPartitionState,
-                bytes,
-                Callable[[TopicPartition, bytes, bool], Log],
-            ],
-            bool,
-        ],
+        orders: list[tuple[Partition, PartitionState, bytes]],
+        make: Callable[[Partition, PartitionState, bytes, Callable[[TopicPartition, bytes, bool], Log]], bool],
         errors: dict[TopicPartition, Errors],
     ) -> list[Partition]:
         changed: list[Partition] = []
@@ -251,16 +248,20 @@ class Leadership:
 
     # ------------------------------------------------------------------------------------------------ stop
 
-    def stop_replicas(self, request: StopReplicaRequest, version: int) -> tuple[Errors, dict[TopicPartition, Errors]]:
-        """Delete replicas. One that is only stopped stays: this broker may be told to take it up again."""
+    def stop_replicas(
+        self, request: StopReplicaRequest, orders: Iterable[StopOrder], errors: dict[TopicPartition, Errors]
+    ) -> Errors:
+        """Delete replicas. One that is only stopped stays: this broker may be told to take it up again.
+
+        As `become_leader_or_follower`.
+        """
         replicas = self._replicas
         if is_of_old_controller(request, replicas.controller_epoch):
-            return Errors.STALE_CONTROLLER_EPOCH, {}
+            return Errors.STALE_CONTROLLER_EPOCH
         replicas.controller_epoch = request.controller_epoch
-        errors: dict[TopicPartition, Errors] = {}
         deleted: list[TopicPartition] = []
         stopped: list[TopicPartition] = []
-        for name, leader_epoch, delete in _stop_orders(request, version):
+        for name, leader_epoch, delete in orders:
             partition = replicas.partition(name)
             if name in replicas.offline:
                 errors[name] = Errors.KAFKA_STORAGE_ERROR
@@ -291,7 +292,7 @@ class Leadership:
         if deleted:
             for listener in self._listeners:
                 listener.replicas_removed(deleted)
-        return Errors.NONE, errors
+        return Errors.NONE
 
     def _delete(self, name: TopicPartition, partition: Partition | None) -> Errors:
         """The log goes as well where no partition is known: it may have been deleted while this broker was down."""
@@ -313,24 +314,29 @@ class Leadership:
         return Errors.NONE
 
 
-def _stop_orders(request: StopReplicaRequest, version: int) -> list[tuple[TopicPartition, int, bool]]:
-    """(partition, leader epoch, delete) of each order, whatever the version's shape."""
-    orders: list[tuple[TopicPartition, int, bool]] = []
+def orders_of(request: LeaderAndIsrRequest) -> Iterator[PartitionOrder]:
+    """Whatever the version's shape."""
+    for topic in request.topic_states:
+        for state in topic.partition_states:
+            yield PartitionOrder(TopicPartition(topic.topic_name, state.partition_index), topic.topic_id, state)
+    for state in request.ungrouped_partition_states:
+        yield PartitionOrder(TopicPartition(state.topic_name, state.partition_index), ZERO_UUID, state)
+
+
+def stop_orders_of(request: StopReplicaRequest, version: int) -> Iterator[StopOrder]:
+    """Whatever the version's shape."""
     if version == 0:
         for old in request.ungrouped_partitions:
-            orders.append((TopicPartition(old.topic_name, old.partition_index), NO_EPOCH, request.delete_partitions))
+            yield StopOrder(TopicPartition(old.topic_name, old.partition_index), NO_EPOCH, request.delete_partitions)
     elif version < 3:
         for group in request.topics:
-            orders += [
-                (TopicPartition(group.name, p), NO_EPOCH, request.delete_partitions) for p in group.partition_indexes
-            ]
+            for index in group.partition_indexes:
+                yield StopOrder(TopicPartition(group.name, index), NO_EPOCH, request.delete_partitions)
     else:
         for topic in request.topic_states:
-            orders += [
-                (TopicPartition(topic.topic_name, p.partition_index), p.leader_epoch, p.delete_partition)
-                for p in topic.partition_states
-            ]
-    return orders
+            for state in topic.partition_states:
+                name = TopicPartition(topic.topic_name, state.partition_index)
+                yield StopOrder(name, state.leader_epoch, state.delete_partition)
 
 
 def leader_and_isr_response(

@@ -29,6 +29,21 @@ def _time_index(path: Path, base: int = 100, max_size: int = 1000) -> TimeIndex:
     return index
 
 
+@pytest.mark.parametrize(
+    "left", [None, b"", struct.pack(">ii", 5, 4000), struct.pack(">iiii", 5, 4000, 0, 0), b"garbage"]
+)
+def test_an_index_that_is_recovered_becomes_right_whatever_was_in_the_file(tmp_path: Path, left: bytes | None) -> None:
+    path = tmp_path / "offset.index"
+    if left is not None:
+        path.write_bytes(left)
+    index = OffsetIndex(str(path), 100, 1000)
+    index.create(recovering=True)
+    index.append(105, 4000)
+    index.trim_to_valid_size()
+    assert path.read_bytes() == struct.pack(">ii", 5, 4000)
+    assert index.lookup(105) == (105, 4000)
+
+
 def test_an_active_index_is_preallocated_and_trimmed_when_it_becomes_inactive(tmp_path: Path) -> None:
     index = _offset_index(tmp_path, max_size=1001)
     assert Path(index.path).stat().st_size == 1000

@@ -14,8 +14,9 @@ import pytest
 from kafkapy.common.scheduler import MockScheduler
 from kafkapy.common.time import MockTime
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.log.files.log_files import sync_file_system
 from kafkapy.log.log import Log
-from kafkapy.log.log_config import LogConfig
+from kafkapy.log.manager import log_manager
 from kafkapy.log.manager.log_dirs import LogDirError
 from kafkapy.log.manager.log_manager import LogManager
 from kafkapy.log.manager.log_manager_config import LogManagerConfig
@@ -33,7 +34,7 @@ class Broker:
     def __init__(self, root: Path, dirs: int = 1, **config: Any) -> None:
         self.dirs = [str(root / f"dir{n}") for n in range(dirs)]
         self.config = log_config(**config)
-        self.topic_configs: dict[str, LogConfig] = {}
+        self.topic_configs: dict[str, dict[str, str]] = {}
         self.time = MockTime(NOW)
         self.scheduler = MockScheduler(self.time)
         self.failures: list[tuple[str, list[TopicPartition]]] = []
@@ -104,6 +105,38 @@ def test_a_clean_stop_and_start(broker: Broker) -> None:
     with pytest.raises(KafkaError) as info:
         manager.get_or_create_log(T1, b"x" * 16)
     assert info.value.error is Errors.INCONSISTENT_TOPIC_ID
+
+
+def test_many_logs_are_synced_at_once_when_it_stops(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And those that a kill leaves as they were are not written again by the next start."""
+    monkeypatch.setattr(log_manager, "LOGS_SYNCED_ALONE", 5)
+    manager = broker.start()
+    partitions = [TopicPartition("many", number) for number in range(6)]
+    for partition in partitions:
+        _fill(manager.get_or_create_log(partition))
+    synced: list[str] = []
+    file_systems: list[str] = []
+
+    def sync(directory: str) -> None:
+        file_systems.append(directory)
+        sync_file_system(directory)
+
+    monkeypatch.setattr(log_manager, "sync_file_system", sync)
+    monkeypatch.setattr(os, "fsync", lambda fd: synced.append(os.readlink(f"/proc/self/fd/{fd}")))
+    manager.shutdown()
+    assert file_systems == broker.dirs
+    assert not [path for path in synced if "/many-" in path]
+    assert broker.read("recovery-point-offset-checkpoint").splitlines()[2:] == [f"many {n} 3" for n in range(6)]
+    assert ".kafka_cleanshutdown" in broker.names()
+
+    manager = broker.start()
+    broker.kill()
+    files = list(Path(broker.dirs[0]).glob("many-*/*"))
+    before = {path: (path.stat().st_ino, path.stat().st_mtime_ns, path.read_bytes()) for path in files}
+    assert {path.suffix for path in files} >= {".log", ".index", ".timeindex", ".snapshot"}
+    manager = broker.start()
+    assert [manager.logs[partition].log_end_offset for partition in partitions] == [3] * 6
+    assert {path: (path.stat().st_ino, path.stat().st_mtime_ns, path.read_bytes()) for path in files} == before
 
 
 @pytest.mark.parametrize("threads", [1, 4])
@@ -262,7 +295,7 @@ def test_a_malformed_checkpoint_counts_as_empty(broker: Broker) -> None:
 
 
 def test_retention_runs_periodically_on_what_is_not_compacted(broker: Broker) -> None:
-    broker.topic_configs = {"compacted": log_config(cleanup_policy=["compact"], retention_ms=0, segment_bytes=SIZE)}
+    broker.topic_configs = {"compacted": {"cleanup.policy": "compact", "retention.ms": "0", "segment.bytes": str(SIZE)}}
     broker.config = log_config(retention_ms=0, segment_bytes=SIZE)
     manager = broker.start()
     logs = [manager.get_or_create_log(TopicPartition(topic, 0)) for topic in ("compacted", "deleted")]
@@ -309,6 +342,33 @@ def test_topic_configs_take_effect_on_open_and_new_logs(broker: Broker) -> None:
     manager.update_topic_config(T0.topic, {})
     assert (log.config.retention_ms, log.config.segment_bytes) == (5, 1 << 30)
     assert manager.get_or_create_log(TopicPartition("other", 0)).config.retention_ms == 5
+
+
+class Walked(dict[TopicPartition, Log]):
+    """A map that counts how often all of it is looked at."""
+
+    walks = 0
+
+    def values(self) -> Any:
+        self.walks += 1
+        return super().values()
+
+
+def test_a_topic_s_config_costs_what_the_topic_has(broker: Broker) -> None:
+    """Not what all topics have: at a start each topic's config is applied."""
+    manager = broker.start()
+    topics = [f"topic-{number}" for number in range(20)]
+    for topic in topics:
+        manager.get_or_create_log(TopicPartition(topic, 0))
+    walked = manager.logs = Walked(manager.logs)
+    for topic in topics:
+        manager.update_topic_config(topic, {"retention.ms": "5"})
+    assert walked.walks == 0
+    assert {log.config.retention_ms for log in walked.values()} == {5}
+    assert len({id(log.config) for log in walked.values()}) == 1, "equal configs are one object"
+    manager.async_delete(TopicPartition(topics[0], 0))
+    assert manager.logs_by_topic(topics[0]) == []
+    assert len(manager.logs_by_topic(topics[1])) == 1
 
 
 def test_a_failing_dir_goes_offline_alone(two_dirs: Broker, monkeypatch: pytest.MonkeyPatch) -> None:

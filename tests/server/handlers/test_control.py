@@ -13,6 +13,7 @@ from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.leader_and_isr import LeaderAndIsrRequest
 from kafkapy.protocol.messages.stop_replica import StopReplicaRequest
 from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest
+from kafkapy.server.handlers.control import PARTITIONS_PER_TURN
 from tests.server.broker_core import (
     BROKER_EPOCH,
     CONTROLLER_EPOCH,
@@ -182,6 +183,36 @@ def test_new_topics_come_with_their_throttles(make_core: MakeCore) -> None:
     command(core, order())
     assert core.replicas.leader_quota.is_throttled(PARTITION)
     assert not core.throttles.follower.is_throttled(PARTITION)
+
+
+def test_an_order_about_many_partitions_takes_turns(core: BrokerCore) -> None:
+    """Others are served in between, and what is ordered next does not overtake it, whatever connection it comes by."""
+    many = PARTITIONS_PER_TURN + 1
+    request = leader_and_isr(*[order(topic="many", index=index) for index in range(many)], version=7)
+    core.controller.send(request, 7)
+    assert core.controller.response() is None
+    assert core.partition("many", PARTITIONS_PER_TURN - 1).is_leader
+    other = core.connect("the same controller")
+    last = StopReplicaRequest.StopReplicaPartitionState(partition_index=many - 1, delete_partition=True)
+    state = StopReplicaRequest.StopReplicaTopicState(topic_name="many", partition_states=[last])
+    stopping = StopReplicaRequest(controller_epoch=CONTROLLER_EPOCH, broker_epoch=BROKER_EPOCH, topic_states=[state])
+    other.send(stopping, 3)
+    assert other.response() is None
+    core.advance(1)
+    errors = core.controller.response().topics[0].partition_errors
+    assert [Errors.for_code(e.error_code) for e in errors] == [Errors.NONE] * many
+    assert other.response().error_code == 0
+    assert core.replicas.partition(TopicPartition("many", many - 1)) is None
+
+
+def test_an_order_that_another_controller_interrupts_is_fenced(core: BrokerCore) -> None:
+    many = PARTITIONS_PER_TURN + 1
+    request = leader_and_isr(*[order(topic="many", index=index) for index in range(many)], version=7)
+    core.controller.send(request, 7)
+    core.replicas.controller_epoch = CONTROLLER_EPOCH + 1
+    core.advance(1)
+    assert core.controller.response().error_code == Errors.STALE_CONTROLLER_EPOCH.code
+    assert core.replicas.partition(TopicPartition("many", many - 1)) is None
 
 
 # -- StopReplica
