@@ -5,6 +5,7 @@ Kafka's `GroupMetadataManager` and `TransactionStateManager` have this each for 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -68,8 +69,9 @@ class InternalTopic:
 
 
 class OwnedTopic(Generic[Contents]):
-    """Invariant: what `Keeper` keeps belongs to partitions that have a term; once a partition is ACTIVE, it is all that
-    the log says of it."""
+    """Invariants: what `Keeper` keeps belongs to partitions that have a term; once a partition is ACTIVE, it is all that
+    the log says of it. One partition is read at a time (`_is_reading`): each thread that reads takes its share of the interpreter
+    from the reactor. Those in `_to_read` wait."""
 
     def __init__(
         self, topic: InternalTopic, partition_log: PartitionLog, keeper: Keeper[Contents], scheduler: Scheduler, time: Time,
@@ -84,6 +86,8 @@ class OwnedTopic(Generic[Contents]):
         self._ownership = Ownership()
         self._terms = self._ownership.terms
         self._partition_count: int | None = None
+        self._to_read: deque[Callable[[], object]] = deque()
+        self._is_reading = False
 
     def startup(self, partition_count: int | None) -> None:
         """With the count of partitions that ZooKeeper has, as in Kafka: what the broker has been told by the controller so
@@ -171,6 +175,8 @@ class OwnedTopic(Generic[Contents]):
             self._scheduler.schedule_once("install a partition", lambda: done(result), 0)
 
         def done(result: Contents | Exception) -> None:
+            self._is_reading = False
+            self._read_next()
             if not isinstance(result, Exception):
                 in_turns(self._scheduler, "install a partition", install(result))
             elif self._ownership.change(term, LoadState.FAILED):
@@ -191,7 +197,13 @@ class OwnedTopic(Generic[Contents]):
             if self._ownership.change(term, LoadState.LOADING):
                 self._load(term)
 
-        self._scheduler.schedule_in_thread("load a partition", read)
+        self._to_read.append(read)
+        self._read_next()
+
+    def _read_next(self) -> None:
+        if self._to_read and not self._is_reading:
+            self._is_reading = True
+            self._scheduler.schedule_in_thread("load a partition", self._to_read.popleft())
 
 
 @lru_cache(maxsize=65536)

@@ -122,6 +122,20 @@ def test_who_may_be_asked(c: Coordinator) -> None:
     assert c.told == [f"active {partition}", f"unloaded {partition}"]
 
 
+def test_one_partition_is_read_at_a_time(c: Coordinator) -> None:
+    """Fifty threads that read would leave the reactor a fiftieth of the interpreter."""
+    for partition in range(2):
+        c.topic.on_election(partition, 1)
+    assert c.scheduler.pending == 1
+    c.scheduler.advance(0)
+    assert c.told == ["active 0", "active 1"]
+    c.log.error = OSError("cable")
+    c.topic.on_resignation(0, 2)
+    c.topic.on_election(0, 3)
+    c.scheduler.advance(0)
+    assert c.told[2:] == ["unloaded 0", "failed cable"]
+
+
 def test_a_failed_load_is_retried(c: Coordinator) -> None:
     c.log.error = OSError("cable")
     c.topic.on_election(0, 1)
