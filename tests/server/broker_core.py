@@ -288,7 +288,9 @@ class BrokerCore:
             topic_id = topic_id_of(name)
         self.topic_configs[name] = {key.replace("_", "."): value for key, value in configs.items()}
         members = list(replicas) if isr is None else list(isr)
-        self.leader_and_isr(name, range(partitions), topic_id, leader, epoch, members, replicas)
+        for first in range(0, partitions, 200):  # so many are taken in one turn
+            some = range(first, min(first + 200, partitions))
+            self.leader_and_isr(name, some, topic_id, leader, epoch, members, replicas)
         self.update_metadata(name, range(partitions), topic_id, leader, epoch, members, replicas)
         return topic_id
 
