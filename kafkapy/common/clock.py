@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable
 from typing import ParamSpec, Protocol, TypeVar
 
 from kafkapy.common.scheduler import MockScheduler, ScheduledTask, Scheduler
@@ -11,6 +11,9 @@ from kafkapy.common.time import MockTime, Time
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
+
+Steps = Generator[None, None, R]
+"""Work that yields wherever others might have their turn; it returns its result."""
 
 TURN_MS = 5
 """How long work that has many items goes on before others have their turn."""
@@ -51,6 +54,35 @@ async def in_turns(clock: Clock, items: Iterable[T]) -> AsyncIterator[T]:
             await clock.turn()
             until = clock.monotonic_ms() + TURN_MS
         yield item
+
+
+def in_steps(clock: Clock, work: Steps[R]) -> R | Awaitable[R]:
+    """What the work returns: at once if it is done in a few milliseconds, else later, with turns for others in between."""
+    try:
+        _one_turn(clock, work)
+    except StopIteration as done:
+        result: R = done.value
+        return result
+    return work_off(clock, work)
+
+
+async def work_off(clock: Clock, work: Steps[R]) -> R:
+    """As `in_steps`, for a coroutine."""
+    while True:
+        try:
+            _one_turn(clock, work)
+        except StopIteration as done:
+            result: R = done.value
+            return result
+        await clock.turn()
+
+
+def _one_turn(clock: Clock, work: Steps[R]) -> None:
+    """StopIteration when the work is done."""
+    until = clock.monotonic_ms() + TURN_MS
+    next(work)
+    while clock.monotonic_ms() < until:
+        next(work)
 
 
 class MockClock:

@@ -312,9 +312,9 @@ def build_handlers(
             authorizer, core.log_dir_moves, core.log_manager, config, replicas, in_thread, outside.clock
         ),
         producer_ids=ProducerIdsHandler(authorizer, producer_ids),
-        find_coordinator=FindCoordinatorHandler(groups, cache, auto_topics, authorizer),
-        groups=GroupsHandler(groups, authorizer, config),
-        group_offsets=GroupOffsetsHandler(groups, cache, authorizer, config, zk_client, in_thread),
+        find_coordinator=FindCoordinatorHandler(groups, cache, auto_topics, authorizer, outside.clock),
+        groups=GroupsHandler(groups, authorizer, config, outside.clock),
+        group_offsets=GroupOffsetsHandler(groups, cache, authorizer, config, zk_client, in_thread, outside.clock),
         features=FinalizedFeatureListener(zk_client, lambda work: outside.clock.schedule_in_thread("features", work)),
     )
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
+from kafkapy.common.clock import Steps
 from kafkapy.common.scheduler import ScheduledTask, Scheduler
 from kafkapy.common.time import Time
 from kafkapy.common.timestamps import NO_TIMESTAMP
@@ -46,6 +47,8 @@ GROUPS_PER_TURN = 200
 """How many loaded groups are taken over before the reactor does something else."""
 OFFSETS_PER_TURN = 20_000
 """How many offsets are looked at, whether they have expired, before it does: 5 ms."""
+OFFSETS_PER_STEP = 1000
+"""How many offsets are put into an answer at a time."""
 
 
 class GroupCoordinator:
@@ -228,8 +231,8 @@ class GroupCoordinator:
         }
 
     def fetch_offsets(
-        self, group_id: str, partitions: Iterable[TopicPartition] | None, require_stable: bool
-    ) -> OffsetFetchResponse.OffsetFetchResponseGroup:
+        self, group_id: str, partitions: Collection[TopicPartition] | None, require_stable: bool
+    ) -> Steps[OffsetFetchResponse.OffsetFetchResponseGroup]:
         """The committed offsets of the partitions (None: of all that have one), -1 where there is none.
 
         `require_stable`: UNSTABLE_OFFSET_COMMIT for a partition whose offset is about to change (KIP-447).
@@ -241,15 +244,19 @@ class GroupCoordinator:
             return response
         group = self.groups.get(group_id)
         offsets = None if group is None else group.offsets
+        if offsets is not None and (partitions is None or len(partitions) >= OFFSETS_PER_STEP):
+            offsets = offsets.copy()  # a commit shows as a whole or not at all, whatever happens between the steps
         if partitions is None:
             partitions = () if offsets is None else offsets.committed
         topics: dict[str, OffsetFetchResponse.OffsetFetchResponseTopics] = {}
-        for partition in partitions:
+        for count, partition in enumerate(partitions, 1):
             topic = topics.get(partition.topic)
             if topic is None:
                 topic = topics[partition.topic] = OffsetFetchResponse.OffsetFetchResponseTopics(name=partition.topic)
                 response.topics.append(topic)
             topic.partitions.append(fetched_offset(offsets, partition, require_stable))
+            if count % OFFSETS_PER_STEP == 0:
+                yield
         return response
 
     def delete_offsets(self, request: OffsetDeleteRequest) -> OffsetDeleteResponse:

@@ -57,6 +57,14 @@ class GroupOffsets:
         """Is there any offset, committed or pending?"""
         return bool(self.committed or self._pending or self._transactional)
 
+    def copy(self) -> GroupOffsets:
+        """As they are now, for somebody who looks at many of them for a while."""
+        copy = GroupOffsets()
+        copy.committed = self.committed.copy()
+        copy._pending = self._pending.copy()
+        copy._transactional = {producer_id: offsets.copy() for producer_id, offsets in self._transactional.items()}
+        return copy
+
     def get(self, partition: TopicPartition) -> GroupOffset | None:
         found = self.committed.get(partition)
         return None if found is None else found.value

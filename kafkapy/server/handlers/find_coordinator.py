@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from dataclasses import dataclass
 
 from kafkapy.clients.metadata import Node
+from kafkapy.common.clock import Clock, Steps, in_steps
 from kafkapy.common.topic_names import GROUP_METADATA_TOPIC
 from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
 from kafkapy.network.request import Request
@@ -29,8 +31,9 @@ class FindCoordinatorHandler:
     _cache: MetadataCache
     _auto_topics: AutoTopicCreationManager
     _authorizer: Authorizer
+    _clock: Clock
 
-    def handle_find_coordinator(self, request: Request) -> FindCoordinatorResponse:
+    def handle_find_coordinator(self, request: Request) -> FindCoordinatorResponse | Awaitable[FindCoordinatorResponse]:
         """The broker that coordinates a group; from v4 on of several at once."""
         body: FindCoordinatorRequest = request.body
         if request.api_version < 4:
@@ -42,6 +45,9 @@ class FindCoordinatorHandler:
                 host=node.host,
                 port=node.port,
             )
+        return in_steps(self._clock, self._find_coordinators(request, body))
+
+    def _find_coordinators(self, request: Request, body: FindCoordinatorRequest) -> Steps[FindCoordinatorResponse]:
         response = FindCoordinatorResponse()
         for key in body.coordinator_keys:
             error, node = self._find_coordinator(request, body.key_type, key)
@@ -51,6 +57,7 @@ class FindCoordinatorHandler:
             if error is Errors.INVALID_REQUEST and body.key_type not in (GROUP_TYPE, SHARE_TYPE):
                 coordinator.error_message = _message(body.key_type, error)
             response.coordinators.append(coordinator)
+            yield
         return response
 
     def _find_coordinator(self, request: Request, key_type: int, key: str) -> tuple[Errors, Node]:

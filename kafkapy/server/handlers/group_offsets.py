@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from kafkapy.common.clock import InThread
+from kafkapy.common.clock import Clock, InThread, Steps, in_steps
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
 from kafkapy.coordinator.group.responses import INVALID_OFFSET
@@ -25,6 +25,9 @@ from kafkapy.zk.kafka_zk_client import KafkaZkClient
 T = TypeVar("T", OffsetCommitResponse.OffsetCommitResponseTopic, OffsetDeleteResponse.OffsetDeleteResponseTopic)
 
 
+_PER_STEP = 1000
+
+
 @dataclass(eq=False)
 class GroupOffsetsHandler:
     """Checks what is asked for, and passes requests on to the group coordinator, or to ZooKeeper (version 0)."""
@@ -35,6 +38,7 @@ class GroupOffsetsHandler:
     _config: KafkaConfig
     _zk_client: KafkaZkClient
     _in_thread: InThread
+    _clock: Clock
 
     def handle_offset_commit(self, request: Request) -> OffsetCommitResponse | Awaitable[OffsetCommitResponse] | None:
         """Answered when the offsets are committed to the log; v0 keeps them in ZooKeeper."""
@@ -79,32 +83,40 @@ class GroupOffsetsHandler:
         if version == 0:
             require_group(self._authorizer, request, "DESCRIBE", body.group_id)
             return fetch_from_zookeeper(self._zk_client, self._cache, self._authorizer, self._in_thread, request)
-        if version >= 8:
-            groups = [self._fetch_offsets(request, group.group_id, group.topics) for group in body.groups]
-            return OffsetFetchResponse(groups=groups)
-        group = self._fetch_offsets(request, body.group_id, body.topics)
+        fetch = self._fetch_groups if version >= 8 else self._fetch_group
+        return in_steps(self._clock, fetch(request, body))
+
+    def _fetch_groups(self, request: Request, body: OffsetFetchRequest) -> Steps[OffsetFetchResponse]:
+        response = OffsetFetchResponse()
+        for group in body.groups:
+            response.groups.append((yield from self._fetch_offsets(request, group.group_id, group.topics)))
+            yield
+        return response
+
+    def _fetch_group(self, request: Request, body: OffsetFetchRequest) -> Steps[OffsetFetchResponse]:
+        """Before v8."""
+        group = yield from self._fetch_offsets(request, body.group_id, body.topics)
         error = Errors.for_code(group.error_code)
-        if version < 2 and error is not Errors.NONE:
+        if request.api_version < 2 and error is not Errors.NONE:
             raise KafkaError(error)  # told for each partition
-        return OffsetFetchResponse(
-            error_code=error.code,
-            topics=[
-                OffsetFetchResponse.OffsetFetchResponseTopic(
-                    name=topic.name,
-                    partitions=[
-                        OffsetFetchResponse.OffsetFetchResponsePartition(
-                            partition_index=partition.partition_index,
-                            committed_offset=partition.committed_offset,
-                            committed_leader_epoch=partition.committed_leader_epoch,
-                            metadata=partition.metadata,
-                            error_code=partition.error_code,
-                        )
-                        for partition in topic.partitions
-                    ],
+        response = OffsetFetchResponse(error_code=error.code)
+        for topic in group.topics:
+            answer = OffsetFetchResponse.OffsetFetchResponseTopic(name=topic.name)
+            response.topics.append(answer)
+            for partition in topic.partitions:
+                answer.partitions.append(
+                    OffsetFetchResponse.OffsetFetchResponsePartition(
+                        partition_index=partition.partition_index,
+                        committed_offset=partition.committed_offset,
+                        committed_leader_epoch=partition.committed_leader_epoch,
+                        metadata=partition.metadata,
+                        error_code=partition.error_code,
+                    )
                 )
-                for topic in group.topics
-            ],
-        )
+                if len(answer.partitions) % _PER_STEP == 0:
+                    yield
+            yield
+        return response
 
     def _fetch_offsets(
         self,
@@ -112,7 +124,7 @@ class GroupOffsetsHandler:
         group_id: str,
         topics: Sequence[OffsetFetchRequest.OffsetFetchRequestTopic | OffsetFetchRequest.OffsetFetchRequestTopics]
         | None,
-    ) -> OffsetFetchResponse.OffsetFetchResponseGroup:
+    ) -> Steps[OffsetFetchResponse.OffsetFetchResponseGroup]:
         """`topics` None: all that have offsets and that the sender may see."""
         authorizer, context = self._authorizer, request.context
         fetch_offsets = self._coordinator.fetch_offsets
@@ -122,16 +134,21 @@ class GroupOffsetsHandler:
                 group_id=group_id, error_code=Errors.GROUP_AUTHORIZATION_FAILED.code
             )
         if topics is None:
-            response = fetch_offsets(group_id, None, require_stable)
+            response = yield from fetch_offsets(group_id, None, require_stable)
             response.topics = [t for t in response.topics if authorizer.authorize(context, "DESCRIBE", "TOPIC", t.name)]
             return response
-        allowed, denied = [], []
+        allowed: list[TopicPartition] = []
+        denied = []
         for topic in topics:
+            yield
             if authorizer.authorize(context, "DESCRIBE", "TOPIC", topic.name):
-                allowed += [TopicPartition(topic.name, index) for index in topic.partition_indexes]
+                indexes = topic.partition_indexes
+                for start in range(0, len(indexes), _PER_STEP):
+                    allowed += [TopicPartition(topic.name, index) for index in indexes[start : start + _PER_STEP]]
+                    yield
             else:
                 denied.append(_unauthorized_offsets(topic.name, topic.partition_indexes))
-        response = fetch_offsets(group_id, allowed, require_stable)
+        response = yield from fetch_offsets(group_id, allowed, require_stable)
         if response.error_code == Errors.NONE.code:
             response.topics += denied
         return response

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from dataclasses import dataclass
 
 from kafkapy.common import metadata_version
+from kafkapy.common.clock import Clock, Steps, in_steps
 from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
 from kafkapy.coordinator.group.responses import join_error
 from kafkapy.network.request import Request
@@ -33,6 +35,7 @@ class GroupsHandler:
     _coordinator: GroupCoordinator
     _authorizer: Authorizer
     _config: KafkaConfig
+    _clock: Clock
 
     # ------------------------------------------------------------------------------------------------ membership
 
@@ -78,11 +81,14 @@ class GroupsHandler:
 
     # ------------------------------------------------------------------------------------------------ administration
 
-    def handle_describe_groups(self, request: Request) -> DescribeGroupsResponse:
-        body: DescribeGroupsRequest = request.body
+    def handle_describe_groups(self, request: Request) -> DescribeGroupsResponse | Awaitable[DescribeGroupsResponse]:
+        return in_steps(self._clock, self._describe_groups(request, request.body))
+
+    def _describe_groups(self, request: Request, body: DescribeGroupsRequest) -> Steps[DescribeGroupsResponse]:
         response = DescribeGroupsResponse()
         described = []
         for group_id in body.groups:
+            yield
             if not self._authorizer.authorize(request.context, "DESCRIBE", "GROUP", group_id):
                 response.groups.append(
                     DescribeGroupsResponse.DescribedGroup(
@@ -121,7 +127,7 @@ class GroupsHandler:
         body: DeleteGroupsRequest = request.body
         authorize = self._authorizer.authorize
         names = list(dict.fromkeys(body.groups_names))
-        denied = [name for name in names if not authorize(request.context, "DELETE", "GROUP", name)]
+        denied = {name: None for name in names if not authorize(request.context, "DELETE", "GROUP", name)}
         results = self._coordinator.delete_groups([name for name in names if name not in denied])
         results += [
             DeleteGroupsResponse.DeletableGroupResult(group_id=name, error_code=Errors.GROUP_AUTHORIZATION_FAILED.code)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from kafkapy.common.clock import MockClock, in_steps
 from kafkapy.common.scheduler import MockScheduler
 from kafkapy.common.time import MockTime
 from kafkapy.common.topic_partition import TopicPartition
@@ -16,6 +17,7 @@ from kafkapy.protocol.messages.heartbeat import HeartbeatRequest
 from kafkapy.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from kafkapy.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 from kafkapy.protocol.messages.offset_commit import OffsetCommitRequest
+from kafkapy.protocol.messages.offset_fetch import OffsetFetchResponse
 from kafkapy.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from kafkapy.record.batches import batches
 from kafkapy.record.record_batch import RecordBatch
@@ -259,9 +261,16 @@ class Harness:
         reply = self.start_commit(offsets, member_id, generation, **more)
         return commit_errors(reply)[0]
 
+    def fetch_offsets(
+        self, group_id: str = GROUP, partitions: list[TopicPartition] | None = None, require_stable: bool = False
+    ) -> OffsetFetchResponse.OffsetFetchResponseGroup:
+        response = in_steps(MockClock(), self.coordinator.fetch_offsets(group_id, partitions, require_stable))
+        assert isinstance(response, OffsetFetchResponse.OffsetFetchResponseGroup)
+        return response
+
     def offsets(self, group_id: str = GROUP) -> dict[tuple[str, int], int]:
         """All that can be fetched."""
-        response = self.coordinator.fetch_offsets(group_id, None, False)
+        response = self.fetch_offsets(group_id)
         assert response.error_code == 0
         return {(t.name, p.partition_index): p.committed_offset for t in response.topics for p in t.partitions}
 

@@ -30,7 +30,7 @@ def list_error(h: Harness) -> Errors:
 
 
 def fetch_error(h: Harness) -> Errors:
-    return Errors.for_code(h.coordinator.fetch_offsets(GROUP, None, False).error_code)
+    return Errors.for_code(h.fetch_offsets().error_code)
 
 
 @pytest.mark.parametrize(
@@ -265,7 +265,7 @@ def test_offsets_of_an_open_transaction_are_pending_until_its_marker(commit: boo
     h.log.append(h.log_of(), transactional_batch(h, 9), lambda error, offset: None, 5_000)
     after = Harness(log=h.log)
     assert after.offsets() == {T0: 5}
-    response = after.coordinator.fetch_offsets(GROUP, [TopicPartition(*T0)], True)
+    response = after.fetch_offsets(GROUP, [TopicPartition(*T0)], True)
     assert response.topics[0].partitions[0].error_code == Errors.UNSTABLE_OFFSET_COMMIT.code
     after.coordinator.on_transaction_completed(7, [1], commit)  # another partition
     assert after.offsets() == {T0: 5}

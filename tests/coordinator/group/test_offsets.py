@@ -22,7 +22,7 @@ def h() -> Harness:
 def fetch(
     h: Harness, *partitions: tuple[str, int], stable: bool = False, group_id: str = GROUP
 ) -> list[tuple[int, Errors]]:
-    response = h.coordinator.fetch_offsets(group_id, [TopicPartition(*p) for p in partitions], stable)
+    response = h.fetch_offsets(group_id, [TopicPartition(*p) for p in partitions], stable)
     assert response.error_code == 0
     return [(p.committed_offset, Errors.for_code(p.error_code)) for topic in response.topics for p in topic.partitions]
 
@@ -111,7 +111,7 @@ def test_what_is_in_the_log(h: Harness) -> None:
 
 def test_null_metadata_is_empty(h: Harness) -> None:
     h.commit({T0: 5}, metadata=None)
-    [topic] = h.coordinator.fetch_offsets(GROUP, None, False).topics
+    [topic] = h.fetch_offsets().topics
     assert topic.partitions[0].metadata == ""
 
 
@@ -245,7 +245,7 @@ def test_leader_epoch_is_kept(h: Harness) -> None:
         ],
     )
     h.coordinator.commit_offsets(request, Reply())
-    [topic] = h.coordinator.fetch_offsets(GROUP, None, True).topics
+    [topic] = h.fetch_offsets(require_stable=True).topics
     [partition] = topic.partitions
     assert (partition.committed_offset, partition.committed_leader_epoch, partition.metadata) == (9, 4, "x")
 

@@ -89,16 +89,19 @@ class Broker:
         self.zk = FakeZooKeeper()
         self.created: list[str] = []
         self.config = SimpleNamespace(offset_metadata_max_bytes=4096, inter_broker_protocol_version="3.9-IV0")
+        self.clock = MockClock()
         self.cache = MetadataCache(0, MockClock())
         topics: Any = SimpleNamespace(create_internal_topic=self.created.append)
         config, zk_client, authorizer = (cast(Any, part) for part in (self.config, self.zk, self.authorizer))
         groups = self.h.coordinator
         handlers: Any = SimpleNamespace(
-            find_coordinator=FindCoordinatorHandler(groups, self.cache, topics, authorizer),
-            groups=GroupsHandler(groups, authorizer, config),
-            group_offsets=GroupOffsetsHandler(groups, self.cache, authorizer, config, zk_client, MockClock().in_thread),
+            find_coordinator=FindCoordinatorHandler(groups, self.cache, topics, authorizer, self.clock),
+            groups=GroupsHandler(groups, authorizer, config, self.clock),
+            group_offsets=GroupOffsetsHandler(
+                groups, self.cache, authorizer, config, zk_client, self.clock.in_thread, self.clock
+            ),
         )
-        self.apis = KafkaApis({api: HANDLERS[api](handlers) for api in GROUP_APIS}, MockClock().in_thread)
+        self.apis = KafkaApis({api: HANDLERS[api](handlers) for api in GROUP_APIS}, self.clock.in_thread)
         self.update({"t": [0, 0]})
 
     def update(self, topics: dict[str, list[int]]) -> None:
