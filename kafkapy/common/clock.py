@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator, Sequence
 from typing import ParamSpec, Protocol, TypeVar
 
 from kafkapy.common.scheduler import MockScheduler, ScheduledTask, Scheduler
@@ -17,6 +17,8 @@ Steps = Generator[None, None, R]
 
 TURN_MS = 5
 """How long work that has many items goes on before others have their turn."""
+
+_PORTION = 500
 
 
 class InThread(Protocol):
@@ -44,6 +46,13 @@ class Clock(Time, Scheduler, Protocol):
     def from_thread(self, function: Callable[P, object], /, *args: P.args, **kwargs: P.kwargs) -> None:
         """Call it on the reactor thread; from any thread."""
         ...
+
+
+def portions(items: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Few at a time, so that work may yield after each."""
+    if len(items) <= _PORTION:
+        return iter((items,))
+    return (items[start : start + _PORTION] for start in range(0, len(items), _PORTION))
 
 
 async def in_turns(clock: Clock, items: Iterable[T]) -> AsyncIterator[T]:

@@ -287,7 +287,7 @@ def build_handlers(
     return Handlers(
         produce=ProduceHandler(replicas, authorizer, cache, LargeAppends(replicas, outside.records), outside.clock),
         fetch=FetchHandler(core.fetch_sessions, config, replicas, cache, authorizer, outside.records),
-        offsets=OffsetsHandler(replicas, authorizer, outside.cold_reads),
+        offsets=OffsetsHandler(replicas, authorizer, outside.cold_reads, outside.clock),
         metadata=MetadataHandler(cache, cluster_id, authorizer, config, auto_topics.create_topics, outside.clock),
         control=ControlHandler(
             authorizer,

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from kafkapy.common.clock import Clock, InThread, Steps, in_steps
+from kafkapy.common.clock import Clock, InThread, Steps, in_steps, portions
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
 from kafkapy.coordinator.group.responses import INVALID_OFFSET
@@ -23,9 +23,6 @@ from kafkapy.server.metadata.metadata_cache import MetadataCache
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
 
 T = TypeVar("T", OffsetCommitResponse.OffsetCommitResponseTopic, OffsetDeleteResponse.OffsetDeleteResponseTopic)
-
-
-_PER_STEP = 1000
 
 
 @dataclass(eq=False)
@@ -103,8 +100,8 @@ class GroupOffsetsHandler:
         for topic in group.topics:
             answer = OffsetFetchResponse.OffsetFetchResponseTopic(name=topic.name)
             response.topics.append(answer)
-            for partition in topic.partitions:
-                answer.partitions.append(
+            for some in portions(topic.partitions):
+                answer.partitions += [
                     OffsetFetchResponse.OffsetFetchResponsePartition(
                         partition_index=partition.partition_index,
                         committed_offset=partition.committed_offset,
@@ -112,10 +109,9 @@ class GroupOffsetsHandler:
                         metadata=partition.metadata,
                         error_code=partition.error_code,
                     )
-                )
-                if len(answer.partitions) % _PER_STEP == 0:
-                    yield
-            yield
+                    for partition in some
+                ]
+                yield
         return response
 
     def _fetch_offsets(
@@ -142,9 +138,8 @@ class GroupOffsetsHandler:
         for topic in topics:
             yield
             if authorizer.authorize(context, "DESCRIBE", "TOPIC", topic.name):
-                indexes = topic.partition_indexes
-                for start in range(0, len(indexes), _PER_STEP):
-                    allowed += [TopicPartition(topic.name, index) for index in indexes[start : start + _PER_STEP]]
+                for some in portions(topic.partition_indexes):
+                    allowed += [TopicPartition(topic.name, index) for index in some]
                     yield
             else:
                 denied.append(_unauthorized_offsets(topic.name, topic.partition_indexes))

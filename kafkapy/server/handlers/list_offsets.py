@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
-from kafkapy.common.clock import InThread
+from kafkapy.common.clock import Clock, InThread, Steps, in_steps, portions, work_off
 from kafkapy.common.timestamps import (
     EARLIEST_LOCAL_TIMESTAMP,
     EARLIEST_TIMESTAMP,
@@ -55,11 +54,13 @@ class OffsetsHandler:
         replica_manager: ReplicaManager,
         authorizer: Authorizer,
         cold_reads: InThread,
+        clock: Clock,
     ) -> None:
         """`cold_reads`: threads that may wait for a disk."""
         self._cold_reads = cold_reads
         self._replica_manager = replica_manager
         self._authorizer = authorizer
+        self._clock = clock
 
     def handle_list_offsets(self, request: Request) -> ListOffsetsResponse | Awaitable[Message | None]:
         """Times are looked up in threads: that reads segments, and a batch that may be large."""
@@ -67,48 +68,66 @@ class OffsetsHandler:
         if request.api_version == 0 or all(
             p.timestamp in _IN_MEMORY for topic in body.topics for p in topic.partitions
         ):
-            return self._answer(request, {})
+            return in_steps(self._clock, self._answer(request, {}))
         return self._search_and_answer(request)
 
     async def _search_and_answer(self, request: Request) -> Message | None:
-        body: ListOffsetsRequest = request.body
+        searched = await work_off(self._clock, self._to_be_searched(request, request.body))
+        found = await self._cold_reads(_search, searched)
+        return await work_off(self._clock, self._answer(request, found))
+
+    def _to_be_searched(self, request: Request, body: ListOffsetsRequest) -> Steps[list[tuple[_Search, Log]]]:
         searched: list[tuple[_Search, Log]] = []
         for topic in body.topics:
             if self._authorizer.authorize(request.context, "DESCRIBE", "TOPIC", topic.name):
-                for wanted in topic.partitions:
-                    partition = self._replica_manager.name_of(topic.name, wanted.partition_index)
-                    local = self._replica_manager.partition(partition)
-                    if wanted.timestamp not in _IN_MEMORY and local is not None and local.log is not None:
-                        searched.append(((partition, wanted.timestamp), local.log))
-        return self._answer(request, await self._cold_reads(_search, searched))
+                for some in portions(topic.partitions):
+                    for wanted in some:
+                        partition = self._replica_manager.name_of(topic.name, wanted.partition_index)
+                        local = self._replica_manager.partition(partition)
+                        if wanted.timestamp not in _IN_MEMORY and local is not None and local.log is not None:
+                            searched.append(((partition, wanted.timestamp), local.log))
+                    yield
+        return searched
 
-    def _answer(self, request: Request, found: dict[_Search, _Found]) -> ListOffsetsResponse:
+    def _answer(self, request: Request, found: dict[_Search, _Found]) -> Steps[ListOffsetsResponse]:
         body: ListOffsetsRequest = request.body
         version = request.api_version
-        duplicates = _duplicates(body) if version >= 1 else set()
-        name_of = self._replica_manager.name_of
+        duplicates: set[tuple[str, int]] = set()
+        if version >= 1:
+            duplicates = yield from _duplicates(body)
         topics = []
         for topic in body.topics:
             name = topic.name
             allowed = self._authorizer.authorize(request.context, "DESCRIBE", "TOPIC", name)
-            answers = []
-            for wanted in topic.partitions:
-                partition = name_of(name, wanted.partition_index)
-                try:
-                    if not allowed:
-                        raise KafkaError(Errors.TOPIC_AUTHORIZATION_FAILED)
-                    if partition in duplicates:
-                        raise KafkaError(Errors.INVALID_REQUEST)
-                    if wanted.timestamp < 0 and version < _FIRST_VERSION.get(wanted.timestamp, 1 << 15):
-                        raise KafkaError(Errors.UNSUPPORTED_VERSION)
-                    if version == 0:
-                        answers.append(self._old_style(partition, wanted))
-                    else:
-                        answers.append(self._lookup(partition, wanted, body, version, found))
-                except KafkaError as error:
-                    answers.append(_error(wanted.partition_index, error.error))
-            topics.append(ListOffsetsResponse.ListOffsetsTopicResponse(name=name, partitions=answers))
+            answer = ListOffsetsResponse.ListOffsetsTopicResponse(name=name)
+            topics.append(answer)
+            for some in portions(topic.partitions):
+                for wanted in some:
+                    partition = self._replica_manager.name_of(name, wanted.partition_index)
+                    try:
+                        if not allowed:
+                            raise KafkaError(Errors.TOPIC_AUTHORIZATION_FAILED)
+                        if partition in duplicates:
+                            raise KafkaError(Errors.INVALID_REQUEST)
+                        answer.partitions.append(self._offset_of(partition, wanted, body, version, found))
+                    except KafkaError as error:
+                        answer.partitions.append(_error(wanted.partition_index, error.error))
+                yield
         return ListOffsetsResponse(topics=topics)
+
+    def _offset_of(
+        self,
+        partition: TopicPartition,
+        wanted: ListOffsetsRequest.ListOffsetsPartition,
+        body: ListOffsetsRequest,
+        version: int,
+        searched: dict[_Search, _Found],
+    ) -> PartitionResponse:
+        if wanted.timestamp < 0 and version < _FIRST_VERSION.get(wanted.timestamp, 1 << 15):
+            raise KafkaError(Errors.UNSUPPORTED_VERSION)
+        if version == 0:
+            return self._old_style(partition, wanted)
+        return self._lookup(partition, wanted, body, version, searched)
 
     def _lookup(
         self,
@@ -209,11 +228,16 @@ def _search(logs: list[tuple[_Search, Log]]) -> dict[_Search, _Found]:
     return found
 
 
-def _duplicates(body: ListOffsetsRequest) -> set[tuple[str, int]]:
-    wanted = [(topic.name, partition.partition_index) for topic in body.topics for partition in topic.partitions]
-    if len(set(wanted)) == len(wanted):
-        return set()
-    return {partition for partition, count in Counter(wanted).items() if count > 1}
+def _duplicates(body: ListOffsetsRequest) -> Steps[set[tuple[str, int]]]:
+    seen: set[tuple[str, int]] = set()
+    twice: set[tuple[str, int]] = set()
+    for topic in body.topics:
+        for some in portions(topic.partitions):
+            for wanted in some:
+                partition = (topic.name, wanted.partition_index)
+                (twice if partition in seen else seen).add(partition)
+            yield
+    return twice
 
 
 def _error(index: int, error: Errors) -> ListOffsetsResponse.ListOffsetsPartitionResponse:

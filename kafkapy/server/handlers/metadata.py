@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from kafkapy.common.clock import Clock, in_turns
+from kafkapy.common.clock import Clock, Steps, portions, work_off
 from kafkapy.common.topic_names import INTERNAL_TOPICS, reason_invalid
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.network.request import Request
@@ -47,20 +47,11 @@ class MetadataHandler:
         body: MetadataRequest = request.body
         version = request.api_version
         cache = self._metadata_cache
-        _validate(body, version)
-        everything = body.topics is None or (version == 0 and not body.topics)
-        refused: list[MetadataResponse.MetadataResponseTopic] = []
-        names = sorted(cache.all_topics()) if everything else self._names(body, refused)
-        names = self._authorized(request, names, everything, refused)
-        missing = [name for name in names if not cache.contains_topic(name)]
-        view = _View.of(cache, request)
-        async for name in in_turns(self._clock, view.unknown(names)):
-            view.topic(name)
-        topics = [view.topic(name) for name in names if cache.contains_topic(name)]
+        refused, topics, missing = await work_off(self._clock, self._look_up(request, body))
         if missing:
             topics += await self._missing_topics(body, missing)
         if version >= 8 and body.include_topic_authorized_operations:
-            topics = [self._with_operations(request, topic) for topic in topics]
+            topics = await work_off(self._clock, self._with_operations(request, topics))
         response = MetadataResponse(
             brokers=[
                 MetadataResponse.MetadataResponseBroker(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
@@ -76,28 +67,59 @@ class MetadataHandler:
             )
         return response
 
-    def _names(self, body: MetadataRequest, refused: list[MetadataResponse.MetadataResponseTopic]) -> list[str]:
+    def _look_up(
+        self, request: Request, body: MetadataRequest
+    ) -> Steps[tuple[list[TopicMetadata], list[TopicMetadata], list[str]]]:
+        """Answers for those that may not be described or whose id is unknown, for those that are there, and the missing ones."""
+        cache = self._metadata_cache
+        everything = body.topics is None or (request.api_version == 0 and not body.topics)
+        refused: list[TopicMetadata] = []
+        topics: list[TopicMetadata] = []
+        missing: list[str] = []
+        if everything:
+            names = sorted(cache.all_topics())
+        else:
+            names = yield from self._names(body, request.api_version, refused)
+        for some in portions(names):
+            some = self._authorized(request, some, everything, refused)
+            view = _View.of(cache, request)
+            for name in view.unknown(some):
+                view.topic(name)
+                yield
+            topics += [view.topic(name) for name in some if cache.contains_topic(name)]
+            missing += [name for name in some if not cache.contains_topic(name)]
+            yield
+        return refused, topics, missing
+
+    def _names(self, body: MetadataRequest, version: int, refused: list[TopicMetadata]) -> Steps[list[str]]:
         """The topics that were named. A request that has ids goes by its ids alone; unknown ones are answered in `refused`."""
-        wanted = body.topics or []
-        ids = dict.fromkeys(topic.topic_id for topic in wanted if topic.topic_id != ZERO_UUID)
+        ids: dict[bytes, None] = {}
+        named: dict[str, None] = {}
+        for some in portions(body.topics or []):
+            _validate(some, version)
+            ids.update((topic.topic_id, None) for topic in some if topic.topic_id != ZERO_UUID)
+            named.update((topic.name or "", None) for topic in some)
+            yield
         if not ids:
-            return list(dict.fromkeys(topic.name or "" for topic in wanted))
+            return list(named)
         names = []
-        for topic_id in ids:
-            name = self._metadata_cache.topic_name(topic_id)
-            if name is None:
-                refused.append(TopicMetadata(error_code=Errors.UNKNOWN_TOPIC_ID.code, name=None, topic_id=topic_id))
-            else:
-                names.append(name)
+        for of_some in portions(list(ids)):
+            for topic_id in of_some:
+                name = self._metadata_cache.topic_name(topic_id)
+                if name is None:
+                    refused.append(TopicMetadata(error_code=Errors.UNKNOWN_TOPIC_ID.code, name=None, topic_id=topic_id))
+                else:
+                    names.append(name)
+            yield
         return names
 
     def _authorized(
         self,
         request: Request,
-        names: list[str],
+        names: Sequence[str],
         everything: bool,
-        refused: list[MetadataResponse.MetadataResponseTopic],
-    ) -> list[str]:
+        refused: list[TopicMetadata],
+    ) -> Sequence[str]:
         """The topics that may be described; named ones that may not are answered with an error, existing or not."""
         if not self._authorizer.enabled:
             return names
@@ -109,35 +131,30 @@ class MetadataHandler:
                 refused.append(TopicMetadata(error_code=Errors.TOPIC_AUTHORIZATION_FAILED.code, name=name))
         return allowed
 
-    async def _missing_topics(
-        self, body: MetadataRequest, missing: list[str]
-    ) -> list[MetadataResponse.MetadataResponseTopic]:
+    async def _missing_topics(self, body: MetadataRequest, missing: list[str]) -> list[TopicMetadata]:
         if body.allow_auto_topic_creation and self._config.auto_create_topics_enable:
             errors = await self.create_topics(missing)
         else:
-            errors = {
-                name: Errors.UNKNOWN_TOPIC_OR_PARTITION
-                if reason_invalid(name) is None
-                else Errors.INVALID_TOPIC_EXCEPTION
-                for name in missing
-            }
-        return [
-            TopicMetadata(error_code=error.code, name=name, is_internal=name in INTERNAL_TOPICS)
-            for name, error in errors.items()
-        ]
+            errors = await work_off(self._clock, _unknown(missing))
+        return await work_off(self._clock, _with_errors(errors))
 
-    def _with_operations(
-        self, request: Request, topic: MetadataResponse.MetadataResponseTopic
-    ) -> MetadataResponse.MetadataResponseTopic:
-        """A copy that says what the client may do with the topic."""
-        return TopicMetadata(
-            error_code=topic.error_code,
-            name=topic.name,
-            topic_id=topic.topic_id,
-            is_internal=topic.is_internal,
-            partitions=topic.partitions,
-            topic_authorized_operations=self._operations(request, "TOPIC", topic.name or "", TOPIC_OPERATIONS),
-        )
+    def _with_operations(self, request: Request, topics: list[TopicMetadata]) -> Steps[list[TopicMetadata]]:
+        """Copies that say what the client may do with the topics."""
+        copies = []
+        for some in portions(topics):
+            copies += [
+                TopicMetadata(
+                    error_code=topic.error_code,
+                    name=topic.name,
+                    topic_id=topic.topic_id,
+                    is_internal=topic.is_internal,
+                    partitions=topic.partitions,
+                    topic_authorized_operations=self._operations(request, "TOPIC", topic.name or "", TOPIC_OPERATIONS),
+                )
+                for topic in some
+            ]
+            yield
+        return copies
 
     def _operations(self, request: Request, resource_type: str, name: str, supported: int) -> int:
         authorizer = self._authorizer
@@ -178,14 +195,34 @@ class MetadataHandler:
         return response
 
 
-def _validate(body: MetadataRequest, version: int) -> None:
+def _validate(topics: Sequence[MetadataRequest.MetadataRequestTopic], version: int) -> None:
     if version >= 12:
         return
-    for topic in body.topics or ():
+    for topic in topics:
         if topic.name is None:
             raise KafkaError(Errors.INVALID_REQUEST, f"Topic name can not be null for version {version}")
         if topic.topic_id != ZERO_UUID:
             raise KafkaError(Errors.INVALID_REQUEST, f"Topic IDs are not supported in requests for version {version}")
+
+
+def _unknown(names: list[str]) -> Steps[dict[str, Errors]]:
+    errors = {}
+    for some in portions(names):
+        for name in some:
+            valid = reason_invalid(name) is None
+            errors[name] = Errors.UNKNOWN_TOPIC_OR_PARTITION if valid else Errors.INVALID_TOPIC_EXCEPTION
+        yield
+    return errors
+
+
+def _with_errors(errors: dict[str, Errors]) -> Steps[list[TopicMetadata]]:
+    topics = []
+    for some in portions(list(errors.items())):
+        topics += [
+            TopicMetadata(error_code=error.code, name=name, is_internal=name in INTERNAL_TOPICS) for name, error in some
+        ]
+        yield
+    return topics
 
 
 class _View:
@@ -211,7 +248,7 @@ class _View:
             view = cache.answers[key] = _View(cache, listener, version)
         return view
 
-    def unknown(self, names: list[str]) -> list[str]:
+    def unknown(self, names: Sequence[str]) -> list[str]:
         """Those of which it has said nothing yet."""
         return [name for name in names if name not in self._topics and self._cache.contains_topic(name)]
 
