@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.files.checkpoints import LeaderEpochCheckpointFile
-from kafkapy.log.files.log_files import delete_if_exists, fsync_dir, fsync_file
+from kafkapy.log.files.log_files import Fsync, delete_if_exists, fsync_files
 
 logger = logging.getLogger("kafkapy.log.LeaderEpochCache")
 
@@ -175,15 +175,16 @@ class LeaderEpochCache:
             self._checkpoint = checkpoint
             self._unsynced = True  # a `sync` of just now may not have found it
 
-    def sync(self) -> None:
+    def sync(self, fsync: Fsync = fsync_files) -> None:
         """Make durable what was written. May block on the disk, without the log's lock. Raises `OSError`."""
         with self._lock:
             if not self._unsynced:
                 return
-            self._unsynced = False
+            # Where the files are only noted, to be synced together, a flush must not rely on it meanwhile.
+            self._unsynced = fsync is not fsync_files
             path = self._checkpoint.path
-        fsync_file(path)
-        fsync_dir(path[: path.rindex("/")])
+        directory, _, name = path.rpartition("/")
+        fsync(directory, [name])
 
     def _write(self) -> None:
         if not self._enabled:
