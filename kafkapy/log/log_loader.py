@@ -31,7 +31,7 @@ from kafkapy.log.local_log import DirFailureHandler
 from kafkapy.log.log import Log
 from kafkapy.log.log_config import DAY_MS, LogConfig
 from kafkapy.log.log_types import CompletedTxn
-from kafkapy.log.producers.producer_state_manager import ProducerStateManager, list_snapshot_offsets
+from kafkapy.log.producers.producer_state_manager import ProducerStateManager, snapshot_offsets
 from kafkapy.log.producers.producer_state_rebuild import rebuild_producer_state
 from kafkapy.log.segments.log_segment import LogSegment
 from kafkapy.log.segments.log_segments import LogSegments
@@ -100,6 +100,7 @@ class _LogLoader:
         self.producer_id_expiration_ms = producer_id_expiration_ms
         self.on_segments_left = on_segments_left
         self.segments = LogSegments()
+        self._snapshots: set[int] = set()
         self.epochs = LeaderEpochCache(
             self.topic_partition, LeaderEpochCheckpointFile(directory), enabled=config.record_version >= 2
         )
@@ -108,6 +109,7 @@ class _LogLoader:
         names = self._file_names()
         if self._finish_interrupted_swaps(names):
             names = self._file_names()
+        self._snapshots = set(snapshot_offsets(names))
         self._open_segments(set(names))
         if self.directory.endswith(DELETE_DIR_SUFFIX):
             recovery_point = end = 0  # it only waits for its removal
@@ -227,7 +229,8 @@ class _LogLoader:
         unflushed = self.segments.from_offset(self.recovery_point_checkpoint)
         for number, segment in enumerate(unflushed):
             self.on_segments_left(len(unflushed) - number)
-            logger.info(
+            logger.log(
+                logging.INFO if len(unflushed) > 1 else logging.DEBUG,  # thousands of logs have only this one
                 "Recovering unflushed segment %d. %d/%d recovered for %s.",
                 segment.base_offset, number, len(unflushed), self.topic_partition,
             )  # fmt: skip
@@ -248,7 +251,7 @@ class _LogLoader:
     def _recover_segment(self, segment: LogSegment) -> int:
         """Check one segment; bytes that were cut off."""
         # Later snapshots are not looked at; the one at the log's end is written over.
-        known = [offset for offset in list_snapshot_offsets(self.directory) if offset <= segment.base_offset]
+        known = {offset for offset in self._snapshots if offset <= segment.base_offset}
         producers = ProducerStateManager(self.topic_partition, self.directory, self.producer_id_expiration_ms, known)
         now = self.time.milliseconds()
         rebuild_producer_state(
@@ -277,6 +280,7 @@ class _LogLoader:
         for completed in completed_before:
             producers.complete_txn(completed)
         producers.take_snapshot(sync=False)
+        self._snapshots = (self._snapshots - known) | producers.snapshots
         return truncated
 
     def _log_end_unless_below_start(self) -> int | None:
@@ -305,7 +309,9 @@ class _LogLoader:
     # -- 5. producers
 
     def _load_producers(self, log_start_offset: int, log_end_offset: int) -> ProducerStateManager:
-        producers = ProducerStateManager(self.topic_partition, self.directory, self.producer_id_expiration_ms, ())
+        producers = ProducerStateManager(
+            self.topic_partition, self.directory, self.producer_id_expiration_ms, self._snapshots
+        )
         producers.remove_stray_snapshots(segment.base_offset for segment in self.segments.values())
         rebuild_producer_state(
             producers,

@@ -7,6 +7,7 @@ import random
 import shutil
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock, call
 
 import pytest
 
@@ -320,6 +321,22 @@ def test_the_snapshot_at_the_end_is_what_a_clean_start_loads(small: LogDirFixtur
     (Path(small.directory) / "00000000000000000003.snapshot").unlink()
     again = small.open(recovery_point=3)
     assert again.active_producers() == [], "a cleanly stopped log without snapshots is not scanned"
+
+
+def test_a_log_of_one_segment_recovers_with_one_look_at_its_directory_and_no_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A broker that was killed has thousands of them."""
+    fixture = LogDirFixture(tmp_path)
+    _fill(fixture.open(), 2)
+    listdir, scandir = Mock(wraps=os.listdir), Mock(wraps=os.scandir)
+    monkeypatch.setattr(os, "listdir", listdir)
+    monkeypatch.setattr(os, "scandir", scandir)
+    with caplog.at_level("INFO", "kafkapy.log"):
+        log = _crash_and_open(fixture)
+    assert log.log_end_offset == 6
+    assert [*listdir.mock_calls, *scandir.mock_calls] == [call(fixture.directory)]
+    assert caplog.messages == []
 
 
 def test_a_log_that_waits_for_removal_opens_without_recovery(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from typing import TypeVar
 from kafkapy.common import uuid
 from kafkapy.common.properties import load_file
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.log.files.log_files import delete_if_exists, fsync_dir
+from kafkapy.log.files.log_files import delete_if_exists, fsync_dir, read_small_file
 
 RECOVERY_POINT_CHECKPOINT = "recovery-point-offset-checkpoint"
 LOG_START_OFFSET_CHECKPOINT = "log-start-offset-checkpoint"
@@ -61,8 +61,7 @@ def _write_checkpoint(path: str, lines: Iterable[str], sync: bool = True) -> Non
 def _read_checkpoint(path: str, parse: Callable[[list[str]], Entry]) -> list[Entry]:
     """All entries; none if the file does not exist. `MalformedFileError` for anything but version 0 in full."""
     try:
-        with open(path, "rb") as file:
-            lines = file.read().decode().splitlines()
+        lines = read_small_file(path).decode().splitlines()
     except FileNotFoundError:
         return []
     except UnicodeDecodeError as error:
@@ -160,8 +159,7 @@ class PartitionMetadataFile:
     def read(self) -> bytes | None:
         """The topic id; None if there is no file, or an empty one (of a machine's crash). Raises `MalformedFileError`."""
         try:
-            with open(self.path, "rb") as file:
-                text = file.read().decode()
+            text = read_small_file(self.path).decode()
         except FileNotFoundError:
             return None
         if not text:

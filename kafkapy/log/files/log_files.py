@@ -33,6 +33,7 @@ FUTURE_DIR_SUFFIX = "-future"
 STRAY_DIR_SUFFIX = "-stray"
 
 MAX_DIR_NAME_LENGTH = 255
+_SMALL_FILE_BYTES = 4096
 _SUFFIXED_DIR = re.compile(r"^(\S+-\S+)\.\S+(-delete|-future|-stray)$")
 
 
@@ -76,6 +77,19 @@ def parse_topic_partition_name(directory: str) -> TopicPartition:
             "Kafka's log directories (and children) should only contain Kafka topic data."
         )
     return TopicPartition(topic, int(partition))
+
+
+def read_small_file(path: str) -> bytes:
+    """All of a file that is expected to be small, with a third of the system calls of `open`. Raises `OSError`."""
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        content = os.read(fd, _SMALL_FILE_BYTES)
+        if len(content) == _SMALL_FILE_BYTES:
+            while more := os.read(fd, 1 << 20):
+                content += more
+        return content
+    finally:
+        os.close(fd)
 
 
 def fsync_dir(directory: str) -> None:

@@ -178,7 +178,7 @@ class LogManager:
             # Should this start fail half-way, the next one has to recover.
             log_dir.clean_shutdown_file.delete()
             log_dir.had_clean_shutdown = clean
-            paths = [path for path in _subdirectories(log_dir.path) if not self._is_set_aside(path)]
+            partitions = self._partitions_in(log_dir.path)
             recovery_points = _read_or_nothing(log_dir.recovery_points)
             log_start_offsets = _read_or_nothing(log_dir.log_start_offsets)
         except OSError as error:
@@ -186,11 +186,11 @@ class LogManager:
             return 0
         logger.info(
             "%s %d logs from %s since %sclean shutdown file was found",
-            "Skipping recovery of" if clean else "Recovering", len(paths), log_dir.path, "" if clean else "no ",
+            "Skipping recovery of" if clean else "Recovering", len(partitions), log_dir.path, "" if clean else "no ",
         )  # fmt: skip
 
         def load(path: str) -> None:
-            partition = parse_topic_partition_name(path)
+            partition = partitions[path]
             try:
                 self._load(
                     path, partition, recovery_points.get(partition, 0), log_start_offsets.get(partition, 0), clean
@@ -198,26 +198,31 @@ class LogManager:
             except OSError as error:
                 self.handle_log_dir_failure(log_dir.path, f"Error while loading log {path}", error)
 
-        self._for_all(load, paths, "log-recovery")
+        self._for_all(load, list(partitions), "log-recovery")
         log_dir.load_completed = True
-        return len(paths)
+        return len(partitions)
 
-    def _is_set_aside(self, path: str) -> bool:
-        """Not a partition's log: waiting for removal, or not ours."""
+    def _partitions_in(self, directory: str) -> dict[str, TopicPartition]:
+        """The paths of all logs and whose they are. Raises `OSError`, `LogDirError`."""
+        found = {path: self._partition_of(path) for path in _subdirectories(directory)}
+        return {path: partition for path, partition in found.items() if partition is not None}
+
+    def _partition_of(self, path: str) -> TopicPartition | None:
+        """None if the directory is not a partition's log: waiting for removal, or not ours."""
         name = os.path.basename(path)
         if name in _OTHER_DIRECTORIES:
-            return True
+            return None
         try:
             partition = parse_topic_partition_name(path)
         except ValueError as error:
             raise LogDirError(str(error)) from None
         if name.endswith(STRAY_DIR_SUFFIX):
             logger.warning("Log directory %s is left alone: it is not the current log of %s", path, partition)
-            return True
+            return None
         if name.endswith(DELETE_DIR_SUFFIX):
             self._deleter.delete_later(lambda: delete_directory(path), path)
-            return True
-        return False
+            return None
+        return partition
 
     def _load(self, path: str, partition: TopicPartition, recovery_point: int, log_start: int, clean: bool) -> None:
         started = self._time.monotonic_ms()

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from crc32c import crc32c
 
 from kafkapy.log.files.checkpoints import MalformedFileError
+from kafkapy.log.files.log_files import read_small_file
 from kafkapy.log.producers.producer_state import NO_TXN, NUM_BATCHES_TO_RETAIN, ProducerStateEntry, RetainedBatch
 from kafkapy.record.record_batch import NO_SEQUENCE
 
@@ -101,5 +102,4 @@ def write_snapshot(path: str, producers: Iterable[ProducerStateEntry], sync: boo
 
 def read_snapshot(path: str) -> list[ProducerStateEntry]:
     """Raises `OSError` (`MalformedFileError`)."""
-    with open(path, "rb") as file:
-        return decode_snapshot(file.read(), path)
+    return decode_snapshot(read_small_file(path), path)

@@ -53,9 +53,9 @@ class ProducerStateManager:
         partition: TopicPartition,
         directory: str,
         producer_id_expiration_ms: int,
-        snapshot_offsets: Iterable[int] | None = None,
+        known_snapshots: Iterable[int] | None = None,
     ) -> None:
-        """`snapshot_offsets`: which snapshot files there are, if the caller has listed the directory already."""
+        """`known_snapshots`: offsets of the snapshot files there are, if the caller has listed the directory already."""
         self._partition = partition
         self._directory = directory
         self.producer_id_expiration_ms = producer_id_expiration_ms
@@ -64,7 +64,7 @@ class ProducerStateManager:
         self.unreplicated_txns: dict[int, TxnMetadata] = {}
         self.map_end_offset = 0
         self._last_snapshot_offset = 0
-        self._snapshots = set(list_snapshot_offsets(directory) if snapshot_offsets is None else snapshot_offsets)
+        self._snapshots = set(list_snapshot_offsets(directory) if known_snapshots is None else known_snapshots)
 
     @property
     def is_empty(self) -> bool:
@@ -229,6 +229,11 @@ class ProducerStateManager:
     # -- snapshots
 
     @property
+    def snapshots(self) -> set[int]:
+        """The offsets of the snapshot files that there are."""
+        return self._snapshots
+
+    @property
     def latest_snapshot_offset(self) -> int | None:
         return max(self._snapshots, default=None)
 
@@ -250,7 +255,6 @@ class ProducerStateManager:
 
     def remove_stray_snapshots(self, segment_base_offsets: Iterable[int]) -> None:
         """At load: keep the snapshots at segment base offsets, and of the others the newest if it is behind them all."""
-        self._snapshots = set(list_snapshot_offsets(self._directory))
         bases = set(segment_base_offsets)
         strays = sorted(offset for offset in self._snapshots if offset not in bases)
         if strays and strays[-1] >= max(bases, default=-1):
@@ -283,4 +287,9 @@ class ProducerStateManager:
 
 def list_snapshot_offsets(directory: str) -> list[int]:
     """Offsets of the snapshot files in a directory."""
-    return [offset_from_file(name) for name in os.listdir(directory) if name.endswith(PRODUCER_SNAPSHOT_FILE_SUFFIX)]
+    return snapshot_offsets(os.listdir(directory))
+
+
+def snapshot_offsets(names: Iterable[str]) -> list[int]:
+    """Of the snapshot files among the files of a directory."""
+    return [offset_from_file(name) for name in names if name.endswith(PRODUCER_SNAPSHOT_FILE_SUFFIX)]
