@@ -30,6 +30,7 @@ log = logging.getLogger("kafkapy.network.SocketServer")
 _SIZE: Final = Struct(">i")
 _API_KEY: Final = Struct(">h")
 _PRODUCE: Final = int(ApiKey.PRODUCE)
+_FETCH: Final = int(ApiKey.FETCH)
 
 SHARED_BUFFER_SIZE: Final = 1 << 20
 """All connections read into one buffer of this size: the request is handled before the next read, so it may be shared."""
@@ -42,6 +43,9 @@ KEPT_PRIVATE_BUFFER: Final = 1 << 18
 MAX_AWAITING: Final = 5
 """Produce requests of one connection that may wait for their replicas at the same time: what an idempotent producer has in
 flight, and as many of its batches as a log knows again when they are retried."""
+
+DECODED_AT_ONCE: Final = 1 << 16
+"""Bytes of a frame that is decoded on the reactor; of larger ones only Produce and Fetch are: these have machine code for it."""
 
 FRAMES_PER_TURN: Final = 8
 """Requests of one connection that are handled before the reactor looks at the others."""
@@ -68,6 +72,10 @@ class ChannelOwner(Protocol):
     @property
     def now(self) -> Callable[[], float]:
         """A clock that never goes back, seconds."""
+        ...
+
+    def decode(self, channel: KafkaChannel, request: Request, frame: memoryview | bytes, position: int) -> None:
+        """In a thread; then the channel hears that the request is `decoded`."""
         ...
 
     def channel_opened(self, channel: KafkaChannel) -> None: ...
@@ -271,21 +279,46 @@ class KafkaChannel(AnswerChannel):
         try:
             key, version, correlation_id, client_id, position = read_request_header(frame)
             codec = self._codecs.find(key, version)
-            body = codec.decode(frame, position)
+            request = Request(self, self.context, codec, correlation_id, None)
+            request.size = len(frame)
+            if request.size > DECODED_AT_ONCE and key != _PRODUCE and key != _FETCH:
+                return self._decode_in_thread(request, client_id, frame, position)
+            request.body = codec.decode(frame, position)
         except SchemaError as error:
             return self.close(f"malformed request: {error}")
         except NotServedError as reason:
             return self.close(str(reason))
-        context = self.context
-        context.client_id = client_id
+        self.context.client_id = client_id
+        self._handle_request(request, key)
+        return None
+
+    def _decode_in_thread(self, request: Request, client_id: str, frame: memoryview, position: int) -> None:
+        """Nothing follows it before it is answered."""
+        self.context.client_id = client_id
+        self._busy = True
+        self._frame_size = request.size
+        if self._server.memory_pool is not None:
+            self._server.memory_pool.hold(request.size)
+        # A larger one has a buffer to itself, which nobody writes to again.
+        kept = bytes(frame) if request.size <= SHARED_BUFFER_SIZE else frame
+        self._server.decode(self, request, kept, position)
+
+    def decoded(self, request: Request) -> None:
+        """A request that was decoded in a thread has its body, or the channel is closed."""
+        if self._server.memory_pool is not None:
+            self._server.memory_pool.give(request.size)
+        if not self.closed:
+            self._handle_request(request, int(request.api_key))
+            if not self.muted:
+                self._resume()
+
+    def _handle_request(self, request: Request, key: int) -> None:
         self._busy = True
         self._handling = True
-        self._frame_size = len(frame)
+        self._frame_size = request.size
         received = self.last_active
-        request = Request(self, context, codec, correlation_id, body)
-        request.size = len(frame)
         self._meter.request = request
-        self._meter.body = body
+        self._meter.body = request.body
         try:
             self._handler(request)
         finally:
@@ -298,7 +331,6 @@ class KafkaChannel(AnswerChannel):
             self._handled(request, received)
         if self._awaiting:
             self._send_answers()
-        return None
 
     def hold(self, request: Request) -> None:
         request.unwritten = True

@@ -14,6 +14,7 @@ from twisted.internet.abstract import isIPAddress, isIPv6Address
 from twisted.internet.address import IPv4Address, IPv6Address
 from twisted.internet.defer import maybeDeferred
 
+from kafkapy.clients.completion import spawn
 from kafkapy.common.broker import EndPoint
 from kafkapy.common.clock import InThread
 from kafkapy.common.metrics_requests import RequestStatsByApi
@@ -26,6 +27,7 @@ from kafkapy.network.stall_meter import StallMeter
 from kafkapy.network.transport import PlaintextPort
 from kafkapy.protocol.api_codecs import ApiCodecs
 from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.wire import SchemaError
 
 log = logging.getLogger("kafkapy.network.SocketServer")
 
@@ -99,6 +101,7 @@ class SocketServer:
         max_request_size: int,
         limits: ConnectionLimits,
         cold_reads: InThread,
+        decoding: InThread,
         inter_broker_listener: str | None = None,
         *,
         make_rate: Callable[[], Rate] = Rate,
@@ -110,6 +113,7 @@ class SocketServer:
         `memory_pool`: what requests may hold while they arrive."""
         self.reactor = reactor
         self.cold_reads = cold_reads
+        self._decoding = decoding
         self.memory_pool = memory_pool
         self.max_request_size = max_request_size
         self.quotas = ConnectionQuotas(limits, inter_broker_listener, lambda: int(self.now() * 1000), make_rate)
@@ -244,6 +248,19 @@ class SocketServer:
         channel = KafkaChannel(self, context, self._handler)
         channel.peer = ip
         return channel
+
+    def decode(self, channel: KafkaChannel, request: Request, frame: memoryview | bytes, position: int) -> None:
+        spawn(self._decode(channel, request, frame, position))
+
+    async def _decode(self, channel: KafkaChannel, request: Request, frame: memoryview | bytes, position: int) -> None:
+        try:
+            request.body = await self._decoding(request.codec.decode, frame, position)
+        except SchemaError as error:
+            channel.close(f"malformed request: {error}")
+        except Exception:
+            log.exception("Could not decode %r", request)
+            channel.close("a request could not be decoded")
+        channel.decoded(request)
 
     def channel_opened(self, channel: KafkaChannel) -> None:
         self._channels.add(channel)

@@ -235,6 +235,7 @@ def build_sockets(config: KafkaConfig, outside: Outside, limits: ConnectionLimit
         config.socket_request_max_bytes,
         limits,
         outside.cold_reads,
+        outside.records,
         config.inter_broker_listener_name,
         make_rate=lambda: Rate(config.quota_window_num, config.quota_window_size_seconds * 1000),
         send_buffer=config.socket_send_buffer_bytes,

@@ -45,6 +45,7 @@ class Loopback:
             1 << 20,
             limits or ConnectionLimits(),
             MockClock().in_thread if cold_reads is None else cold_reads,
+            MockClock().in_thread,
             inter_broker,
             make_rate=make_rate,
             send_buffer=send_buffer,

@@ -5,17 +5,19 @@ from __future__ import annotations
 import itertools
 import socket
 import struct
+from collections.abc import Callable
 from functools import partial
 from random import Random
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from twisted.internet.task import Clock
 
-from kafkapy.common.clock import MockClock
-from kafkapy.network.channel import MAX_AWAITING, SHARED_BUFFER_SIZE, SMALL_ANSWER, KafkaChannel
+from kafkapy.clients.completion import Completion
+from kafkapy.common.clock import InThread, MockClock
+from kafkapy.network.channel import DECODED_AT_ONCE, MAX_AWAITING, SHARED_BUFFER_SIZE, SMALL_ANSWER, KafkaChannel
 from kafkapy.network.connection_quotas import ConnectionLimits
 from kafkapy.network.memory_pool import MemoryPool
 from kafkapy.network.request import Request, RequestContext
@@ -26,6 +28,9 @@ from kafkapy.protocol.headers import encode_request
 from kafkapy.protocol.messages.api_versions import ApiVersionsRequest
 from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from kafkapy.protocol.messages.produce import ProduceRequest, ProduceResponse
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 MAX_REQUEST = 1 << 22
 
@@ -61,7 +66,9 @@ class FakeTransport:
 class Broker:
     """Collects requests; answers at once unless `later`, or those in `slow` later and those in `silent` never."""
 
-    def __init__(self, later: bool = False, memory_pool: MemoryPool | None = None) -> None:
+    def __init__(
+        self, later: bool = False, memory_pool: MemoryPool | None = None, in_thread: InThread | None = None
+    ) -> None:
         self.later = later
         self.slow: set[int] = set()
         self.silent: set[int] = set()
@@ -73,6 +80,7 @@ class Broker:
             MAX_REQUEST,
             ConnectionLimits(),
             MockClock().in_thread,
+            in_thread or MockClock().in_thread,
             memory_pool=memory_pool,
         )
         self.requests: list[Request] = []
@@ -109,6 +117,84 @@ def test_frames_are_handled_however_the_bytes_are_cut() -> None:
             broker.channel.dataReceived(data[start : start + step])
         assert broker.answered() == [0, 1, 2, 3, 4]
         assert broker.requests[0].context.client_id == "me"
+
+
+def large_heartbeat(correlation_id: int, size: int = DECODED_AT_ONCE) -> bytes:
+    body = HeartbeatRequest(group_id="g" * 10_000, member_id="m" * 30_000, group_instance_id="i" * (size - 40_000))
+    return encode_request(ApiKey.HEARTBEAT, 3, correlation_id, "me", body)
+
+
+class Threads:
+    """Those in which a test does what is to be done."""
+
+    def __init__(self) -> None:
+        self.waiting: list[Callable[[], None]] = []
+
+    def in_thread(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Completion[R]:
+        done: Completion[R] = Completion()
+
+        def run() -> None:
+            try:
+                result = function(*args, **kwargs)
+            except Exception as error:
+                done.set_exception(error)
+            else:
+                done.set_result(result)
+
+        self.waiting.append(run)
+        return done
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_a_large_request_is_decoded_in_a_thread_and_others_follow_it(later: bool) -> None:
+    threads = Threads()
+    pool = MemoryPool(MAX_REQUEST)
+    broker = Broker(later, pool, threads.in_thread)
+    broker.channel.dataReceived(heartbeat(0) + large_heartbeat(1) + heartbeat(2) + large_heartbeat(3) + heartbeat(4))
+    if later:
+        respond(broker.requests[0])
+    assert broker.answered() == [0]
+    assert broker.channel.muted
+    assert pool.available < MAX_REQUEST - DECODED_AT_ONCE
+    for count in (2, 4):
+        [run] = threads.waiting
+        threads.waiting.clear()
+        run()
+        if later:
+            respond(broker.requests[count - 1])
+            respond(broker.requests[count])
+        assert broker.answered() == list(range(count + 1))
+    assert [len(request.body.group_id) for request in broker.requests] == [1, 10_000, 1, 10_000, 1]
+    assert broker.requests[1].size > DECODED_AT_ONCE
+    assert not broker.channel.muted
+    assert pool.available == MAX_REQUEST
+
+
+def test_what_is_decoded_in_a_thread_is_not_overwritten_meanwhile() -> None:
+    threads = Threads()
+    first, second = Broker(in_thread=threads.in_thread), Broker(in_thread=threads.in_thread)
+    first.channel.dataReceived(large_heartbeat(1))
+    second.channel.dataReceived(b"x" * 3)
+    second.channel.dataReceived(heartbeat(0) * 2000)
+    threads.waiting.pop()()
+    assert first.requests[0].body.member_id == "m" * 30_000
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_a_large_request_that_cannot_be_decoded_or_that_nobody_waits_for(gone: bool) -> None:
+    threads = Threads()
+    pool = MemoryPool(MAX_REQUEST)
+    broker = Broker(False, pool, threads.in_thread)
+    frame = bytearray(large_heartbeat(1))
+    if not gone:
+        frame[14 + 2 : 14 + 4] = b"\xff\xf0"  # the length of the group id
+    broker.channel.dataReceived(bytes(frame))
+    if gone:
+        broker.channel.connectionLost()
+    threads.waiting.pop()()
+    assert broker.requests == []
+    assert broker.channel.closed
+    assert pool.available == MAX_REQUEST
 
 
 def test_one_request_at_a_time_and_answers_in_order() -> None:

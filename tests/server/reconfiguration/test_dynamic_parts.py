@@ -94,7 +94,7 @@ def test_defaults_of_topics(unclean: str) -> None:
 
 
 def test_limits_of_connections() -> None:
-    server = SocketServer(Clock(), [], 100, ConnectionLimits(), MockClock().in_thread)
+    server = SocketServer(Clock(), [], 100, ConnectionLimits(), MockClock().in_thread, MockClock().in_thread)
     part = DynamicConnectionLimits(server, HostAddresses())
     new = config(
         max_connections="5", max_connections_per_ip="4", max_connections_per_ip_overrides="127.0.0.1:3,10.0.0.1:9"
@@ -111,7 +111,9 @@ def test_limits_of_connections() -> None:
 
 def test_limits_of_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
     addresses = HostAddresses()
-    part = DynamicConnectionLimits(SocketServer(Clock(), [], 100, ConnectionLimits(), MockClock().in_thread), addresses)
+    part = DynamicConnectionLimits(
+        SocketServer(Clock(), [], 100, ConnectionLimits(), MockClock().in_thread, MockClock().in_thread), addresses
+    )
     part.reconfigure(config(), config(max_connections_per_ip_overrides="localhost:3"))
     assert part._sockets.quotas.limits.allowed_from("127.0.0.1") == 3
 
