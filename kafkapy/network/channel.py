@@ -96,6 +96,7 @@ class KafkaChannel(AnswerChannel):
       already, so that followers can fetch, and an fsync take, them together (Apache's broker lets them wait). `_awaiting` holds
       them in the order in which they came and are answered, `MAX_AWAITING` at most. Anything else has to wait until it is empty
       (`_held`). Nothing follows a Produce whose records are still to be appended (`hold`).
+    - A large request, other than Produce and Fetch, is in flight from the time its decoding begins, in a thread.
     - Small answers to requests that arrived together are sent together, so that the client wakes once: they are `_gathered`
       as long as the next request is at hand and is a Produce (`_gathering`), which does not keep them waiting for long.
     - Memory grows with what has arrived, not with what a frame's size field claims.

@@ -109,7 +109,8 @@ class SocketServer:
         receive_buffer: int = -1,
         memory_pool: MemoryPool | None = None,
     ) -> None:
-        """`send_buffer`, `receive_buffer`: bytes of the kernel's buffers for each connection, -1: as the system likes.
+        """`cold_reads`: threads that may wait for a disk; `decoding`: those that decode large requests.
+        `send_buffer`, `receive_buffer`: bytes of the kernel's buffers for each connection, -1: as the system likes.
         `memory_pool`: what requests may hold while they arrive."""
         self.reactor = reactor
         self.cold_reads = cold_reads
