@@ -17,9 +17,10 @@ from kafkapy.common import logger_levels
 from kafkapy.tools import thread_dump, watchdog
 from kafkapy.tools.server_arguments import FOR_A_JVM, USAGE, ServerArguments, configs_of, log_levels
 
-GARBAGE_THRESHOLDS = (10_000, 5, 3)
+GARBAGE_THRESHOLDS = (10_000, 3, 1)
 """Containers made beyond those that went, before the collector looks for cycles among the young (Python: 700, 3.13: 2,000), and
-how many such walks make one through the middle-aged, and those one through all: through 240,000 at most, in some 20 ms."""
+how many such walks make one through the middle-aged, and those one through all: through 80,000 or so,
+in some 30 ms."""
 
 DAEMON = "KAFKAPY_DAEMON"
 """Set for a process whose output goes to a file that nobody renames: once it has started, it logs to its own files only."""
