@@ -7,6 +7,7 @@ alone is found once.
 from __future__ import annotations
 
 import struct
+import time
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -21,6 +22,7 @@ _response_header_0: Final = struct.Struct(">ii").pack
 _response_header_1: Final = struct.Struct(">iix").pack
 _WITHOUT_CLIENT_ID: Final = 7
 _NEVER: Final = 0x8000
+_PARTS_AT_ONCE: Final = 50_000
 _FIRST_FLEXIBLE: dict[int, int] = {
     int(api): _NEVER if api.first_flexible is None else api.first_flexible for api in ApiKey
 }
@@ -73,6 +75,17 @@ def _read_rare_header(buffer: Buffer, position: int) -> tuple[int, int, int, str
     return key, version, correlation_id, "", position + 8
 
 
+def _joined_in_turns(parts: list[Any]) -> bytes:
+    """Of so many that a thread encodes them: other threads have their turn in between. `parts` is empty then."""
+    pieces: list[bytes] = []
+    while parts:
+        pieces.append(b"".join(parts[-_PARTS_AT_ONCE:]))
+        del parts[-_PARTS_AT_ONCE:]
+        time.sleep(0)
+    pieces.reverse()
+    return b"".join(pieces)
+
+
 class ApiCodec:
     """One API in one version: reads its requests, writes its responses.
 
@@ -116,7 +129,10 @@ class ApiCodec:
         large: list[int] = []
         try:
             encoder(response, parts, large)
-            pieces = wire.joined(parts, large) if large else [b"".join(parts)]
+            if large:
+                pieces = wire.joined(parts, large)
+            else:
+                pieces = [b"".join(parts) if len(parts) <= _PARTS_AT_ONCE else _joined_in_turns(parts)]
         except wire.NOT_WRITTEN:
             pieces = response.encode_parts(self.version)  # which says what is wrong
         size = 4

@@ -13,6 +13,7 @@ from kafkapy.protocol.headers import (
     encode_response,
 )
 from kafkapy.protocol.messages.api_versions import ApiVersionsResponse
+from kafkapy.protocol.messages.describe_groups import DescribeGroupsResponse
 from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
 from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from kafkapy.protocol.wire import SchemaError
@@ -116,3 +117,11 @@ def test_sizes_count_pieces_that_are_no_bytes() -> None:
 def test_frames_name_the_request_they_cannot_hold() -> None:
     with pytest.raises(SchemaError, match="FetchRequest version 12: max_wait_ms"):
         encode_request(ApiKey.FETCH, 12, 1, "c", FetchRequest(max_wait_ms=1 << 40))
+
+
+def test_an_answer_of_very_many_parts() -> None:
+    groups = [DescribeGroupsResponse.DescribedGroup(group_id=f"g{n}", error_code=n % 50) for n in range(20_000)]
+    response = DescribeGroupsResponse(groups=groups)
+    [frame] = ApiCodec(ApiKey.DESCRIBE_GROUPS, 0).encode(7, response)
+    body = response.encode(0)
+    assert frame == struct.pack(">ii", 4 + len(body), 7) + body
