@@ -83,7 +83,10 @@ class ProducerStateManager:
             entry = self.producers[info.producer_id] = ProducerStateEntry(info.producer_id)
         entry.update(info)
         for txn in info.started_transactions:
+            latest = next(reversed(self.ongoing_txns), -1)
             self.ongoing_txns[txn.first_offset.message_offset] = txn
+            if txn.first_offset.message_offset < latest:  # batches of several producers came together
+                self.ongoing_txns = dict(sorted(self.ongoing_txns.items()))
 
     def note_batch(
         self,

@@ -262,6 +262,21 @@ def test_stray_snapshots_go_except_the_newest_behind_all_segments(tmp_path: Path
     assert sorted(int(path.stem) for path in tmp_path.iterdir()) == [4]
 
 
+def test_open_transactions_of_batches_that_came_together_are_in_order(log_dir: LogDirFixture) -> None:
+    """As a follower and a scan of the log meet them: each producer's batches are taken over at once."""
+    log = log_dir.open()
+    one = [b"x"]
+    batches = [
+        batch(0, one, producer=(1, 0, 0), transactional=True),
+        marker(1, 1, commit=True),
+        batch(2, one, producer=(2, 0, 0), transactional=True),
+        batch(3, one, producer=(1, 0, 1), transactional=True),
+    ]
+    log.append_as_follower(b"".join(batches))
+    log.update_high_watermark(4)
+    assert log.last_stable_offset == 2
+
+
 def test_open_transactions_come_back_from_a_snapshot_in_order(tmp_path: Path) -> None:
     manager = _manager(tmp_path)
     manager.load_entries([ProducerStateEntry(1, 0, -1, NOW, 30), ProducerStateEntry(2, 0, -1, NOW, 10)])
