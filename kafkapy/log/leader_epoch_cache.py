@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.files.checkpoints import LeaderEpochCheckpointFile
-from kafkapy.log.files.log_files import Fsync, delete_if_exists, fsync_files
+from kafkapy.log.files.log_files import delete_if_exists, fsync_dir, fsync_file
 
 logger = logging.getLogger("kafkapy.log.LeaderEpochCache")
 
@@ -175,16 +175,15 @@ class LeaderEpochCache:
             self._checkpoint = checkpoint
             self._unsynced = True  # a `sync` of just now may not have found it
 
-    def sync(self, fsync: Fsync = fsync_files) -> None:
+    def sync(self) -> None:
         """Make durable what was written. May block on the disk, without the log's lock. Raises `OSError`."""
         with self._lock:
             if not self._unsynced:
                 return
-            # Where the files are only noted, to be synced together, a flush must not rely on it meanwhile.
-            self._unsynced = fsync is not fsync_files
+            self._unsynced = False
             path = self._checkpoint.path
-        directory, _, name = path.rpartition("/")
-        fsync(directory, [name])
+        fsync_file(path)
+        fsync_dir(path[: path.rindex("/")])
 
     def _write(self) -> None:
         if not self._enabled:

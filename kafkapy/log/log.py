@@ -11,8 +11,8 @@ from kafkapy.common.scheduler import Scheduler
 from kafkapy.common.time import Time
 from kafkapy.common.uuid import to_string
 from kafkapy.log import timestamp_lookup
-from kafkapy.log.files.checkpoints import PARTITION_METADATA_FILE, LeaderEpochCheckpointFile, PartitionMetadataFile
-from kafkapy.log.files.log_files import Fsync
+from kafkapy.log.files.checkpoints import LeaderEpochCheckpointFile, PartitionMetadataFile
+from kafkapy.log.files.log_files import fsync_dir, fsync_file
 from kafkapy.log.files.sync_queue import SyncQueue
 from kafkapy.log.leader_epoch_cache import UNDEFINED_EPOCH_OFFSET
 from kafkapy.log.loaded_log import LoadedLog
@@ -77,7 +77,7 @@ class Log:
         self._bounds = LogBounds(local, loaded.log_start_offset, loaded.producers)
         self._flusher = LogFlusher(local, loaded.epochs)
         self._appender = LogAppender(local, self._bounds, loaded.epochs, loaded.producers, self._flusher)
-        self._syncs = syncs or SyncQueue(scheduler, on_dir_failure)
+        self._syncs = syncs or SyncQueue(scheduler)
         self._trimmer = LogTrimmer(local, self._bounds, self._appender, loaded.epochs, loaded.producers)
         self.topic_id = PartitionMetadataFile(local.directory).read()
         if topic_id is not None:
@@ -271,9 +271,9 @@ class Log:
         if self.epochs.announce(leader_epoch, start_offset):
             self._syncs.add(self._flush_epochs)
 
-    def _flush_epochs(self, fsync: Fsync) -> None:
+    def _flush_epochs(self) -> None:
         with self._local.io("flushing the leader epoch checkpoint"):
-            self._flusher.sync_epochs(fsync)
+            self._flusher.sync_epochs()
 
     def end_offset_for_epoch(self, leader_epoch: int) -> tuple[int, int] | None:
         """(largest epoch <= the requested one, its end offset); None if the requested one is not known."""
@@ -351,9 +351,10 @@ class Log:
                 f"already contained topic ID {to_string(self.topic_id)}",
             )
 
-    def _sync_metadata_file(self, fsync: Fsync) -> None:
+    def _sync_metadata_file(self) -> None:
         with self._local.io("flushing partition.metadata"):
-            fsync(self.directory, [PARTITION_METADATA_FILE])
+            fsync_file(PartitionMetadataFile(self.directory).path)
+            fsync_dir(self.directory)
 
     # -- end of life
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafkapy.log.files.log_files import Fsync, fsync_file, fsync_files
+from kafkapy.log.files.log_files import fsync_file
 from kafkapy.log.leader_epoch_cache import LeaderEpochCache
 from kafkapy.log.local_log import LocalLog
 
@@ -47,10 +47,10 @@ class LogFlusher:
 
         self._local.scheduler.schedule_in_thread("flush-log", flush_old_segment)
 
-    def sync_epochs(self, fsync: Fsync = fsync_files) -> None:
+    def sync_epochs(self) -> None:
         """Make the leader epoch checkpoint durable: written under the lock, as all in the directory is. Raises `OSError`."""
         with self._local.lock:
             if self._local.closed:
                 return
             self._epochs.write_out()
-        self._epochs.sync(fsync)
+        self._epochs.sync()

@@ -7,13 +7,9 @@ import os
 import re
 import shutil
 import uuid
-from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from kafkapy.common.topic_partition import TopicPartition
-
-Fsync = Callable[[str, Sequence[str]], object]
-"""Takes a directory, and names of files in it."""
 
 LOG_FILE_SUFFIX = ".log"
 INDEX_FILE_SUFFIX = ".index"
@@ -107,13 +103,6 @@ def fsync_file(path: str, flags: int = os.O_RDONLY) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
-
-
-def fsync_files(directory: str, names: Sequence[str]) -> None:
-    """Make files of a directory durable, with their names; those that are gone meanwhile are left alone."""
-    for name in names:
-        fsync_file(f"{directory}/{name}")
-    fsync_dir(directory)
 
 
 def sync_file_system(directory: str) -> None:

@@ -32,7 +32,7 @@ class LogOpener:
     ) -> None:
         """`ConfigException` if a topic has a value that is not allowed."""
         self.default_config = default_config
-        self.syncs = SyncQueue(scheduler, on_dir_failure)
+        self.syncs = SyncQueue(scheduler)
         self._overrides = {topic: dict(overrides) for topic, overrides in topic_configs.items() if overrides}
         self._config = lru_cache(maxsize=1000)(self._parse)
         self._scheduler = scheduler
