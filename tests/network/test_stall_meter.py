@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from kafkapy.network.reactor import BrokerReactor
-from kafkapy.network.request import Request, RequestContext
+from kafkapy.network.request import AnswerChannel, Request, RequestContext
 from kafkapy.network.stall_meter import BOUNDS, GARBAGE, MANY, SHORT, StallMeter, Turns
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.framing import ApiCodec
@@ -73,8 +73,7 @@ def stalls(caplog: pytest.LogCaptureFixture) -> Iterator[list[str]]:
 def request(body: Message, size: int = 1234) -> Request:
     context = RequestContext("127.0.0.1:9092-127.0.0.1:5555-3", "/127.0.0.1", "PLAINTEXT")
     context.client_id = "loader"
-    channel: Any = SimpleNamespace()
-    made = Request(channel, context, ApiCodec(ApiKey(body.API_KEY), 5), 1, body)
+    made = Request(AnswerChannel(), context, ApiCodec(ApiKey(body.API_KEY), 5), 1, body)
     made.size = size
     return made
 
