@@ -10,7 +10,7 @@ the longer events, as functions of the group.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from kafkapy.common.timestamps import NO_TIMESTAMP
@@ -26,15 +26,17 @@ from kafkapy.coordinator.group.group_events import (
     SYNC_TIMER,
     Commit,
     Join,
+    LargeCommit,
     NewAssignment,
     ReplacedMember,
     Tombstones,
 )
 from kafkapy.coordinator.group.group_state import COMPLETING_REBALANCE, DEAD, EMPTY, PREPARING_REBALANCE, STABLE
 from kafkapy.coordinator.group.members import HEARTBEAT_TIMER, ClassicGroupMember
-from kafkapy.coordinator.group.records import group_key, offset_key, offset_value
-from kafkapy.coordinator.group.responses import commit_response, join_error, sync_error
-from kafkapy.coordinator.runtime.effects import Recipient, Reply, Write
+from kafkapy.coordinator.group.records import group_key, offset_key, offset_records
+from kafkapy.coordinator.group.responses import join_error, sync_error
+from kafkapy.coordinator.runtime.effects import Recipient, Write
+from kafkapy.coordinator.runtime.owned_topic import Record
 from kafkapy.protocol.errors import NONE, Errors
 from kafkapy.protocol.messages.leave_group import LeaveGroupRequest
 from kafkapy.protocol.messages.sync_group import SyncGroupRequest
@@ -188,17 +190,23 @@ class ClassicGroup(GroupData):
         """Answered when the offsets are committed to the log."""
         error = self._may_commit(commit)
         if error is not NONE:
-            self.reply(commit.to, commit_response(commit.offsets, error))
+            self.effects.append(commit.answer(error))
             return self.take_effects()
         offsets = commit.stored()
         if offsets:
-            group_id, version = self.group_id, self.config.offsets.offset_value_version
-            records = [(offset_key(group_id, p), offset_value(value, version)) for p, value in offsets.items()]
+            records: Sequence[Record] | bytes
+            if isinstance(commit, LargeCommit):
+                if commit.is_refused:
+                    self.effects.append(commit.answer(Errors.INVALID_COMMIT_OFFSET_SIZE, commit.too_large))
+                    return self.take_effects()
+                records = commit.batch
+            else:
+                records = offset_records(self.group_id, offsets, self.config.offsets.offset_value_version)
             self.offsets.prepare(offsets, commit.producer_id)
             # Kafka gives commits the sequence 0 although they have no producer id; so the bytes are the same.
             self.effects.append(Write(records, commit, 0, commit.producer_id, commit.producer_epoch))
         else:
-            self.reply(commit.to, commit_response(commit.offsets, NONE, commit.too_large))
+            self.effects.append(commit.answer(NONE, commit.too_large))
         return self.take_effects()
 
     def _may_commit(self, commit: Commit) -> Errors:
@@ -225,7 +233,7 @@ class ClassicGroup(GroupData):
             self.offsets.failed(commit.stored(), commit.producer_id)
             store_log.debug("Offset commit from group %s failed when appending to log: %s", self.group_id, error.name)
         error = STORE_OFFSETS_ERRORS.get(error, error)
-        return (Reply(commit.to, commit_response(commit.offsets, error, commit.too_large)),)
+        return (commit.answer(error, commit.too_large),)
 
     def remove_offsets(self, partitions: Iterable[TopicPartition], now_ms: int) -> Effects:
         return self._take_back(self.offsets.remove(partitions), now_ms)

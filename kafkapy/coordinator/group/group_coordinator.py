@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
-from kafkapy.common.clock import Steps
+from kafkapy.common.clock import Steps, portions
 from kafkapy.common.scheduler import ScheduledTask, Scheduler
 from kafkapy.common.time import Time
 from kafkapy.common.timestamps import NO_TIMESTAMP
@@ -18,11 +18,19 @@ from kafkapy.common.topic_names import GROUP_METADATA_TOPIC
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.group.config import GroupConfig
 from kafkapy.coordinator.group.group import ClassicGroup
-from kafkapy.coordinator.group.group_events import NO_MEMBER_ID, Commit, Join
+from kafkapy.coordinator.group.group_events import NO_MEMBER_ID, Commit, CommitOutcome, Join, LargeCommit
 from kafkapy.coordinator.group.group_state import DEAD, EMPTY, STABLE
 from kafkapy.coordinator.group.offsets import GroupOffset, Offsets
+from kafkapy.coordinator.group.records import offset_records
 from kafkapy.coordinator.group.replayed_groups import ReplayedGroups
-from kafkapy.coordinator.group.responses import commit_response, deleted_offsets, fetched_offset, join_error, sync_error
+from kafkapy.coordinator.group.responses import (
+    CommitResults,
+    add_commit_results,
+    deleted_offsets,
+    fetched_offset,
+    join_error,
+    sync_error,
+)
 from kafkapy.coordinator.runtime.effects import Performer
 from kafkapy.coordinator.runtime.owned_topic import InternalTopic, OwnedTopic
 from kafkapy.coordinator.runtime.partition_log import PartitionLog
@@ -199,19 +207,49 @@ class GroupCoordinator:
     def commit_offsets(self, request: OffsetCommitRequest, reply: Callable[[OffsetCommitResponse], None]) -> None:
         """Store the offsets; answered when they are committed to the log."""
         offsets = self._offsets_to_commit(request)
-        error = self._status(request.group_id, may_be_empty=True)
         generation_id = request.generation_id_or_member_epoch
-        if error is NONE and generation_id >= 0 and request.group_id not in self.groups:
+        too_large = self._too_large(offsets)
+        commit = Commit(request.member_id, request.group_instance_id, generation_id, offsets, too_large, reply)
+        self._commit(request.group_id, commit)
+
+    def large_commit(self, request: OffsetCommitRequest) -> LargeCommit:
+        """What a commit of very many offsets takes long with; on any thread. Then comes `commit_large`."""
+        offsets = self._offsets_to_commit(request)
+        generation_id = request.generation_id_or_member_epoch
+        too_large = self._too_large(offsets)
+        commit = LargeCommit(request.member_id, request.group_instance_id, generation_id, offsets, too_large, _nobody)
+        stored = commit.stored()
+        if stored:
+            version = self._config.offsets.offset_value_version
+            commit.batch = self._topic.batch(offset_records(request.group_id, stored, version), 0)
+        return commit
+
+    def commit_large(self, group_id: str, commit: LargeCommit, reply: Callable[[CommitOutcome], None]) -> None:
+        """As `commit_offsets`: all are stored as one batch, or none. The response is then made by `commit_results`."""
+        commit.to = reply
+        commit.is_refused = not self._topic.takes(group_id, commit.batch)
+        self._commit(group_id, commit)
+
+    def commit_results(self, topics: CommitResults, commit: LargeCommit, outcome: CommitOutcome) -> Steps[None]:
+        """Adds the error of each partition."""
+        for some in portions(list(commit.offsets)):
+            add_commit_results(topics, some, outcome.error, outcome.too_large)
+            yield
+
+    def _commit(self, group_id: str, commit: Commit) -> None:
+        error = self._status(group_id, may_be_empty=True)
+        if error is NONE and commit.generation_id >= 0 and group_id not in self.groups:
             error = Errors.ILLEGAL_GENERATION
         if error is not NONE:
-            self._performer.reply(reply, commit_response(offsets, error))
+            self._performer.answer(commit.answer(error))
             return
         # A consumer that assigns its partitions itself has a group, too: to keep its offsets.
-        group = self._get_or_create(request.group_id)
-        is_too_large = self._config.offsets.is_metadata_too_large
-        too_large = {p for p, offset in offsets.items() if offset.metadata and is_too_large(offset.metadata)}
-        commit = Commit(request.member_id, request.group_instance_id, generation_id, offsets, too_large, reply)
+        group = self._get_or_create(group_id)
         self._perform(group, group.commit(commit))
+
+    def _too_large(self, offsets: Offsets) -> set[TopicPartition]:
+        is_too_large = self._config.offsets.is_metadata_too_large
+        return {p for p, offset in offsets.items() if offset.metadata and is_too_large(offset.metadata)}
 
     def _offsets_to_commit(self, request: OffsetCommitRequest) -> Offsets:
         """With the time until which v2-4 want them kept, and the time at which v1 says they were committed."""
@@ -259,8 +297,11 @@ class GroupCoordinator:
                 yield
         return response
 
-    def delete_offsets(self, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
-        """Forget offsets of an empty group, or of topics that a consumer group is not subscribed to."""
+    def delete_offsets(self, request: OffsetDeleteRequest) -> Steps[OffsetDeleteResponse]:
+        """Forget offsets of an empty group, or of topics that a consumer group is not subscribed to.
+
+        Very many go some at a time, in a batch of tombstones each: one would be too large for the log.
+        """
         error = self._status(request.group_id)
         group = self.groups.get(request.group_id)
         if error is NONE and group is None:
@@ -273,16 +314,27 @@ class GroupCoordinator:
         response = OffsetDeleteResponse()
         deleted: list[TopicPartition] = []
         for topic in request.topics:
-            indexes = [partition.partition_index for partition in topic.partitions]
-            error = NONE
-            if not is_empty and group.is_subscribed_to(topic.name):
-                error = Errors.GROUP_SUBSCRIBED_TO_TOPIC
-            else:
-                deleted += [TopicPartition(topic.name, index) for index in indexes]
-            response.topics.append(deleted_offsets(topic.name, indexes, error))
-        if deleted:
-            self._remove_offsets(group, deleted)
+            answer = OffsetDeleteResponse.OffsetDeleteResponseTopic(name=topic.name)
+            response.topics.append(answer)
+            for some in portions(topic.partitions):
+                indexes = [partition.partition_index for partition in some]
+                error = NONE
+                if not (group.is_in(EMPTY) or group.is_in(DEAD)) and group.is_subscribed_to(topic.name):
+                    error = Errors.GROUP_SUBSCRIBED_TO_TOPIC
+                else:
+                    deleted += [TopicPartition(topic.name, index) for index in indexes]
+                answer.partitions += deleted_offsets(indexes, error)
+                if len(deleted) >= OFFSETS_PER_STEP:
+                    self._remove_if_there(group, deleted)
+                    deleted = []
+                yield
+        self._remove_if_there(group, deleted)
         return response
+
+    def _remove_if_there(self, group: ClassicGroup, partitions: Sequence[TopicPartition]) -> None:
+        """Whoever has the id of a group that is gone keeps its offsets."""
+        if partitions and self.groups.get(group.group_id) is group:
+            self._remove_offsets(group, partitions)
 
     def _remove_offsets(self, group: ClassicGroup, partitions: Iterable[TopicPartition]) -> None:
         self._perform(group, group.remove_offsets(partitions, self._time.milliseconds()))
@@ -310,26 +362,29 @@ class GroupCoordinator:
 
     # ------------------------------------------------------------------------------------------------ administration
 
-    def list_groups(self, request: ListGroupsRequest) -> ListGroupsResponse:
+    def list_groups(self, request: ListGroupsRequest) -> Steps[ListGroupsResponse]:
         """The groups of this broker; filters are case-insensitive, and all groups here are of the type "classic"."""
         if not self._active:
             return ListGroupsResponse(error_code=Errors.COORDINATOR_NOT_AVAILABLE.code)
         states = {state.lower() for state in request.states_filter}
         types = {group_type.lower() for group_type in request.types_filter}
         error = Errors.COORDINATOR_LOAD_IN_PROGRESS if self._topic.is_loading else NONE
-        return ListGroupsResponse(
-            error_code=error.code,
-            groups=[
+        response = ListGroupsResponse(error_code=error.code)
+        if types and "classic" not in types:
+            return response
+        for some in portions(list(self.groups.values())):
+            response.groups += [
                 ListGroupsResponse.ListedGroup(
                     group_id=group.group_id,
                     protocol_type=group.protocol_type or "",
                     group_state=group.state.value,
                     group_type="classic",
                 )
-                for group in self.groups.values()
-                if (not states or group.state.value.lower() in states) and (not types or "classic" in types)
-            ],
-        )
+                for group in some
+                if not group.is_in(DEAD) and (not states or group.state.value.lower() in states)
+            ]
+            yield
+        return response
 
     def describe_group(self, group_id: str) -> DescribeGroupsResponse.DescribedGroup:
         """A group that is not there is Dead."""
@@ -359,12 +414,26 @@ class GroupCoordinator:
         ]
         return described
 
-    def delete_groups(self, group_ids: Iterable[str]) -> list[DeleteGroupsResponse.DeletableGroupResult]:
+    def delete_groups(self, group_ids: Iterable[str]) -> Steps[list[DeleteGroupsResponse.DeletableGroupResult]]:
         """Delete groups without members, with their offsets."""
-        return [
-            DeleteGroupsResponse.DeletableGroupResult(group_id=group_id, error_code=self._delete_group(group_id).code)
-            for group_id in dict.fromkeys(group_ids)
-        ]
+        results = []
+        for group_id in dict.fromkeys(group_ids):
+            yield from self._delete_many_offsets(group_id)
+            result = DeleteGroupsResponse.DeletableGroupResult(group_id=group_id)
+            result.error_code = self._delete_group(group_id).code
+            results.append(result)
+            yield
+        return results
+
+    def _delete_many_offsets(self, group_id: str) -> Steps[None]:
+        """All but one of a group that has very many and may be deleted; that goes with the group."""
+        group = self.groups.get(group_id)
+        if group is None or len(group.offsets.committed) <= OFFSETS_PER_STEP:
+            return
+        for some in portions(list(group.offsets.committed)[1:]):
+            if self._status(group_id, may_be_empty=True) is NONE and group.is_in(EMPTY):
+                self._remove_if_there(group, some)
+            yield
 
     def _delete_group(self, group_id: str) -> Errors:
         error = self._status(group_id, may_be_empty=True)
@@ -440,6 +509,10 @@ class GroupCoordinator:
                 self._open_groups.get(producer_id, set()).discard(group.group_id)
             effects.append((group, group.on_unloaded(now)))
         self._performer.perform_all(effects)
+
+
+def _nobody(answer: object) -> None:
+    """Waits for it so far."""
 
 
 def _join(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.group.members import Protocols
 from kafkapy.coordinator.group.offsets import Offsets
-from kafkapy.coordinator.runtime.effects import Recipient
+from kafkapy.coordinator.group.responses import commit_response
+from kafkapy.coordinator.runtime.effects import Recipient, Reply
 from kafkapy.protocol.errors import Errors
 from kafkapy.record.record_batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 
@@ -64,6 +66,31 @@ class Commit:
         if not self.too_large:
             return self.offsets
         return {partition: offset for partition, offset in self.offsets.items() if partition not in self.too_large}
+
+    def answer(self, error: Errors, too_large: Collection[TopicPartition] = ()) -> Reply:
+        """One error for all, but for those whose metadata were refused."""
+        return Reply(self.to, commit_response(self.offsets, error, too_large))
+
+
+class CommitOutcome(NamedTuple):
+    """What a response to a commit of very many is made of."""
+
+    error: Errors
+    too_large: Collection[TopicPartition]
+
+
+@dataclass(slots=True)
+class LargeCommit(Commit):
+    """One of so many offsets that others would have to wait: the batch is made beforehand, and the response later."""
+
+    batch: bytes = b""
+    """Empty: there is nothing to be stored."""
+    is_refused: bool = False
+    """The log would not take the batch."""
+
+    def answer(self, error: Errors, too_large: Collection[TopicPartition] = ()) -> Reply:
+        """With a `CommitOutcome`."""
+        return Reply(self.to, CommitOutcome(error, too_large))
 
 
 # ---------------------------------------------------------------------------------------------------- writes

@@ -96,12 +96,15 @@ class GroupOffsets:
                 if partition in pending and pending[partition][1] == value:
                     pending[partition] = (base_offset, value)
             return
+        all_pending, committed = self._pending, self.committed
         for partition, value in offsets.items():
-            newest = self._pending.get(partition)
+            newest = all_pending.get(partition)
             if newest is not None:
-                self._put_if_newer(partition, CommittedOffset(base_offset, value))
-                if newest == value:
-                    del self._pending[partition]
+                current = committed.get(partition)
+                if current is None or current.base_offset < base_offset:
+                    committed[partition] = CommittedOffset(base_offset, value)
+                if newest is value or newest == value:
+                    del all_pending[partition]
 
     def failed(self, offsets: Offsets, producer_id: int = NO_PRODUCER_ID) -> None:
         """Their records did not get into the log."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from kafkapy.common.timestamps import NO_TIMESTAMP
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.coordinator.group.offsets import GroupOffset
+from kafkapy.coordinator.group.offsets import GroupOffset, Offsets
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.records.group_metadata import GroupMetadataKey, GroupMetadataValue
 from kafkapy.protocol.records.offset_commit import OffsetCommitKey, OffsetCommitValue
@@ -55,6 +55,13 @@ def offset_value(offset: GroupOffset, version: int = OFFSET_VALUE_VERSION) -> by
     value = OffsetCommitValue(*offset)
     explicit = offset.expire_timestamp != NO_TIMESTAMP
     return _versioned(value, OFFSET_VALUE_VERSION_WITH_EXPIRATION if explicit else version)
+
+
+def offset_records(
+    group_id: str, offsets: Offsets, version: int = OFFSET_VALUE_VERSION
+) -> list[tuple[bytes, bytes | None]]:
+    """Those of a commit."""
+    return [(offset_key(group_id, partition), offset_value(value, version)) for partition, value in offsets.items()]
 
 
 def group_key(group_id: str) -> bytes:

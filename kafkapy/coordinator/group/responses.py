@@ -15,6 +15,9 @@ from kafkapy.protocol.messages.sync_group import SyncGroupResponse
 
 INVALID_OFFSET = -1
 
+CommitResults = dict[str, OffsetCommitResponse.OffsetCommitResponseTopic]
+"""By the topic's name."""
+
 
 def join_error(member_id: str, error: Errors) -> JoinGroupResponse:
     return JoinGroupResponse(error_code=error.code, protocol_name=None, leader="", member_id=member_id)
@@ -45,8 +48,16 @@ def commit_response(
     partitions: Iterable[TopicPartition], error: Errors, too_large: Collection[TopicPartition] = ()
 ) -> OffsetCommitResponse:
     """One error for all, but for those whose metadata were refused."""
+    topics: CommitResults = {}
+    add_commit_results(topics, partitions, error, too_large)
+    return OffsetCommitResponse(topics=list(topics.values()))
+
+
+def add_commit_results(
+    topics: CommitResults, partitions: Iterable[TopicPartition], error: Errors, too_large: Collection[TopicPartition]
+) -> None:
+    """For those who make a response of very many a part at a time."""
     code, of_partition = error.code, OffsetCommitResponse.OffsetCommitResponsePartition
-    topics: dict[str, OffsetCommitResponse.OffsetCommitResponseTopic] = {}
     for partition in partitions:
         topic = topics.get(partition.topic)
         if topic is None:
@@ -59,16 +70,8 @@ def commit_response(
                 error_code=Errors.OFFSET_METADATA_TOO_LARGE.code if refused else code,
             )
         )
-    return OffsetCommitResponse(topics=list(topics.values()))
 
 
-def deleted_offsets(
-    topic: str, indexes: Iterable[int], error: Errors
-) -> OffsetDeleteResponse.OffsetDeleteResponseTopic:
-    return OffsetDeleteResponse.OffsetDeleteResponseTopic(
-        name=topic,
-        partitions=[
-            OffsetDeleteResponse.OffsetDeleteResponsePartition(partition_index=index, error_code=error.code)
-            for index in indexes
-        ],
-    )
+def deleted_offsets(indexes: Iterable[int], error: Errors) -> list[OffsetDeleteResponse.OffsetDeleteResponsePartition]:
+    code, of_partition = error.code, OffsetDeleteResponse.OffsetDeleteResponsePartition
+    return [of_partition(partition_index=index, error_code=code) for index in indexes]

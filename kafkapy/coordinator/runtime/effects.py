@@ -27,7 +27,8 @@ Recipient = Callable[[Any], None]
 @dataclass(slots=True)
 class Reply:
     to: Recipient
-    response: Message
+    response: object
+    """A message, or what one is made of."""
 
 
 @dataclass(slots=True)
@@ -50,7 +51,8 @@ class CancelTimer:
 class Write:
     """Append the records as one batch to the partition of the machine's key; `written(then, ...)` when that is done."""
 
-    records: Sequence[Record]
+    records: Sequence[Record] | bytes
+    """Bytes are a whole batch."""
     then: Any
     base_sequence: int = NO_SEQUENCE
     producer_id: int = NO_PRODUCER_ID
@@ -111,7 +113,10 @@ class Performer:
 
     def reply(self, to: Recipient, response: Message) -> None:
         """An answer that no machine has to give, in its turn."""
-        self._replies.append(Reply(to, response))
+        self.answer(Reply(to, response))
+
+    def answer(self, reply: Reply) -> None:
+        self._replies.append(reply)
         self.perform_all(())
 
     def perform_all(self, effects: Iterable[tuple[Machine, Iterable[Effect]]]) -> None:

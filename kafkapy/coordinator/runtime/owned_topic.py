@@ -117,11 +117,21 @@ class OwnedTopic(Generic[Contents]):
     # ------------------------------------------------------------------------------------------------ writing
 
     def append(
-        self, key: str, records: Iterable[Record], done: Callable[[Errors, int], None],
+        self, key: str, records: Iterable[Record] | bytes, done: Callable[[Errors, int], None],
         base_sequence: int = NO_SEQUENCE, producer_id: int = NO_PRODUCER_ID, producer_epoch: int = NO_PRODUCER_EPOCH,
     ) -> None:  # fmt: skip
-        """One batch to the partition of the key, in the producer's transaction if there is one. `done` as in
-        `PartitionLog.append`."""
+        """One batch to the partition of the key, in the producer's transaction if there is one; bytes are what `batch` made of
+        the records. `done` as in `PartitionLog.append`."""
+        if not isinstance(records, bytes):
+            records = self.batch(records, base_sequence, producer_id, producer_epoch)
+        partition = TopicPartition(self._topic.name, self.partition_for(key))
+        self._partition_log.append(partition, records, done, self._topic.append_timeout_ms)
+
+    def batch(
+        self, records: Iterable[Record],
+        base_sequence: int = NO_SEQUENCE, producer_id: int = NO_PRODUCER_ID, producer_epoch: int = NO_PRODUCER_EPOCH,
+    ) -> bytes:  # fmt: skip
+        """The bytes of the records; on any thread."""
         builder = MemoryRecordsBuilder(
             compression_type=self._topic.compression_type,
             base_sequence=base_sequence,
@@ -132,8 +142,12 @@ class OwnedTopic(Generic[Contents]):
         now = self._time.milliseconds()
         for record_key, value in records:
             builder.append(now, record_key, value)
-        partition = TopicPartition(self._topic.name, self.partition_for(key))
-        self._partition_log.append(partition, builder.build(), done, self._topic.append_timeout_ms)
+        return builder.build()
+
+    def takes(self, key: str, batch: bytes) -> bool:
+        """Is the batch small enough for the log?"""
+        limit = self._partition_log.max_batch_size(TopicPartition(self._topic.name, self.partition_for(key)))
+        return limit is None or len(batch) <= limit
 
     # ------------------------------------------------------------------------------------------------ elections
 

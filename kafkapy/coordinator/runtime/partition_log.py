@@ -24,6 +24,10 @@ class PartitionLog(Protocol):
         """
         ...
 
+    def max_batch_size(self, partition: TopicPartition) -> int | None:
+        """Bytes of a batch that the log takes (`max.message.bytes`); None if it is not led here."""
+        ...
+
     def partition_count(self, topic: str) -> int | None:
         """How many partitions the topic has, as far as the metadata cache knows; None if it knows no such topic."""
         ...

@@ -40,6 +40,10 @@ class CoordinatorLog:
             replica_manager.wait_for_commit([append], timeout_ms, lambda: done(append.error, info.first_offset))
         replica_manager.appended(partition)
 
+    def max_batch_size(self, partition: TopicPartition) -> int | None:
+        local = self._replica_manager.partition(partition)
+        return None if local is None or local.log is None else local.log.config.max_message_bytes
+
     def partition_count(self, topic: str) -> int | None:
         return self._metadata_cache.num_partitions(topic)
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from kafkapy.common.clock import Clock, InThread, Steps, in_steps, portions
+from kafkapy.clients.completion import Completion
+from kafkapy.common.clock import Clock, InThread, Steps, in_steps, portions, work_off
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
-from kafkapy.coordinator.group.responses import INVALID_OFFSET
+from kafkapy.coordinator.group.group_events import CommitOutcome
+from kafkapy.coordinator.group.responses import INVALID_OFFSET, CommitResults
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
@@ -23,6 +25,10 @@ from kafkapy.server.metadata.metadata_cache import MetadataCache
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
 
 T = TypeVar("T", OffsetCommitResponse.OffsetCommitResponseTopic, OffsetDeleteResponse.OffsetDeleteResponseTopic)
+W = TypeVar("W", OffsetCommitRequest.OffsetCommitRequestTopic, OffsetDeleteRequest.OffsetDeleteRequestTopic)
+
+AT_ONCE = 1 << 14
+"""Bytes of an OffsetCommit that is handled in one turn: some thousand partitions."""
 
 
 @dataclass(eq=False)
@@ -43,6 +49,8 @@ class GroupOffsetsHandler:
         require_group(self._authorizer, request, "READ", body.group_id)
         if is_static_membership_unsupported(self._config, body.group_instance_id):
             raise KafkaError(Errors.UNSUPPORTED_VERSION)
+        if request.size > AT_ONCE:
+            return self._commit_large(request, body)
         refused = OffsetCommitResponse()
         accepted = []
         for topic in body.topics:
@@ -56,7 +64,7 @@ class GroupOffsetsHandler:
             return refused
         body.topics = accepted
         if request.api_version == 0:
-            return self._commit_to_zookeeper(body, refused)
+            return self._commit_to_zookeeper(body, {topic.name: topic for topic in refused.topics})
 
         def reply(response: OffsetCommitResponse) -> None:
             response.topics = _merged(refused.topics, response.topics)
@@ -65,13 +73,26 @@ class GroupOffsetsHandler:
         self._coordinator.commit_offsets(body, reply)
         return None
 
-    async def _commit_to_zookeeper(
-        self, body: OffsetCommitRequest, refused: OffsetCommitResponse
-    ) -> OffsetCommitResponse:
+    async def _commit_large(self, request: Request, body: OffsetCommitRequest) -> OffsetCommitResponse:
+        """One that may name so many partitions that others would have to wait."""
+        errors, body.topics = await work_off(self._clock, self._sort_out(request, body.topics))
+        results = await work_off(self._clock, _results(errors))
+        if request.api_version == 0:
+            return await self._commit_to_zookeeper(body, results)
+        if body.topics:
+            commit = await self._in_thread(self._coordinator.large_commit, body)
+            done: Completion[CommitOutcome] = Completion()
+            self._coordinator.commit_large(body.group_id, commit, done.set_result)
+            outcome = await done
+            await work_off(self._clock, self._coordinator.commit_results(results, commit, outcome))
+        return OffsetCommitResponse(topics=list(results.values()))
+
+    async def _commit_to_zookeeper(self, body: OffsetCommitRequest, results: CommitResults) -> OffsetCommitResponse:
+        """Beside the results that there are."""
         limit: int = self._config.offset_metadata_max_bytes
         errors = await self._in_thread(write_offsets, self._zk_client, body, limit)
-        results = [_commit_results(topic, of_topic) for topic, of_topic in errors.items()]
-        return OffsetCommitResponse(topics=_merged(refused.topics, results))
+        of_zookeeper = await work_off(self._clock, _results(errors))
+        return OffsetCommitResponse(topics=_merged(list(results.values()), list(of_zookeeper.values())))
 
     def handle_offset_fetch(self, request: Request) -> OffsetFetchResponse | Awaitable[OffsetFetchResponse]:
         """The committed offsets of a group, from v8 on of several; v0 finds them in ZooKeeper."""
@@ -148,33 +169,46 @@ class GroupOffsetsHandler:
             response.topics += denied
         return response
 
-    def handle_offset_delete(self, request: Request) -> OffsetDeleteResponse:
+    def handle_offset_delete(self, request: Request) -> OffsetDeleteResponse | Awaitable[OffsetDeleteResponse]:
         body: OffsetDeleteRequest = request.body
         require_group(self._authorizer, request, "DELETE", body.group_id)
-        refused = OffsetDeleteResponse()
-        accepted = []
-        for topic in body.topics:
-            errors = self._refusals(request, topic.name, [partition.partition_index for partition in topic.partitions])
-            if errors:
-                refused.topics.append(
-                    OffsetDeleteResponse.OffsetDeleteResponseTopic(
-                        name=topic.name,
-                        partitions=[
-                            OffsetDeleteResponse.OffsetDeleteResponsePartition(
-                                partition_index=index, error_code=error.code
-                            )
-                            for index, error in errors.items()
-                        ],
-                    )
-                )
-            good = [partition for partition in topic.partitions if partition.partition_index not in errors]
-            if good:
-                accepted.append(OffsetDeleteRequest.OffsetDeleteRequestTopic(name=topic.name, partitions=good))
-        body.topics = accepted
-        response = self._coordinator.delete_offsets(body)
-        if response.error_code == Errors.NONE.code:
-            response.topics = _merged(refused.topics, response.topics)
+        return in_steps(self._clock, self._delete_offsets(request, body))
+
+    def _delete_offsets(self, request: Request, body: OffsetDeleteRequest) -> Steps[OffsetDeleteResponse]:
+        refused, body.topics = yield from self._sort_out(request, body.topics)
+        response = yield from self._coordinator.delete_offsets(body)
+        if response.error_code == Errors.NONE.code and refused:
+            of_topic, of_partition = (
+                OffsetDeleteResponse.OffsetDeleteResponseTopic,
+                OffsetDeleteResponse.OffsetDeleteResponsePartition,
+            )
+            results = []
+            for name, errors in refused.items():
+                results.append(of_topic(name=name))
+                for some in portions(list(errors.items())):
+                    results[-1].partitions += [
+                        of_partition(partition_index=index, error_code=error.code) for index, error in some
+                    ]
+                    yield
+            response.topics = _merged(results, response.topics)
         return response
+
+    def _sort_out(self, request: Request, topics: Sequence[W]) -> Steps[tuple[dict[str, dict[int, Errors]], list[W]]]:
+        """The partitions whose offsets are not to be touched, and why; and the topics with the others."""
+        refused: dict[str, dict[int, Errors]] = {}
+        accepted = []
+        for topic in topics:
+            good = []
+            for some in portions(topic.partitions):
+                errors = self._refusals(request, topic.name, [partition.partition_index for partition in some])
+                if errors:
+                    refused.setdefault(topic.name, {}).update(errors)
+                good += [partition for partition in some if partition.partition_index not in errors]
+                yield
+            if good:
+                topic.partitions = good
+                accepted.append(topic)
+        return refused, accepted
 
     def _refusals(self, request: Request, topic: str, partitions: list[int]) -> dict[int, Errors]:
         """The partitions whose offsets are not to be touched, and why."""
@@ -192,6 +226,16 @@ def _commit_results(topic: str, errors: dict[int, Errors]) -> OffsetCommitRespon
             for index, error in errors.items()
         ],
     )
+
+
+def _results(errors: Mapping[str, Mapping[int, Errors]]) -> Steps[CommitResults]:
+    results: CommitResults = {}
+    for name, of_topic in errors.items():
+        topic = results[name] = OffsetCommitResponse.OffsetCommitResponseTopic(name=name)
+        for some in portions(list(of_topic.items())):
+            topic.partitions += _commit_results(name, dict(some)).partitions
+            yield
+    return results
 
 
 def _merged(first: list[T], second: list[T]) -> list[T]:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable
 from dataclasses import dataclass
 
 from kafkapy.common import metadata_version
-from kafkapy.common.clock import Clock, Steps, in_steps
+from kafkapy.common.clock import Clock, Steps, in_steps, portions
 from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
 from kafkapy.coordinator.group.responses import join_error
 from kafkapy.network.request import Request
@@ -112,28 +112,42 @@ class GroupsHandler:
             and self._authorizer.authorize(request.context, operation, "GROUP", group_id)
         )
 
-    def handle_list_groups(self, request: Request) -> ListGroupsResponse:
+    def handle_list_groups(self, request: Request) -> ListGroupsResponse | Awaitable[ListGroupsResponse]:
         """All groups for those who may describe the cluster, else those that the sender may describe."""
-        body: ListGroupsRequest = request.body
-        response = self._coordinator.list_groups(body)
+        return in_steps(self._clock, self._list_groups(request, request.body))
+
+    def _list_groups(self, request: Request, body: ListGroupsRequest) -> Steps[ListGroupsResponse]:
+        response = yield from self._coordinator.list_groups(body)
         authorize = self._authorizer.authorize
         if not authorize(request.context, "DESCRIBE", "CLUSTER", CLUSTER_NAME):
-            response.groups = [
-                g for g in response.groups if authorize(request.context, "DESCRIBE", "GROUP", g.group_id)
-            ]
+            listed, response.groups = response.groups, []
+            for some in portions(listed):
+                response.groups += [g for g in some if authorize(request.context, "DESCRIBE", "GROUP", g.group_id)]
+                yield
         return response
 
-    def handle_delete_groups(self, request: Request) -> DeleteGroupsResponse:
-        body: DeleteGroupsRequest = request.body
+    def handle_delete_groups(self, request: Request) -> DeleteGroupsResponse | Awaitable[DeleteGroupsResponse]:
+        return in_steps(self._clock, self._delete_groups(request, request.body))
+
+    def _delete_groups(self, request: Request, body: DeleteGroupsRequest) -> Steps[DeleteGroupsResponse]:
         authorize = self._authorizer.authorize
-        names = list(dict.fromkeys(body.groups_names))
-        denied = {name: None for name in names if not authorize(request.context, "DELETE", "GROUP", name)}
-        results = self._coordinator.delete_groups([name for name in names if name not in denied])
-        results += [
-            DeleteGroupsResponse.DeletableGroupResult(group_id=name, error_code=Errors.GROUP_AUTHORIZATION_FAILED.code)
-            for name in denied
-        ]
+        allowed: list[str] = []
+        denied: list[str] = []
+        for some in portions(list(dict.fromkeys(body.groups_names))):
+            for name in some:
+                (allowed if authorize(request.context, "DELETE", "GROUP", name) else denied).append(name)
+            yield
+        results = yield from self._coordinator.delete_groups(allowed)
+        for some in portions(denied):
+            results += [_refused(name) for name in some]
+            yield
         return DeleteGroupsResponse(results=results)
+
+
+def _refused(group_id: str) -> DeleteGroupsResponse.DeletableGroupResult:
+    return DeleteGroupsResponse.DeletableGroupResult(
+        group_id=group_id, error_code=Errors.GROUP_AUTHORIZATION_FAILED.code
+    )
 
 
 def require_group(authorizer: Authorizer, request: Request, operation: str, group_id: str) -> None:

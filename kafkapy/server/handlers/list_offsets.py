@@ -177,9 +177,15 @@ class OffsetsHandler:
             ]
         return PartitionResponse(partition_index=partition.partition, old_style_offsets=offsets)
 
-    def handle_offset_for_leader_epoch(self, request: Request) -> OffsetForLeaderEpochResponse:
+    def handle_offset_for_leader_epoch(
+        self, request: Request
+    ) -> OffsetForLeaderEpochResponse | Awaitable[OffsetForLeaderEpochResponse]:
         """Where an epoch ended (KIP-101, KIP-320)."""
-        body: OffsetForLeaderEpochRequest = request.body
+        return in_steps(self._clock, self._ends_of_epochs(request, request.body))
+
+    def _ends_of_epochs(
+        self, request: Request, body: OffsetForLeaderEpochRequest
+    ) -> Steps[OffsetForLeaderEpochResponse]:
         authorizer = self._authorizer
         as_broker = authorizer.enabled and authorizer.authorize(
             request.context, "CLUSTER_ACTION", "CLUSTER", CLUSTER_NAME
@@ -188,13 +194,13 @@ class OffsetsHandler:
         topics = []
         for topic in body.topics:
             allowed = as_broker or authorizer.authorize(request.context, "DESCRIBE", "TOPIC", topic.topic)
-            answers = [
-                self._end_of_epoch(name_of(topic.topic, wanted.partition), wanted, allowed)
-                for wanted in topic.partitions
-            ]
-            topics.append(
-                OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult(topic=topic.topic, partitions=answers)
-            )
+            answer = OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult(topic=topic.topic)
+            topics.append(answer)
+            for some in portions(topic.partitions):
+                for wanted in some:
+                    partition = name_of(topic.topic, wanted.partition)
+                    answer.partitions.append(self._end_of_epoch(partition, wanted, allowed))
+                yield
         return OffsetForLeaderEpochResponse(topics=topics)
 
     def _end_of_epoch(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from kafkapy.common.clock import MockClock, in_steps
+from kafkapy.common.clock import R, Steps
 from kafkapy.common.scheduler import MockScheduler
 from kafkapy.common.time import MockTime
 from kafkapy.common.topic_partition import TopicPartition
@@ -52,6 +52,7 @@ class FakeLog:
         self.held: list[tuple[Callable[[Errors, int], None], int]] = []
         self.partitions: int | None = 50
         self.appended = 0
+        self.max_batch: int | None = None
 
     def append(
         self, partition: TopicPartition, batch: bytes, done: Callable[[Errors, int], None], timeout_ms: int
@@ -83,6 +84,9 @@ class FakeLog:
     def records(self, partition: TopicPartition) -> list[tuple[bytes | None, bytes | None]]:
         data = bytes(self.logs.get(partition, b""))
         return [(record.key, record.value) for batch in batches(data) for record in batch.records()]
+
+    def max_batch_size(self, partition: TopicPartition) -> int | None:
+        return self.max_batch
 
     def partition_count(self, topic: str) -> int | None:
         return self.partitions
@@ -264,9 +268,7 @@ class Harness:
     def fetch_offsets(
         self, group_id: str = GROUP, partitions: list[TopicPartition] | None = None, require_stable: bool = False
     ) -> OffsetFetchResponse.OffsetFetchResponseGroup:
-        response = in_steps(MockClock(), self.coordinator.fetch_offsets(group_id, partitions, require_stable))
-        assert isinstance(response, OffsetFetchResponse.OffsetFetchResponseGroup)
-        return response
+        return at_once(self.coordinator.fetch_offsets(group_id, partitions, require_stable))
 
     def offsets(self, group_id: str = GROUP) -> dict[tuple[str, int], int]:
         """All that can be fetched."""
@@ -299,6 +301,16 @@ class Harness:
             assert response.assignment == member.encode()
         assert self.state(group_id) == "Stable"
         return members
+
+
+def at_once(work: Steps[R]) -> R:
+    """What comes of it, in one turn."""
+    try:
+        while True:
+            next(work)
+    except StopIteration as done:
+        result: R = done.value
+        return result
 
 
 def commit_errors(reply: Reply) -> list[Errors]:

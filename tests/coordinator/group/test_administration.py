@@ -6,7 +6,7 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.group.records import group_key, offset_key
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.list_groups import ListGroupsRequest
-from tests.coordinator.group.group_harness import DELAY, GROUP, HOST, Harness, subscription
+from tests.coordinator.group.group_harness import DELAY, GROUP, HOST, Harness, at_once, subscription
 
 
 @pytest.fixture
@@ -15,7 +15,9 @@ def h() -> Harness:
 
 
 def listed(h: Harness, *states: str, types: tuple[str, ...] = ()) -> dict[str, tuple[str, str]]:
-    response = h.coordinator.list_groups(ListGroupsRequest(states_filter=list(states), types_filter=list(types)))
+    response = at_once(
+        h.coordinator.list_groups(ListGroupsRequest(states_filter=list(states), types_filter=list(types)))
+    )
     assert response.error_code == 0
     assert {group.group_type for group in response.groups} <= {"classic"}
     return {group.group_id: (group.group_state, group.protocol_type) for group in response.groups}
@@ -68,7 +70,8 @@ def test_describe_a_group_that_is_not_there(h: Harness) -> None:
 
 
 def delete(h: Harness, *groups: str) -> dict[str, Errors]:
-    return {result.group_id: Errors.for_code(result.error_code) for result in h.coordinator.delete_groups(groups)}
+    results = at_once(h.coordinator.delete_groups(groups))
+    return {result.group_id: Errors.for_code(result.error_code) for result in results}
 
 
 def test_delete_groups(h: Harness) -> None:

@@ -353,6 +353,7 @@ def test_the_last_offset_to_go_takes_an_empty_group_along() -> None:
     assert (count, told(effects), group.state) == (1, ["write Tombstones"], DEAD)
     [write] = effects
     assert isinstance(write, Write)
+    assert not isinstance(write.records, bytes)
     assert [value for _, value in write.records] == [None]
     assert told(group.written(write.then, Errors.REQUEST_TIMED_OUT, -1, NOW)) == []
 

@@ -11,7 +11,7 @@ from kafkapy.coordinator.runtime.owned_topic import LOAD_RETRY_MS, abs_hash
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.list_groups import ListGroupsRequest
 from kafkapy.record.control_records import ControlRecordType, EndTransactionMarker, build_end_transaction_marker
-from tests.coordinator.group.group_harness import GROUP, NOT_LEADER, SESSION, FakeLog, Harness
+from tests.coordinator.group.group_harness import GROUP, NOT_LEADER, SESSION, FakeLog, Harness, at_once
 
 T0 = ("t", 0)
 
@@ -26,7 +26,7 @@ def partition(h: Harness) -> int:
 
 
 def list_error(h: Harness) -> Errors:
-    return Errors.for_code(h.coordinator.list_groups(ListGroupsRequest()).error_code)
+    return Errors.for_code(at_once(h.coordinator.list_groups(ListGroupsRequest())).error_code)
 
 
 def fetch_error(h: Harness) -> Errors:
@@ -80,7 +80,7 @@ def ask_everything(h: Harness) -> dict[str, Errors]:
         "commit": h.commit({T0: 1}),
         "fetch": fetch_error(h),
         "describe": Errors.for_code(h.coordinator.describe_group(GROUP).error_code),
-        "delete": Errors.for_code(h.coordinator.delete_groups([GROUP])[0].error_code),
+        "delete": Errors.for_code(at_once(h.coordinator.delete_groups([GROUP]))[0].error_code),
         "list": list_error(h),
     }
 

@@ -8,7 +8,7 @@ from kafkapy.coordinator.group.records import OffsetKey, group_key, offset_key, 
 from kafkapy.coordinator.runtime.effects import Write
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.offset_delete import OffsetDeleteRequest
-from tests.coordinator.group.group_harness import GROUP, SESSION, Harness, Reply, commit_errors, subscription
+from tests.coordinator.group.group_harness import GROUP, SESSION, Harness, Reply, at_once, commit_errors, subscription
 
 T0, T1, U0 = ("t", 0), ("t", 1), ("u", 0)
 DAY = 24 * 3600 * 1000
@@ -261,7 +261,7 @@ def delete(h: Harness, *partitions: tuple[str, int], group_id: str = GROUP) -> E
         group_id=group_id,
         topics=[OffsetDeleteRequest.OffsetDeleteRequestTopic(name=n, partitions=p) for n, p in topics.items()],
     )
-    response = h.coordinator.delete_offsets(request)
+    response = at_once(h.coordinator.delete_offsets(request))
     if response.error_code:
         assert response.topics == []
         return Errors.for_code(response.error_code)
@@ -320,7 +320,8 @@ CHECK = OffsetConfig().retention_check_interval_ms
 def expired(h: Harness, now: int) -> list[TopicPartition]:
     """The offsets that are taken back if it is `now`."""
     count, effects = h.group().expire_offsets(now)
-    keys = [read_key(key) for write in effects if isinstance(write, Write) for key, _ in write.records]
+    records = [write.records for write in effects if isinstance(write, Write) and not isinstance(write.records, bytes)]
+    keys = [read_key(key) for of_write in records for key, _ in of_write]
     partitions = [key.partition for key in keys if isinstance(key, OffsetKey)]
     assert len(partitions) == count
     return partitions

@@ -41,6 +41,9 @@ class MemoryLog:
             data.extend(view.buffer)
         done(self.append_error, 0)
 
+    def max_batch_size(self, partition: TopicPartition) -> int | None:
+        return None
+
     def partition_count(self, topic: str) -> int | None:
         return 2
 

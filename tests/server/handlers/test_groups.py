@@ -33,6 +33,7 @@ from kafkapy.server.kafka_apis import HANDLERS, KafkaApis
 from kafkapy.server.metadata.metadata_cache import MetadataCache
 from kafkapy.zk.errors import ZooKeeperError
 from tests.coordinator.group.group_harness import DELAY, GROUP, Harness, subscription
+from tests.server.broker_core import HeldThreads
 
 M = TypeVar("M", bound=Message)
 
@@ -89,7 +90,7 @@ class Broker:
         self.zk = FakeZooKeeper()
         self.created: list[str] = []
         self.config = SimpleNamespace(offset_metadata_max_bytes=4096, inter_broker_protocol_version="3.9-IV0")
-        self.clock = MockClock()
+        self.clock = HeldThreads()
         self.cache = MetadataCache(0, MockClock())
         topics: Any = SimpleNamespace(create_internal_topic=self.created.append)
         config, zk_client, authorizer = (cast(Any, part) for part in (self.config, self.zk, self.authorizer))
@@ -138,10 +139,13 @@ class Broker:
 
         context = RequestContext("connection", "/10.0.0.7", LISTENER)
         context.client_id = "me"
+        encoded = body.encode(version)
         request: Any = SimpleNamespace(
             api_key=api,
             api_version=version,
-            body=api.request.decode(body.encode(version), version),
+            body=api.request.decode(encoded, version),
+            size=len(encoded),
+            encode=lambda response: None,
             context=context,
             respond=respond,
             cancelled=False,

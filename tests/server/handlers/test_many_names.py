@@ -6,13 +6,19 @@ from collections.abc import Callable
 
 import pytest
 
+from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.message import Message
+from kafkapy.protocol.messages.delete_groups import DeleteGroupsRequest
 from kafkapy.protocol.messages.describe_groups import DescribeGroupsRequest
 from kafkapy.protocol.messages.find_coordinator import FindCoordinatorRequest
+from kafkapy.protocol.messages.list_groups import ListGroupsRequest
 from kafkapy.protocol.messages.list_offsets import ListOffsetsRequest
 from kafkapy.protocol.messages.metadata import MetadataRequest
+from kafkapy.protocol.messages.offset_commit import OffsetCommitRequest
+from kafkapy.protocol.messages.offset_delete import OffsetDeleteRequest
 from kafkapy.protocol.messages.offset_fetch import OffsetFetchRequest
-from tests.coordinator.group.group_harness import GROUP
+from kafkapy.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
+from tests.coordinator.group.group_harness import GROUP, at_once
 from tests.server.broker_core import TOPIC, MakeCore, topic_id_of
 from tests.server.handlers.test_groups import Broker, deny
 
@@ -41,6 +47,34 @@ def offset_fetch_of_groups(topics: int) -> OffsetFetchRequest:
     return OffsetFetchRequest(groups=groups)
 
 
+def commit(topics: int, offset: int = 5) -> OffsetCommitRequest:
+    partition = OffsetCommitRequest.OffsetCommitRequestPartition
+    return OffsetCommitRequest(
+        group_id=GROUP,
+        generation_id_or_member_epoch=-1,
+        topics=[
+            OffsetCommitRequest.OffsetCommitRequestTopic(
+                name=f"t{n}",
+                partitions=[
+                    partition(partition_index=p, committed_offset=offset, committed_metadata="m" * (4097 * (p == 9)))
+                    for p in range(MANY // topics)
+                ],
+            )
+            for n in range(topics)
+        ],
+    )
+
+
+def delete_offsets(topics: int) -> OffsetDeleteRequest:
+    partitions = [OffsetDeleteRequest.OffsetDeleteRequestPartition(partition_index=p) for p in range(MANY // topics)]
+    return OffsetDeleteRequest(
+        group_id=GROUP,
+        topics=[
+            OffsetDeleteRequest.OffsetDeleteRequestTopic(name=f"t{n}", partitions=partitions) for n in range(topics)
+        ],
+    )
+
+
 def names() -> list[str]:
     return [f"g{n}" for n in range(MANY)]
 
@@ -50,6 +84,13 @@ REQUESTS: dict[str, tuple[int, Callable[[], Message]]] = {
     "offsets of a group in many topics": (5, lambda: offset_fetch(MANY)),
     "offsets of groups": (8, lambda: offset_fetch_of_groups(1)),
     "offsets of groups in many topics": (8, lambda: offset_fetch_of_groups(MANY)),
+    "a commit": (8, lambda: commit(1)),
+    "a commit in many topics": (8, lambda: commit(MANY)),
+    "a commit to ZooKeeper": (0, lambda: commit(1)),
+    "offsets that are deleted": (0, lambda: delete_offsets(1)),
+    "offsets of many topics that are deleted": (0, lambda: delete_offsets(MANY)),
+    "groups that are deleted": (2, lambda: DeleteGroupsRequest(groups_names=names())),
+    "a list of groups": (4, ListGroupsRequest),
     "groups": (0, lambda: DescribeGroupsRequest(groups=names())),
     "coordinators": (4, lambda: FindCoordinatorRequest(key_type=0, coordinator_keys=names())),
 }
@@ -59,7 +100,13 @@ REQUESTS: dict[str, tuple[int, Callable[[], Message]]] = {
 def test_others_have_their_turn_while_many_things_are_answered(name: str) -> None:
     version, make = REQUESTS[name]
     broker = Broker()
-    broker.h.commit({("t0", p): p for p in range(0, MANY, 7)})
+    broker.update({"t0": [0] * (MANY - 2)} | {f"t{n}": [0] for n in range(1, MANY, 2)})
+    broker.h.commit({("t0", p): p for p in range(0, MANY, 7)} | {("other", 0): 1})
+    for n in range(6000):
+        broker.h.commit({("t0", 0): 1}, group_id=f"group {n}")
+    deny(broker, "READ", "TOPIC", "t5")
+    deny(broker, "DELETE", "GROUP", "g4")
+    deny(broker, "DESCRIBE", "CLUSTER", "kafka-cluster")
     deny(broker, "DESCRIBE", "TOPIC", "t3")
     deny(broker, "DESCRIBE", "GROUP", "g3")
     in_one_turn = broker.ask(make(), version)
@@ -74,6 +121,7 @@ OF_TOPICS: dict[str, tuple[int, Callable[[], Message]]] = {
     "unknown topics": (4, lambda: metadata([f"t{n}" for n in range(MANY)], allow_auto_topic_creation=False)),
     "what is allowed": (8, lambda: metadata([TOPIC, *names()], include_topic_authorized_operations=True)),
     "unknown ids": (12, lambda: metadata_by_ids([topic_id_of(TOPIC), *(n.to_bytes(16) for n in range(1, MANY))])),
+    "the ends of epochs": (3, lambda: ends_of_epochs(MANY)),
     "the ends of logs": (1, lambda: list_offsets(MANY, -1)),
     "offsets at a time": (1, lambda: list_offsets(MANY, 1)),
     "old offsets": (0, lambda: list_offsets(MANY, -1)),
@@ -97,6 +145,15 @@ def list_offsets(partitions: int, timestamp: int) -> ListOffsetsRequest:
     ]  # the first one is named twice
     topics = [ListOffsetsRequest.ListOffsetsTopic(name=name, partitions=wanted) for name in (TOPIC, "none")]
     return ListOffsetsRequest(replica_id=-1, topics=topics)
+
+
+def ends_of_epochs(partitions: int) -> OffsetForLeaderEpochRequest:
+    wanted = [
+        OffsetForLeaderEpochRequest.OffsetForLeaderPartition(partition=p, current_leader_epoch=-1, leader_epoch=0)
+        for p in range(partitions)
+    ]
+    topics = [OffsetForLeaderEpochRequest.OffsetForLeaderTopic(topic=name, partitions=wanted) for name in (TOPIC, "no")]
+    return OffsetForLeaderEpochRequest(replica_id=-2, topics=topics)
 
 
 @pytest.mark.parametrize("name", OF_TOPICS)
@@ -128,3 +185,70 @@ def test_a_commit_shows_as_a_whole_or_not_at_all() -> None:
     assert {p.committed_offset for p in topic.partitions} == {1}
     assert len(topic.partitions) == MANY
     assert set(broker.h.offsets().values()) == {2}
+
+
+def test_a_large_commit_is_one_batch() -> None:
+    broker = Broker()
+    broker.update({"t0": [0] * MANY})
+    broker.clock.holds = True
+    answers = broker.send(commit(1, offset=7), 8)
+    broker.h.commit({("t0", 3): 6})  # a small one overtakes it
+    appended = broker.h.log.appended
+    broker.clock.holds = False
+    broker.clock.work()
+    assert broker.h.log.appended == appended + 1
+    [topic] = answers[0].topics
+    assert {p.error_code for p in topic.partitions} == {0, Errors.OFFSET_METADATA_TOO_LARGE.code}
+    assert broker.h.offsets() == {("t0", p): 7 for p in range(MANY) if p != 9}
+
+
+def test_a_commit_that_the_log_would_not_take_is_refused_before_it_is_prepared() -> None:
+    broker = Broker()
+    broker.update({"t0": [0] * MANY})
+    broker.h.log.max_batch = 100_000
+    [topic] = broker.ask(commit(1), 8).topics
+    errors = {p.error_code for p in topic.partitions}
+    assert errors == {Errors.INVALID_COMMIT_OFFSET_SIZE.code, Errors.OFFSET_METADATA_TOO_LARGE.code}
+    assert not broker.h.group().offsets
+
+
+def test_a_large_commit_of_a_member_that_is_not_known_is_refused() -> None:
+    broker = Broker()
+    broker.update({"t0": [0] * MANY})
+    request = commit(1)
+    request.generation_id_or_member_epoch = 3
+    [topic] = broker.ask(request, 8).topics
+    assert {p.error_code for p in topic.partitions} == {Errors.ILLEGAL_GENERATION.code}
+
+
+def test_very_many_offsets_are_deleted_in_batches_that_the_log_takes() -> None:
+    broker = Broker()
+    broker.update({"t0": [0] * MANY})
+    broker.h.commit({("t0", p): p for p in range(MANY)} | {("other", 0): 1})
+    appended = broker.h.log.appended
+    assert {p.error_code for p in broker.ask(delete_offsets(1), 0).topics[0].partitions} == {0}
+    assert broker.h.log.appended == appended + 10
+    assert broker.h.offsets() == {("other", 0): 1}
+
+
+def test_a_group_of_very_many_offsets_is_deleted_in_turns() -> None:
+    broker = Broker()
+    broker.h.commit({("t0", p): p for p in range(MANY)})
+    now = iter(range(10 * MANY))
+    broker.clock.monotonic_ms = lambda: next(now)
+    [result] = broker.ask(DeleteGroupsRequest(groups_names=[GROUP]), 2).results
+    assert result.error_code == 0
+    assert broker.clock.turns >= 3
+    assert broker.h.coordinator.groups == {}
+    assert {value for _, value in broker.h.log.records(broker.h.log_of())[-MANY:]} == {None}
+
+
+def test_offsets_of_a_group_that_began_anew_are_not_deleted() -> None:
+    h = Broker().h
+    h.commit({("t0", p): p for p in range(MANY)})
+    steps = h.coordinator.delete_groups([GROUP])
+    next(steps)
+    at_once(h.coordinator.delete_groups([GROUP]))
+    h.commit({("t0", MANY - 1): 1})
+    next(steps)
+    assert h.offsets() == {("t0", MANY - 1): 1}
