@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from kafkapy.protocol.errors import Errors
-from kafkapy.protocol.errors import KafkaError as KafkaError  # users import it from here
+from kafkapy.protocol.errors import Errors as Errors  # users import both from here
+from kafkapy.protocol.errors import KafkaError as KafkaError
 
 _BY_CODE: dict[int, type[BrokerResponseError]] = {}
 

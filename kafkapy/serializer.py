@@ -7,7 +7,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
-Headers = Sequence[tuple[str, bytes]]
+Headers = Sequence[tuple[str, bytes | None]]
+"""Of a record: what `send` takes and a `ConsumerRecord` has."""
 Bytes = bytes | bytearray | memoryview
 
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import sysconfig
-import venv
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -15,8 +13,8 @@ import pytest
 
 from kafkapy.compiled import CODECS, HOT_MODULES
 from kafkapy.tools.compile import what_is_missing
+from tests.installation import PURELIB, bare_environment, copy_of_sources, site_packages
 
-ROOT = Path(__file__).parents[1]
 PROGRAM = f"""
 import sys
 from importlib import import_module
@@ -37,14 +35,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy, since setuptools leaves things behind where it builds."""
-    copy = tmp_path_factory.mktemp("sources")
-    for name in ("kafkapy", "setup.py", "setup.cfg", "pyproject.toml", "README.md", "LICENSE"):
-        if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            shutil.copy(ROOT / name, copy)
-    return copy
+    return copy_of_sources(tmp_path_factory.mktemp("sources"))
 
 
 def _wheel(sources: Path, directory: Path, **environment: str) -> Path:
@@ -85,12 +76,10 @@ def test_a_wheel_for_this_platform_has_machine_code(sources: Path, tmp_path: Pat
     wheel = _wheel(sources, tmp_path / "wheels", KAFKAPY_COMPILED="1")
     assert not wheel.name.endswith("-none-any.whl")
     assert _extensions(wheel) > {*HOT_MODULES, *CODECS.values()}
-    venv.create(tmp_path / "venv", symlinks=True)
-    python = tmp_path / "venv" / "bin" / "python"
-    (site,) = (tmp_path / "venv").glob("lib/python*/site-packages")
+    python = bare_environment(tmp_path / "venv", PURELIB)
+    site = site_packages(tmp_path / "venv")
     with ZipFile(wheel) as file:
         file.extractall(site)
-    (site / "others.pth").write_text(sysconfig.get_path("purelib"))  # what kafkapy needs
 
     first, *files = _run(python)
     assert first == "True builtin_function_or_method False"

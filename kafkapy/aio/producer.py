@@ -18,6 +18,7 @@ from kafkapy.producer.core import ProducerCore, TopicView
 from kafkapy.producer.future import BatchMetadata, FutureBatchMetadata, FutureRecordMetadata, RecordMetadata
 from kafkapy.producer.intake import Intake
 from kafkapy.producer.transactions import Transactions
+from kafkapy.serializer import Headers
 from kafkapy.structs import ConsumerGroupMetadata, OffsetAndMetadata
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ class KafkaProducer(AsyncClient):
         topic: str,
         value: Any = None,
         key: Any = None,
-        headers: list[tuple[str, bytes]] | None = None,
+        headers: Headers | None = None,
         partition: int | None = None,
         timestamp_ms: int | None = None,
     ) -> Delivery:
@@ -107,7 +108,7 @@ class KafkaProducer(AsyncClient):
         topic: str,
         value: Any,
         key: Any,
-        headers: list[tuple[str, bytes]] | None,
+        headers: Headers | None,
         partition: int | None,
         timestamp_ms: int | None,
     ) -> Delivery:
@@ -138,7 +139,7 @@ class KafkaProducer(AsyncClient):
         values: Sequence[Any],
         keys: Sequence[Any] | None = None,
         partition: int | None = None,
-        headers: Sequence[list[tuple[str, bytes]] | None] | None = None,
+        headers: Sequence[Headers | None] | None = None,
         timestamps: Sequence[int] | None = None,
     ) -> BatchDelivery:
         """As `kafkapy.KafkaProducer.send_many`; await what it gives for the delivery of all."""

@@ -188,10 +188,10 @@ def _serializer(given: Any, name: str) -> Any:
 
 
 def check_headers(headers: Any) -> None:
-    """TypeError unless it is a list of (str, bytes), or None."""
+    """TypeError unless it is a list or tuple of (str, bytes or None), or None."""
     if headers is None:
         return
-    if not isinstance(headers, list):
+    if not isinstance(headers, list | tuple):
         raise TypeError("headers must be list-type")
     for item in headers:
         if not (

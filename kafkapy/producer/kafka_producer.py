@@ -27,6 +27,7 @@ from kafkapy.producer.core import ProducerCore, TopicView
 from kafkapy.producer.future import FutureBatchMetadata, FutureRecordMetadata
 from kafkapy.producer.intake import Intake
 from kafkapy.producer.transactions import Transactions
+from kafkapy.serializer import Headers
 from kafkapy.structs import ConsumerGroupMetadata, OffsetAndMetadata
 
 if TYPE_CHECKING:
@@ -84,14 +85,14 @@ class KafkaProducer:
         topic: str,
         value: Any = None,
         key: Any = None,
-        headers: list[tuple[str, bytes]] | None = None,
+        headers: Headers | None = None,
         partition: int | None = None,
         timestamp_ms: int | None = None,
     ) -> FutureRecordMetadata:
         """Publish a record; returns a future of its `RecordMetadata`.
 
-        `headers`: a list of (str, bytes). `timestamp_ms`: ms since the epoch, None for now. Without `partition` it is
-        chosen by the key's hash, or freely if there is no key.
+        `headers`: a list of (str, bytes or None), as a consumer's records have it. `timestamp_ms`: ms since the epoch, None
+        for now. Without `partition` it is chosen by the key's hash, or freely if there is no key.
 
         Raises KafkaTimeoutError if the topic isn't known or no memory is free after `max_block_ms`;
         MessageSizeTooLargeError above `max_request_size`; TypeError, ValueError; IllegalStateError if it is closed.
@@ -115,7 +116,7 @@ class KafkaProducer:
         topic: str,
         value: Any,
         key: Any,
-        headers: list[tuple[str, bytes]] | None,
+        headers: Headers | None,
         partition: int | None,
         timestamp_ms: int | None,
     ) -> FutureRecordMetadata:
@@ -140,7 +141,7 @@ class KafkaProducer:
         values: Sequence[Any],
         keys: Sequence[Any] | None = None,
         partition: int | None = None,
-        headers: Sequence[list[tuple[str, bytes]] | None] | None = None,
+        headers: Sequence[Headers | None] | None = None,
         timestamps: Sequence[int] | None = None,
     ) -> FutureBatchMetadata:
         """Publish many records at once, as columns of equal length; returns one future for all, of `BatchMetadata`s.

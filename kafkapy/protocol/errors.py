@@ -6,7 +6,7 @@ The messages go over the wire where a response has an error message field, so th
 from __future__ import annotations
 
 from enum import Enum
-from typing import Final
+from typing import Any, Final
 
 _RETRIABLE = 1
 _REFRESH_METADATA = 2 | _RETRIABLE
@@ -264,15 +264,24 @@ NONE: Final = Errors.NONE
 
 
 class KafkaError(Exception):
-    """A failure that has a code of the protocol.
+    """A failure that has a code of the protocol: `KafkaError(Errors.X)`, or with a message of its own after that.
 
-    Raised where it is found, turned into a code once, at the top. `message` defaults to the error's own text.
+    Raised where it is found, turned into a code once, at the top. `message` defaults to the error's own text. What begins with
+    no code, as `KafkaError("text")` of a user's program, has UNKNOWN_SERVER_ERROR.
     """
 
-    def __init__(self, error: Errors, message: str | None = None) -> None:
-        super().__init__(error, message)
-        self.error = error
-        self.message = error.message if message is None else message
+    error: Errors
+    message: str
+
+    def __init__(self, *args: Any) -> None:
+        if args and isinstance(args[0], Errors):
+            self.error, text = args[0], args[1] if len(args) > 1 else None
+            super().__init__(self.error, text)
+            self.message = self.error.message if text is None else text
+        else:
+            super().__init__(*args)
+            self.error = Errors.UNKNOWN_SERVER_ERROR
+            self.message = super().__str__()
 
     @property
     def retriable(self) -> bool:
@@ -290,4 +299,7 @@ class KafkaError(Exception):
         return self.error.code
 
     def __str__(self) -> str:
-        return f"{self.error.name}: {self.message}"
+        if self.args and isinstance(self.args[0], Errors):
+            return f"{self.error.name}: {self.message}"
+        name = type(self).__name__
+        return f"{name}: {self.message}" if self.args else name

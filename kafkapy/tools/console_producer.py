@@ -219,7 +219,7 @@ def _size(stream: TextIO) -> int | None:
 
 def _publish(producer: KafkaProducer, topic: str, record: LineRecord) -> FutureRecordMetadata:
     value: object = _NULL if record.value is None and record.key is None else record.value
-    return producer.send(topic, value, record.key, record.headers)  # type: ignore[arg-type]
+    return producer.send(topic, value, record.key, record.headers)
 
 
 def _send_and_wait(producer: KafkaProducer, topic: str, record: LineRecord) -> None:

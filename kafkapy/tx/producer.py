@@ -19,6 +19,7 @@ from kafkapy.producer.config import ProducerConfig, ProducerOptions
 from kafkapy.producer.core import ProducerCore
 from kafkapy.producer.future import BatchMetadata, DeliveryFuture, FutureBatchMetadata, RecordMetadata
 from kafkapy.producer.intake import Intake
+from kafkapy.serializer import Headers
 from kafkapy.structs import ConsumerGroupMetadata, OffsetAndMetadata
 from kafkapy.tx.base import run
 
@@ -63,7 +64,7 @@ class KafkaProducer:
         topic: str,
         value: Any = None,
         key: Any = None,
-        headers: list[tuple[str, bytes]] | None = None,
+        headers: Headers | None = None,
         partition: int | None = None,
         timestamp_ms: int | None = None,
     ) -> Deferred[RecordMetadata]:
@@ -97,7 +98,7 @@ class KafkaProducer:
         values: Sequence[Any],
         keys: Sequence[Any] | None = None,
         partition: int | None = None,
-        headers: Sequence[list[tuple[str, bytes]] | None] | None = None,
+        headers: Sequence[Headers | None] | None = None,
         timestamps: Sequence[int] | None = None,
     ) -> Deferred[list[BatchMetadata]]:
         """As `kafkapy.KafkaProducer.send_many`; fires when all are delivered."""

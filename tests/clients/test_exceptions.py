@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 
@@ -43,6 +44,20 @@ def test_texts() -> None:
     assert errors.error_for(Errors.INVALID_CONFIG, "no").args == ("no",)
     assert errors.KafkaTimeoutError("a") == errors.KafkaTimeoutError("a") != errors.KafkaTimeoutError("b")
     assert "t-0" in str(errors.LogTruncationError({"t-0": None}))
+
+
+def test_a_users_own_errors() -> None:
+    """They may be raised as kafka-python's: with a text, or without anything."""
+
+    class OrderError(errors.KafkaError):
+        retriable = True
+
+    assert (str(errors.KafkaError("text")), errors.KafkaError("text").args) == ("KafkaError: text", ("text",))
+    assert str(errors.KafkaError()) == "KafkaError"
+    assert str(OrderError("lost")) == "OrderError: lost"
+    assert OrderError("lost").retriable
+    assert errors.KafkaError("text").error is Errors.UNKNOWN_SERVER_ERROR
+    assert str(pickle.loads(pickle.dumps(LowLevelError(Errors.INVALID_CONFIG, "no")))) == "INVALID_CONFIG: no"
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from kafkapy.partitioner.abc import Cluster
 from kafkapy.producer.bulk import BulkSend, columns_of_arrow
 from kafkapy.producer.config import ProducerConfig
 from kafkapy.producer.future import FutureBatchMetadata
+from kafkapy.producer.intake import check_headers
 from tests.producer.producer_setup import Setup
 
 
@@ -21,6 +22,11 @@ def bulk(setup: Setup, *args: Any, **kwargs: Any) -> FutureBatchMetadata:
     while not sending.append():
         setup.driver.advance(1)
     return sending.future()
+
+
+@pytest.mark.parametrize("headers", [[("a", None), ("b", b"")], (("a", b"b"),)])
+def test_headers_that_a_consumer_gives(headers: Any) -> None:
+    check_headers(headers)
 
 
 @pytest.mark.parametrize(

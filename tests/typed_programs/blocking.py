@@ -46,6 +46,7 @@ def produce() -> None:
             producer.commit_transaction()
         except kafkapy.errors.KafkaTimeoutError as error:
             assert_type(error.retriable, bool)
+            raise kafkapy.errors.KafkaError("too late") from error
         producer.send("trades", b"x", partition="0")  # type: ignore[arg-type]
         producer.sned("trades", b"x")  # type: ignore[attr-defined]
 
@@ -65,6 +66,8 @@ def consume() -> None:
         assert_type(records, dict[TopicPartition, list[ConsumerRecord]])
         for record in consumer:
             assert_type(record.offset, int)
+            KafkaProducer().send("copies", record.value, record.key, headers=record.headers)
+            KafkaProducer().send_many("copies", [record.value], headers=[record.headers, None])
         assert_type(consumer.position(TRADES), int | None)
         assert_type(consumer.committed(TRADES), int | None)
         assert_type(consumer.committed(TRADES, metadata=True), OffsetAndMetadata | None)
