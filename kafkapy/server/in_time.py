@@ -10,6 +10,9 @@ from kafkapy.common.clock import Clock
 
 R = TypeVar("R")
 
+LEAST_PATIENCE_MS = 1_000
+"""Who waits for nothing still hears what is wrong with the request, as far as ZooKeeper answers in that time."""
+
 
 async def in_time(clock: Clock, timeout_ms: int, work: Awaitable[R]) -> R | None:
     """What comes of the work; None if it takes longer than that. It goes on then, and nobody hears what comes of it."""

@@ -455,10 +455,11 @@ class KafkaServer:
         log.info("[KafkaServer id=%d] shut down completed", self.config.broker_id)
 
     def _controlled_shutdown(self) -> None:
-        """Ask the controller to move this broker's leaders away (`controlled.shutdown.max.retries`, `.retry.backoff.ms`)."""
+        """Ask the controller to move this broker's leaders away: `controlled.shutdown.max.retries` times at most, with
+        `controlled.shutdown.retry.backoff.ms` in between. As in Kafka, the first time counts as one."""
         config = self.config
         version = metadata_version.controlled_shutdown_version(config.inter_broker_protocol_version)
-        for attempt in range(config.controlled_shutdown_max_retries + 1):
+        for attempt in range(1, config.controlled_shutdown_max_retries + 1):
             try:
                 request = ControlledShutdownRequest(broker_id=config.broker_id, broker_epoch=self._broker_epoch)
                 response = self._call_controller(request, version)

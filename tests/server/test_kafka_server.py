@@ -30,7 +30,7 @@ def server() -> KafkaServer:
     properties = {
         "zookeeper.connect": "nowhere:2181",
         "broker.id": "0",
-        "controlled.shutdown.max.retries": "2",
+        "controlled.shutdown.max.retries": "3",
         "controlled.shutdown.retry.backoff.ms": "100",
     }
     made = KafkaServer(KafkaConfig(properties), Clock())

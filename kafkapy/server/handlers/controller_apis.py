@@ -28,6 +28,7 @@ from kafkapy.protocol.messages.list_partition_reassignments import (
 from kafkapy.protocol.messages.update_features import UpdateFeaturesResponse
 from kafkapy.server.admin.controller import Controller
 from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
+from kafkapy.server.in_time import LEAST_PATIENCE_MS, in_time
 from kafkapy.server.metadata.metadata_cache import MetadataCache
 
 V = TypeVar("V")
@@ -47,6 +48,11 @@ class ControllerApisHandler:
         answer: Completion[Any] = Completion()
         function(*args, lambda result: self._clock.from_thread(answer.set_result, result))
         return answer
+
+    async def _ask_in_time(self, timeout_ms: int, function: Callable[..., object], *args: object) -> Any:
+        """As `_ask`; REQUEST_TIMED_OUT if the controller takes longer, as it does while ZooKeeper is away."""
+        answer = await in_time(self._clock, max(timeout_ms, LEAST_PATIENCE_MS), self._ask(function, *args))
+        return KafkaError(Errors.REQUEST_TIMED_OUT) if answer is None else answer
 
     def _require(self, request: Request, operation: str) -> None:
         """`KafkaError` CLUSTER_AUTHORIZATION_FAILED unless the sender may do that to the cluster."""
@@ -95,8 +101,8 @@ class ControllerApisHandler:
             failed = KafkaError(Errors.CLUSTER_AUTHORIZATION_FAILED, "")
             return _elect_leaders_response(dict.fromkeys(partitions, failed), failed.error)
         deadline_ms = self._clock.monotonic_ms() + body.timeout_ms
-        results: dict[TopicPartition, KafkaError | int] | KafkaError = await self._ask(
-            self._controller.elect_leaders, partitions, ElectionType(body.election_type)
+        results: dict[TopicPartition, KafkaError | int] | KafkaError = await self._ask_in_time(
+            body.timeout_ms, self._controller.elect_leaders, partitions, ElectionType(body.election_type)
         )
         if isinstance(results, KafkaError):
             results = dict.fromkeys(partitions, KafkaError(results.error, ""))
@@ -128,7 +134,7 @@ class ControllerApisHandler:
             for partition in topic.partitions
         }
         results: dict[TopicPartition, KafkaError | None] = _checked(
-            await self._ask(self._controller.alter_partition_reassignments, asked)
+            await self._ask_in_time(body.timeout_ms, self._controller.alter_partition_reassignments, asked)
         )
         return AlterPartitionReassignmentsResponse(
             responses=[
@@ -152,7 +158,7 @@ class ControllerApisHandler:
         if body.topics is not None:
             asked = [TopicPartition(topic.name, index) for topic in body.topics for index in topic.partition_indexes]
         reassigning: dict[TopicPartition, ReplicaAssignment] = _checked(
-            await self._ask(self._controller.list_partition_reassignments, asked)
+            await self._ask_in_time(body.timeout_ms, self._controller.list_partition_reassignments, asked)
         )
         return ListPartitionReassignmentsResponse(
             topics=[
@@ -175,7 +181,9 @@ class ControllerApisHandler:
     async def handle_update_features(self, request: Request) -> UpdateFeaturesResponse:
         self._require(request, "ALTER")
         results: dict[str, KafkaError] = _checked(
-            await self._ask(self._controller.update_features, request.body, request.api_version)
+            await self._ask_in_time(
+                request.body.timeout_ms, self._controller.update_features, request.body, request.api_version
+            )
         )
         return UpdateFeaturesResponse(
             error_message=None,

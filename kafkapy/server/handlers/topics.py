@@ -24,7 +24,7 @@ from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
 from kafkapy.server.config.describe_configs import ConfigHelper
 from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig
 from kafkapy.server.config.kafka_config import KafkaConfig
-from kafkapy.server.in_time import in_time
+from kafkapy.server.in_time import LEAST_PATIENCE_MS, in_time
 from kafkapy.server.metadata.metadata_cache import MetadataCache
 
 log = logging.getLogger("kafkapy.server.KafkaApis")
@@ -38,9 +38,6 @@ CLUSTER_METADATA_TOPIC = "__cluster_metadata"
 """KRaft's own; nobody may make a topic of that name."""
 
 _TIMED_OUT = ApiError(Errors.REQUEST_TIMED_OUT)
-
-LEAST_PATIENCE_MS = 1_000
-"""Who waits for nothing still hears what is wrong with the request, as far as ZooKeeper answers in that time."""
 
 
 # ---------------------------------------------------------------------------------------------------- CreateTopics

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from kafkapy.clients.completion import Completion, spawn
 from kafkapy.common.clock import MockClock
 from kafkapy.common.replica_assignment import ReplicaAssignment
 from kafkapy.common.topic_partition import TopicPartition
@@ -267,3 +268,60 @@ def test_update_features() -> None:
         ("f", Errors.INVALID_REQUEST.code, "no"),
         ("g", 0, "NONE"),
     ]
+
+
+# --- time -----------------------------------------------------------------------------------------------------------
+
+
+class SilentController:
+    """ZooKeeper is away: it answers later, or never."""
+
+    def __init__(self) -> None:
+        self.callbacks: list[Callable[[object], None]] = []
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return lambda *args: self.callbacks.append(args[-1])
+
+
+@pytest.mark.parametrize(
+    ("handle", "body"),
+    [
+        (
+            ControllerApisHandler.handle_alter_partition_reassignments,
+            AlterPartitionReassignmentsRequest(topics=[], timeout_ms=5_000),
+        ),
+        (
+            ControllerApisHandler.handle_list_partition_reassignments,
+            ListPartitionReassignmentsRequest(topics=None, timeout_ms=5_000),
+        ),
+        (ControllerApisHandler.handle_update_features, UpdateFeaturesRequest(timeout_ms=5_000)),
+    ],
+)
+def test_a_controller_that_does_not_answer_is_not_waited_for_longer_than_the_client_waits(
+    handle: Callable[..., Coroutine[Any, Any, Any]], body: Any
+) -> None:
+    clock, controller = MockClock(), SilentController()
+    parts: tuple[Any, ...] = (AllowAll(), controller, clock, Cache({}))
+    answer: Completion[Any] = spawn(handle(ControllerApisHandler(*parts), request(body)))
+    clock.advance(4_999)
+    assert not answer.done
+    clock.advance(1)
+    error = answer.exception()
+    assert isinstance(error, KafkaError)
+    assert error.error is Errors.REQUEST_TIMED_OUT
+    controller.callbacks[0]({})  # nobody hears of it
+
+
+def test_an_election_that_nobody_answers_for_times_out() -> None:
+    clock, controller = MockClock(), SilentController()
+    parts: tuple[Any, ...] = (AllowAll(), controller, clock, Cache({T0: 1}))
+    body = elect_request(T0, U0)
+    body.timeout_ms = 5_000
+    answer = spawn(ControllerApisHandler(*parts).handle_elect_leaders(request(body)))
+    clock.advance(5_000)
+    timed_out = (Errors.REQUEST_TIMED_OUT.code, None)
+    assert results(answer.result()) == {"t-0": timed_out, "u-0": timed_out}
+
+
+def request(body: Any) -> Any:
+    return SimpleNamespace(body=body, api_version=0, context=None)
