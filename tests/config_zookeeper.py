@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from kafkapy.zk.errors import ZooKeeperError
 from kafkapy.zk.handlers import StateChangeHandler, ZNodeChildChangeHandler
 from kafkapy.zk.zk_data import ConfigEntityChangeNotificationZNode, ConfigEntityZNode, TopicZNode
 
@@ -18,6 +19,10 @@ class ConfigZooKeeper:
         self.handlers: dict[str, ZNodeChildChangeHandler] = {}
         self.state_handlers: dict[str, StateChangeHandler] = {}
         self._sequence = 0
+        self.requests = 0
+        """How often somebody waited for what topics have, or for their configs to be written."""
+        self.broken: set[str] = set()
+        """Topics whose configs can't be written."""
 
     def add_topic(self, topic: str, configs: Mapping[str, str] | None = None) -> None:
         self.nodes[TopicZNode.path(topic)] = b"{}"
@@ -37,6 +42,7 @@ class ConfigZooKeeper:
         return ConfigEntityZNode.decode(self.nodes.get(ConfigEntityZNode.path(entity_type, entity)))
 
     def get_entities_configs(self, entity_type: str, entities: Iterable[str]) -> dict[str, dict[str, str]]:
+        self.requests += 1
         return {entity: self.get_entity_configs(entity_type, entity) for entity in entities}
 
     def get_all_entities_with_config(self, entity_type: str) -> list[str]:
@@ -45,8 +51,20 @@ class ConfigZooKeeper:
     def set_or_create_entity_configs(self, entity_type: str, entity: str, config: Mapping[str, str]) -> None:
         self.nodes[ConfigEntityZNode.path(entity_type, entity)] = ConfigEntityZNode.encode(config)
 
-    def create_config_change_notification(self, entity_path: str) -> None:
-        self.add_notification(ConfigEntityChangeNotificationZNode.encode(entity_path))
+    def set_or_create_configs_of_topics(self, configs: Mapping[str, Mapping[str, str]]) -> dict[str, ZooKeeperError]:
+        self.requests += 1
+        for topic in configs.keys() - self.broken:
+            self.set_or_create_entity_configs("topics", topic, configs[topic])
+        return {topic: ZooKeeperError("no") for topic in self.broken & configs.keys()}
+
+    def look_for_topics(self, topics: Iterable[str]) -> tuple[set[str], set[str]]:
+        self.requests += 1
+        return {topic for topic in topics if TopicZNode.path(topic) in self.nodes}, set()
+
+    def create_config_change_notification(self, *entity_paths: str) -> None:
+        self.requests += 1
+        for path in entity_paths:
+            self.add_notification(ConfigEntityChangeNotificationZNode.encode(path))
 
     def add_notification(self, data: bytes) -> None:
         path = f"{ConfigEntityChangeNotificationZNode.create_path()}{self._sequence:010d}"

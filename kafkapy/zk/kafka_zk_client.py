@@ -494,6 +494,23 @@ class KafkaZkClient:
         else:
             response.raise_for_error()
 
+    def set_or_create_configs_of_topics(self, configs: Mapping[str, Mapping[str, str]]) -> dict[str, ZooKeeperError]:
+        """`set_or_create_entity_configs` of many topics at once; those that failed, and why."""
+        version = self._version_of_controller()
+        writes = [SetData(ConfigEntityZNode.path("topics", t), ConfigEntityZNode.encode(c)) for t, c in configs.items()]
+        check = Check(ControllerZNode.path, version)
+        moved = "Cannot set entity configs: the controller has moved."
+        failed: dict[str, ZooKeeperError] = {}
+        for topic, response in zip(configs, self._pipeline.guarded(writes, check, moved), strict=True):
+            try:
+                if isinstance(response.error, NoNodeError):
+                    self.set_or_create_entity_configs("topics", topic, configs[topic])
+                else:
+                    response.raise_for_error()
+            except ZooKeeperError as error:
+                failed[topic] = error
+        return failed
+
     def _version_of_controller(self) -> int:
         controller, version = self.get_data_and_version(ControllerZNode.path)
         if version == UNKNOWN_VERSION:
@@ -502,11 +519,13 @@ class KafkaZkClient:
             raise ControllerMovedError("Cannot set entity configs directly when there is a KRaft controller.")
         return version
 
-    def create_config_change_notification(self, sanitized_entity_path: str) -> None:
-        """Tell every broker that the entity ("topics/t", "brokers/1") changed."""
+    def create_config_change_notification(self, *sanitized_entity_paths: str) -> None:
+        """Tell every broker that the entities ("topics/t", "brokers/1") changed."""
         self._pipeline.create_recursive(ConfigEntityChangeNotificationZNode.path, exist_ok=True)
-        data = ConfigEntityChangeNotificationZNode.encode(sanitized_entity_path)
-        self._notify(ConfigEntityChangeNotificationZNode.create_path(), data)
+        node = ConfigEntityChangeNotificationZNode
+        bells = [Create(node.create_path(), node.encode(path), sequential=True) for path in sanitized_entity_paths]
+        for response in self._pipeline.many(bells):
+            response.raise_for_error()
 
     # --- notifications to the controller --------------------------------------------------------------------------
 

@@ -285,6 +285,16 @@ def test_configs(zk: KafkaZkClient) -> None:
     assert zk.get_data_and_ctime("/config/changes/x") is None
 
 
+def test_configs_of_many_topics(zk: KafkaZkClient) -> None:
+    elected(zk)
+    zk.set_or_create_entity_configs("topics", "t0", {"retention.ms": "1"})
+    configs = {f"t{n}": {"retention.ms": str(n)} for n in range(120)}
+    assert zk.set_or_create_configs_of_topics(configs) == {}
+    assert zk.get_entities_configs("topics", configs) == configs
+    zk.create_config_change_notification("topics/t0", "topics/t1")
+    assert read(zk, "/config/changes/config_change_0000000001") == {"version": 2, "entity_path": "topics/t1"}
+
+
 def test_kraft_controller_bars_config_writes(zk: KafkaZkClient) -> None:
     zk.create_recursive("/controller", b'{"version":2,"brokerid":1,"timestamp":"1","kraftControllerEpoch":3}')
     with pytest.raises(ControllerMovedError, match="KRaft"):

@@ -7,9 +7,9 @@ written in one, too. Every broker, this one too, applies a change when it hears 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from kafkapy.common.clock import InThread
+from kafkapy.common.clock import Clock, InThread, in_turns
 from kafkapy.common.config_def import ConfigException
 from kafkapy.common.topic_names import reason_invalid
 from kafkapy.common.wire_enums import ConfigResourceType
@@ -26,12 +26,15 @@ from kafkapy.server.config.dynamic_config_rules import broker_config_key
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.metadata.metadata_cache import MetadataCache
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
-from kafkapy.zk.zk_data import TopicZNode
 
 log = logging.getLogger("kafkapy.server.ConfigAdminManager")
 
 _UNEXPECTED_BROKER = "Unexpected broker id, expected {id}, but received {name}"
 _NODE_NOT_A_NUMBER = "Node id must be an integer, but it is: {name}"
+
+
+Alteration = tuple[int, str, Sequence[ConfigOp]]
+"""Code of the resource's type, its name, and what is to be done."""
 
 
 class ConfigAdminManager:
@@ -60,16 +63,54 @@ class ConfigAdminManager:
         self._context = context
         self._incremental = incremental
         self._validate_only = validate_only
+        self._stored: dict[str, dict[str, str]] = {}
+        self._existing: set[str] = set()
+        self._changed: dict[str, dict[str, str]] = {}
+        """Configs of topics that are to be written."""
 
-    async def alter(self, code: int, name: str, ops: Sequence[ConfigOp]) -> ApiError:
-        """Alter the configs of the resource with that type's code and name; the error it ended with."""
+    async def alter_all(self, clock: Clock, resources: Sequence[Alteration]) -> list[ApiError]:
+        """Alter the configs of the resources, each of which is there once; the errors they ended with. ZooKeeper is asked for
+        all topics at once, and is told of all at once."""
+        topics = [name for code, name, _ in resources if resource_type_of(code) is ConfigResourceType.TOPIC]
+        try:
+            await self._in_thread(self._read_ahead, [*filter(self._metadata_cache.contains_topic, topics)])
+        except Exception as error:
+            log.error("Error processing alter configs request", exc_info=error)
+            return [ApiError.from_exception(error)] * len(resources)
+        errors = [await self._alter(*resource) async for resource in in_turns(clock, resources)]
+        failed: Mapping[str, ApiError] = {}
+        if self._changed:
+            failed = await self._in_thread(self._write)
+        topic_type = ConfigResourceType.TOPIC
+        return [
+            failed.get(name, error) if resource_type_of(code) is topic_type else error
+            for (code, name, _), error in zip(resources, errors, strict=True)
+        ]
+
+    def _read_ahead(self, topics: list[str]) -> None:
+        if not topics:
+            return
+        if self._incremental:
+            self._stored = self._zk_client.get_entities_configs(zk_entity_configs.TOPICS, topics)
+        self._existing, _ = self._zk_client.look_for_topics(topics)
+
+    def _write(self) -> dict[str, ApiError]:
+        try:
+            failed: Mapping[str, Exception] = zk_entity_configs.change_topic_configs(self._zk_client, self._changed)
+        except Exception as error:
+            failed = dict.fromkeys(self._changed, error)
+        for topic, reason in failed.items():
+            log.error("Error processing alter configs request for topic %s", topic, exc_info=reason)
+        return {topic: ApiError.from_exception(reason) for topic, reason in failed.items()}
+
+    async def _alter(self, code: int, name: str, ops: Sequence[ConfigOp]) -> ApiError:
         resource = ConfiguredResource(resource_type_of(code), name)
         try:
             require_well_formed(ops)
             match resource.type:
                 case ConfigResourceType.TOPIC:
                     self._authorize(resource, "TOPIC", name)
-                    await self._alter_topic(resource, ops)
+                    self._alter_topic(resource, ops)
                 case ConfigResourceType.BROKER:
                     await self._alter_broker(resource, ops)
                 case ConfigResourceType.BROKER_LOGGER if self._incremental:
@@ -94,27 +135,22 @@ class ConfigAdminManager:
             return ApiError.from_exception(error)
         return NO_ERROR
 
-    async def _alter_topic(self, resource: ConfiguredResource, ops: Sequence[ConfigOp]) -> None:
+    def _alter_topic(self, resource: ConfiguredResource, ops: Sequence[ConfigOp]) -> None:
         topic = resource.name
         if not topic:
             raise KafkaError(Errors.INVALID_REQUEST, "Default topic resources are not allowed.")
-        before: dict[str, str] = {}
-        if self._incremental:
-            before = await self._in_thread(self._zk_client.get_entity_configs, zk_entity_configs.TOPICS, topic)
-        configs = apply_ops(ops, before, LogConfig.definition)
+        configs = apply_ops(ops, self._stored.get(topic, {}), LogConfig.definition)
         if not self._metadata_cache.contains_topic(topic):
             raise KafkaError(Errors.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{topic}' does not exist.")
         if reason := reason_invalid(topic):
             raise KafkaError(Errors.INVALID_TOPIC_EXCEPTION, reason)
-        if not await self._in_thread(self._zk_client.path_exists, TopicZNode.path(topic)):
+        if topic not in self._existing:
             raise KafkaError(Errors.UNKNOWN_TOPIC_OR_PARTITION, f"Topic '{topic}' does not exist.")
         config = self._config
         check_topic_configs(configs, config.log_config_defaults(), config.remote_log_storage_system_enable)
         if not self._validate_only:
             log.info("Updating topic %s with new configuration : %s", topic, configs)
-            await self._in_thread(
-                zk_entity_configs.change_entity_config, self._zk_client, zk_entity_configs.TOPICS, topic, configs
-            )
+            self._changed[topic] = configs
 
     async def _alter_broker(self, resource: ConfiguredResource, ops: Sequence[ConfigOp]) -> None:
         dynamic_config, broker_id = self._dynamic_config, self._config.broker_id

@@ -16,6 +16,7 @@ from kafkapy.common.config_validators import at_least
 from kafkapy.common.limits import MAX_INT, MAX_LONG
 from kafkapy.common.wire_enums import ConfigType
 from kafkapy.server.config.dynamic_broker_config import DEFAULT_ENTITY
+from kafkapy.zk.errors import ZooKeeperError
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
 from kafkapy.zk.zk_data import ConfigEntityZNode
 
@@ -95,6 +96,16 @@ def change_entity_config(zk_client: KafkaZkClient, entity_type: str, entity: str
     if configs or not is_quota_entity or not _try_clean_quota_nodes(zk_client, entity_type, entity):
         zk_client.set_or_create_entity_configs(entity_type, entity, configs)
     zk_client.create_config_change_notification(f"{entity_type}/{entity}")
+
+
+def change_topic_configs(
+    zk_client: KafkaZkClient, configs: Mapping[str, Mapping[str, str]]
+) -> dict[str, ZooKeeperError]:
+    """Write the configs of many topics at once and tell every broker; the topics that failed, and why."""
+    failed = zk_client.set_or_create_configs_of_topics(configs)
+    changed = [f"{TOPICS}/{topic}" for topic in configs if topic not in failed]
+    zk_client.create_config_change_notification(*changed)
+    return failed
 
 
 def fetch_all_entity_configs(zk_client: KafkaZkClient, entity_type: str) -> dict[str, dict[str, str]]:

@@ -133,14 +133,16 @@ class ConfigsHandler:
             validate_only=body.validate_only,
         )
         times = Counter((resource.resource_type, resource.resource_name) for resource in body.resources)
+        once = [
+            (resource.resource_type, resource.resource_name, _ops_of(resource, incremental))
+            for resource in body.resources
+            if times[resource.resource_type, resource.resource_name] == 1
+        ]
+        errors = iter(await manager.alter_all(self._clock, once))
         responses = []
-        for resource in body.resources:
+        async for resource in in_turns(self._clock, body.resources):
             code, name = resource.resource_type, resource.resource_name
-            ops = [
-                ConfigOp(config.name, config.config_operation if incremental else OpType.SET, config.value)
-                for config in resource.configs
-            ]
-            error = _TWICE if times[code, name] > 1 else await manager.alter(code, name, ops)
+            error = next(errors) if times[code, name] == 1 else _TWICE
             responses.append(
                 message.AlterConfigsResourceResponse(
                     error_code=error.code, error_message=error.message, resource_type=code, resource_name=name
@@ -203,6 +205,13 @@ class ConfigsHandler:
 
 
 # -------------------------------------------------------------------------------------------------------- configs
+
+
+def _ops_of(resource: Any, incremental: bool) -> list[ConfigOp]:
+    return [
+        ConfigOp(config.name, config.config_operation if incremental else OpType.SET, config.value)
+        for config in resource.configs
+    ]
 
 
 # --------------------------------------------------------------------------------------------------- client quotas

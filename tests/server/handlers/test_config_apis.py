@@ -55,7 +55,7 @@ class FakeBroker:
         self.clock = MockClock()
 
     def handler(self) -> ConfigsHandler:
-        cache: Any = SimpleNamespace(contains_topic=lambda topic: topic == "t")
+        cache: Any = SimpleNamespace(contains_topic=lambda topic: topic == "t" or topic.startswith("many-"))
         zk_client: Any = self.zookeeper
         clock = self.clock
         return ConfigsHandler(
@@ -449,3 +449,30 @@ def test_a_topic_that_is_being_deleted_gets_no_config_node(broker: FakeBroker) -
         "Topic 't' does not exist.",
     )
     assert broker.zookeeper.nodes == {}
+
+
+def alter_many(broker: FakeBroker, count: int) -> dict[str, Errors]:
+    request = IncrementalAlterConfigsRequest
+    config = request.AlterableConfig(name="segment.ms", config_operation=SET, value="7")
+    resources = [
+        request.AlterConfigsResource(resource_type=TOPIC, resource_name=f"many-{n}", configs=[config])
+        for n in range(count)
+    ]
+    answer = broker.ask(ConfigsHandler.handle_incremental_alter_configs, request(resources=resources), 1)
+    return {response.resource_name: Errors.for_code(response.error_code) for response in answer.responses}
+
+
+def test_configs_of_many_topics_are_read_and_written_at_once(broker: FakeBroker) -> None:
+    for n in range(1, 200):
+        broker.zookeeper.add_topic(f"many-{n}")
+    broker.zookeeper.broken = {"many-5"}
+    now = iter(range(10_000))
+    broker.clock.monotonic_ms = lambda: next(now)  # each look takes a millisecond
+    errors = alter_many(broker, 200)
+    assert broker.zookeeper.requests == 4
+    assert broker.clock.turns >= 30
+    assert errors.pop("many-0") is Errors.UNKNOWN_TOPIC_OR_PARTITION
+    assert errors.pop("many-5") is Errors.UNKNOWN_SERVER_ERROR
+    assert set(errors.values()) == {Errors.NONE}
+    assert broker.zookeeper.notifications == [f"topics/{topic}" for topic in errors]
+    assert all(broker.zookeeper.get_entity_configs("topics", topic) == {"segment.ms": "7"} for topic in errors)
