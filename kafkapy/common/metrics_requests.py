@@ -46,8 +46,8 @@ class RequestStats:
         self.errors: dict[int, int] = {}
         """Error code -> how often it was answered."""
 
-    def error(self, code: int) -> None:
-        self.errors[code] = self.errors.get(code, 0) + 1
+    def error(self, code: int, times: int = 1) -> None:
+        self.errors[code] = self.errors.get(code, 0) + times
 
     @property
     def count(self) -> int:

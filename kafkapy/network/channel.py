@@ -366,7 +366,9 @@ class KafkaChannel(AnswerChannel):
         stats = self._stats
         if stats is not None:
             if encoded is not None:
-                self._count_errors(request.api_key, encoded[1])
+                counts = stats[request.api_key]
+                for code, times in encoded[1].items():
+                    counts.error(code, times)
             elif request.api_key not in _ERRORS_NOTED_BY_HANDLER:
                 self._count_errors(request.api_key, error_codes(response))
             if throttle_ms:

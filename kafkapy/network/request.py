@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
@@ -132,8 +133,8 @@ class Request:
         self.times: tuple[float, float] | None = None
         """When it was received and when its handler returned; of one that others follow before it is answered."""
 
-        self.encoded: tuple[list[Any], list[int]] | None = None
-        """The response in pieces, and the error codes in it, of one that was too large to be encoded in passing."""
+        self.encoded: tuple[list[Any], dict[int, int]] | None = None
+        """The response in pieces, and how often each error code is in it, of one that was too large to be encoded in passing."""
 
         self.hurry: Callable[[], object] | None = None
         """Answers a Produce that waits for its replicas with what there is."""
@@ -146,7 +147,7 @@ class Request:
 
     def encode(self, response: Message) -> None:
         """Encode what `respond` will be called with; in a thread."""
-        self.encoded = self.codec.encode(self.correlation_id, response), list(error_codes(response))
+        self.encoded = self.codec.encode(self.correlation_id, response), Counter(error_codes(response))
 
     def answer_in_version(self, version: int) -> None:
         """The response will be of another version than the request."""

@@ -1,4 +1,4 @@
-"""Is there so much in a message that to read or write it takes long?"""
+"""Is there so much in a message that to read, write or forget it takes long?"""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Struct
+
+_FREED_AT_ONCE = 1000
 
 
 class _Lists(NamedTuple):
@@ -18,6 +20,32 @@ class _Lists(NamedTuple):
 def has_many_structs(message: Message, many: int) -> bool:
     """Has it more structs than that? Few are counted in no time, and counting ends with `many`."""
     return _count(message, _lists_of(type(message)), many) > many
+
+
+def let_go(messages: list[Message]) -> None:
+    """Frees what is in them a part at a time, so that other threads have their turn; in a thread. 300,000 structs took 30 ms.
+
+    Nobody looks at the messages any more. What else somebody refers to stays: a part of an answer may be of other answers, too.
+    """
+    held: list[Any] = []
+    while messages:
+        message = messages.pop()
+        lists = _lists_of(type(message))
+        _hold(message, lists, held)
+        for name, _ in lists.inner:
+            setattr(message, name, [])
+    held.reverse()  # those with lists go before what is in the lists, so that none has to free many
+    while held:
+        del held[-_FREED_AT_ONCE:]
+
+
+def _hold(struct: Any, lists: _Lists, held: list[Any]) -> None:
+    for name, inner in lists.inner:
+        items = getattr(struct, name) or ()
+        held.extend(items)
+        if inner.inner:
+            for item in items:
+                _hold(item, inner, held)
 
 
 @cache

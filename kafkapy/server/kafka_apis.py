@@ -9,11 +9,12 @@ from functools import partial
 
 from kafkapy.clients.completion import spawn
 from kafkapy.common.clock import InThread
+from kafkapy.network.channel import DECODED_AT_ONCE
 from kafkapy.network.request import Request
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.error_responses import error_response
 from kafkapy.protocol.errors import Errors, KafkaError
-from kafkapy.protocol.many import has_many_structs
+from kafkapy.protocol.many import has_many_structs, let_go
 from kafkapy.protocol.message import Message
 from kafkapy.server.handlers import api_versions, controller_apis, groups, security
 from kafkapy.server.handlers.configs import ConfigsHandler
@@ -163,6 +164,8 @@ class KafkaApis:
             spawn(self._respond_in_thread(request, response))
         else:
             self._send(request, response)
+            if request.size > DECODED_AT_ONCE and request.api_key not in _HOT:
+                self._let_go(request, [])
 
     async def _respond_in_thread(self, request: Request, response: Message) -> None:
         try:
@@ -171,6 +174,13 @@ class KafkaApis:
             self._failed(request, error)
         else:
             self._send(request, response)
+            self._let_go(request, [response])
+
+    def _let_go(self, request: Request, messages: list[Message]) -> None:
+        """It is answered, so nobody needs what was asked any more."""
+        body, request.body = request.body, None
+        messages.append(body)
+        spawn(_finished(self._in_thread(let_go, messages)))
 
     def _send(self, request: Request, response: Message) -> None:
         try:
@@ -196,3 +206,7 @@ class KafkaApis:
         except Exception:
             log.exception("Could not answer %r with an error", request)
         request.close_connection(f"{request.api_key.name} failed: {code.name}")
+
+
+async def _finished(work: Awaitable[None]) -> None:
+    await work

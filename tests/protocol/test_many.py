@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from kafkapy.protocol.many import has_many_structs
+import sys
+from typing import Any
+
+from kafkapy.protocol.many import has_many_structs, let_go
+from kafkapy.protocol.message import Message
 from kafkapy.protocol.messages.heartbeat import HeartbeatResponse
 from kafkapy.protocol.messages.list_offsets import ListOffsetsResponse
 
@@ -27,3 +31,29 @@ def test_structs_at_any_depth_count() -> None:
     assert has_many_structs(offsets(10, 10), 100)
     assert has_many_structs(offsets(1, 100), 100)
     assert has_many_structs(offsets(101, 0), 100)
+
+
+class Tracked:
+    """In the place of a struct; says when it goes, and how many still refer to the first of its parts then."""
+
+    def __init__(self, gone: list[tuple[str, int]], name: str, partitions: list[Tracked]) -> None:
+        self._gone = gone
+        self._name = name
+        self.partitions = partitions
+
+    def __del__(self) -> None:
+        others = sys.getrefcount(self.partitions[0]) - 2 if self.partitions else 0
+        self._gone.append((self._name, others))
+
+
+def test_what_nobody_refers_to_any_more_is_freed_a_part_at_a_time() -> None:
+    gone: list[tuple[str, int]] = []
+    topics: Any = [Tracked(gone, name, [Tracked(gone, f"{name}{p}", []) for p in range(2)]) for name in "abc"]
+    kept = topics[1]
+    messages: list[Message] = [ListOffsetsResponse(topics=topics), HeartbeatResponse()]
+    del topics
+    let_go(messages)
+    assert messages == []
+    # Whose turn it is to go has parts that are held until it is theirs.
+    assert gone == [("a", 1), ("c", 1), ("a0", 0), ("a1", 0), ("c0", 0), ("c1", 0)]
+    assert len(kept.partitions) == 2

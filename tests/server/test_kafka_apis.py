@@ -149,3 +149,20 @@ def test_an_answer_with_much_in_it_is_encoded_in_a_thread(core: BrokerCore, clie
     request = encode.__self__
     request.respond(*args)
     assert len(client.response().groups) == 2001
+
+
+def test_large_requests_and_answers_are_forgotten_in_a_thread(core: BrokerCore, client: Client) -> None:
+    answered: list[Request] = []
+    describe = core.by_api[ApiKey.DESCRIBE_GROUPS]
+
+    def handler(request: Request) -> Any:
+        answered.append(request)
+        return describe(request)
+
+    core.by_api[ApiKey.DESCRIBE_GROUPS] = handler
+    many = DescribeGroupsRequest(groups=[f"group {n}" for n in range(10_000)])
+    client.send(many, 0)
+    assert len(client.response().groups) == 10_000
+    assert answered[0].body is None
+    client.call(DescribeGroupsRequest(groups=["one"]), 0)
+    assert answered[1].body is not None

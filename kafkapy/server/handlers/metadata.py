@@ -217,9 +217,9 @@ def _unknown(names: list[str]) -> Steps[dict[str, Errors]]:
 
 def _with_errors(errors: dict[str, Errors]) -> Steps[list[TopicMetadata]]:
     topics = []
-    for some in portions(list(errors.items())):
+    for some in portions(list(errors)):
         topics += [
-            TopicMetadata(error_code=error.code, name=name, is_internal=name in INTERNAL_TOPICS) for name, error in some
+            TopicMetadata(error_code=errors[name].code, name=name, is_internal=name in INTERNAL_TOPICS) for name in some
         ]
         yield
     return topics
