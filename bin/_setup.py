@@ -26,8 +26,7 @@ def main(extras: list[str]) -> int:
     fcntl.flock(lock, fcntl.LOCK_EX)  # until this process ends
     done, requirements = installed(), sha256((BASE / "setup.cfg").read_bytes()).hexdigest()
     missing = missing_compiler()
-    if not missing:
-        extras = [*extras, "compile"]
+    extras = [*extras, "broker", *([] if missing else ["compile"])]
     if done.get("setup.cfg") == requirements and set(extras) <= set(done.get("extras", "").split()):
         if os.access(BASE, os.W_OK):
             write_stubs()

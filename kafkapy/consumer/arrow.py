@@ -54,14 +54,13 @@ class ArrowBuilder:
         """Records `first` to `last` (exclusive). The bytes of `columns` are copied and may be used again."""
         last = len(columns) if last is None else last
         count = last - first
-        offsets = columns.offsets[first:last]
-        timestamps = columns.timestamps[first:last] * self._timestamp_factor
+        timestamps = np.asarray(columns.timestamps)[first:last] * self._timestamp_factor
         arrays = [
             _binary(columns.data, columns.key_starts[first:last], columns.key_lengths[first:last]),
             _binary(columns.data, columns.value_starts[first:last], columns.value_lengths[first:last]),
             self._topic.repeated(count),
             self._partition.repeated(count),
-            pa.array(offsets.copy()),
+            pa.array(np.asarray(columns.offsets)[first:last].copy()),
             pa.Array.from_buffers(self._timestamp_type, count, [None, pa.py_buffer(timestamps)]),
             self._timestamp_types(columns, first, last),
         ]
@@ -72,7 +71,7 @@ class ArrowBuilder:
     def _timestamp_types(self, columns: RecordColumns, first: int, last: int) -> pa.Array:
         found = columns.per_record(_TIMESTAMP_TYPE)
         if not isinstance(found, int):
-            return pa.array(found[first:last].copy())
+            return pa.array(found[first:last], pa.int32())
         if found not in self._constants:
             self._constants[found] = _Constant(pa.scalar(found, pa.int32()))
         return self._constants[found].repeated(last - first)
@@ -93,6 +92,7 @@ class _Constant:
 
 def _binary(data: Any, starts: Any, lengths: Any) -> pa.Array:
     """The pieces of `data` as an array of their own; a negative length is a null. The pieces lie in `data` in this order."""
+    starts, lengths = np.asarray(starts), np.asarray(lengths)
     count = len(lengths)
     nulls = int(np.count_nonzero(lengths < 0))
     if nulls == count:
@@ -111,7 +111,7 @@ def _binary(data: Any, starts: Any, lengths: Any) -> pa.Array:
 
 
 def _headers(columns: RecordColumns, first: int, last: int) -> pa.Array:
-    counts = columns.header_counts[first:last]
+    counts = np.asarray(columns.header_counts)[first:last]
     without = int((counts == 0).sum())
     if without == last - first:
         return pa.nulls(last - first, HEADERS)

@@ -14,6 +14,7 @@ from kafkapy.clients.client_metadata import MetadataRequestBuilder
 from kafkapy.clients.completion import Completion, spawn
 from kafkapy.clients.driver import Driver, wait_for
 from kafkapy.clients.network_client import NetworkClient
+from kafkapy.common.extras import need
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.consumer.config import ConsumerConfig
 from kafkapy.consumer.fetch.fetcher import Fetcher
@@ -95,6 +96,7 @@ class ConsumerCore:
 
     async def poll_arrow(self, timeout_ms: float, max_records: int | None) -> Any:
         """The same for records as columns: a table; None if there is none, or the user must be called."""
+        need("arrow", "pyarrow", "numpy", by="poll_arrow")
         for partition, at in self.pending.positions().items():  # from a mix with `poll`: they come as columns then
             self.seek(partition, at.offset, at.offset_epoch)
         return await self._poll(timeout_ms, lambda: self.fetcher.collect_arrow(max_records or _ALL))

@@ -105,7 +105,7 @@ class RecordFactory:
         if self._value_deserializer is not None:
             failure = _deserialize(self._value_deserializer, topic, headers, values) or failure
         header_sizes: Iterable[int] = repeat(-1)
-        if columns.header_counts[first:last].any():
+        if columns.have_headers:
             header_sizes = map(_size_of_headers, headers)
         fields = zip(
             repeat(topic, count),
@@ -151,8 +151,7 @@ def _each(columns: RecordColumns, field: int, first: int, last: int) -> Iterable
     found = columns.per_record(field)
     if isinstance(found, int):
         return repeat(found)
-    each: list[int] = found[first:last].tolist()
-    return each
+    return found[first:last]
 
 
 def _size_of_headers(headers: list[Header]) -> int:

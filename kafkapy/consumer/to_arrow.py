@@ -9,6 +9,7 @@ from kafkapy.clients.caller_driver import CallerDriver
 from kafkapy.clients.client_metadata import MetadataRequestBuilder
 from kafkapy.clients.config import ClientConfig
 from kafkapy.clients.metadata import ClusterMetadata
+from kafkapy.common.extras import need
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.consumer.range_reader import OffsetRangeError, as_client_config, bulk_client, log_bounds, read_range
 from kafkapy.errors import UnknownTopicOrPartitionError, error_for
@@ -42,6 +43,7 @@ def to_arrow(
     Raises `OffsetRangeError` for a start before the beginning or behind the end of the log, UnknownTopicOrPartitionError,
     and what `read_range` raises.
     """
+    need("arrow", "pyarrow", "numpy", by="to_arrow")
     import pyarrow as pa
 
     from kafkapy.consumer.arrow import record_schema

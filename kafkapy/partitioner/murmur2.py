@@ -37,10 +37,12 @@ def partition_of(key: bytes, partitions: int) -> int:
     return _positive_hash(key) % partitions if len(key) <= 256 else (murmur2(key) & 0x7FFFFFFF) % partitions
 
 
-def partitions_of(keys: Sequence[bytes], partitions: int) -> Any:
-    """The same for many keys at a time: a numpy array of int64. Keys of equal length are hashed together."""
-    import numpy as np
-
+def partitions_of(keys: Sequence[bytes], partitions: int) -> list[int]:
+    """The same for many keys at a time. Where numpy is installed, keys of equal length are hashed together."""
+    try:
+        import numpy as np
+    except ImportError:
+        return [partition_of(key, partitions) for key in keys]
     lengths = np.fromiter(map(len, keys), dtype=np.int64, count=len(keys))
     result = np.empty(len(keys), dtype=np.int64)
     for length in np.unique(lengths):
@@ -50,7 +52,8 @@ def partitions_of(keys: Sequence[bytes], partitions: int) -> Any:
         else:
             data = b"".join([keys[i] for i in at])
             result[at] = _hash_rows(np, np.frombuffer(data, dtype=np.uint8).reshape(len(at), int(length)))
-    return result % partitions
+    found: list[int] = (result % partitions).tolist()
+    return found
 
 
 def _hash_rows(np: Any, rows: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from kafkapy.common.extras import need
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.partitioner.murmur2 import partition_of, partitions_of
 from kafkapy.producer.batch import RECORD_OVERHEAD, ProducerBatch
@@ -190,7 +191,7 @@ class BulkSend:
         if keys is None:
             return None
         if None not in keys and len(keys) >= _MANY:
-            return [view.partitions[i] for i in partitions_of(keys, len(view.partitions)).tolist()]  # type: ignore[arg-type]
+            return [view.partitions[i] for i in partitions_of(keys, len(view.partitions))]  # type: ignore[arg-type]
         return [None if key is None else view.partitions[partition_of(key, len(view.partitions))] for key in keys]
 
 
@@ -208,6 +209,7 @@ def columns_of_arrow(table: Any, partition: int | None) -> Iterator[dict[str, An
 
     Raises ValueError for columns that mean nothing here.
     """
+    need("arrow", "pyarrow", by="send_arrow")
     import pyarrow as pa  # type: ignore[import-untyped, unused-ignore]
 
     if isinstance(table, pa.RecordBatch):

@@ -8,43 +8,33 @@ trusting the content size that the header may announce.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from threading import local
-from typing import Any
+from functools import cache
 
 from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.record.zstd_library import ZstdLibrary, best_library
 
 Buffer = bytes | bytearray | memoryview
 
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _ZSTD_BLOCK = 1 << 17
-_ZSTD_CHUNK = 1 << 18
 _ONE_SHOT = 1 << 22
 _RLE = 1
 _ZSTD_DEFAULT_LEVEL = 3
 
 
-class _Decompressors(local):
-    """A decompression context for each thread: making one costs more than a small batch."""
-
-    def __init__(self) -> None:
-        import zstandard
-
-        self.decompressor: Any = zstandard.ZstdDecompressor()
-
-
-_decompressors: _Decompressors | None = None
+@cache
+def _library() -> ZstdLibrary:
+    """Looked for when the first frame comes."""
+    return best_library()
 
 
 def compressed(chunks: Iterable[Buffer], level: int | None = None) -> Iterator[bytes]:
     """One frame without content size and checksum. `level`: -131072 to 22, None is 3."""
-    import zstandard
-
-    level = _ZSTD_DEFAULT_LEVEL if level is None else level
-    stream = zstandard.ZstdCompressor(level, write_content_size=False).compressobj()
+    stream, flush_block = _library().compressor(_ZSTD_DEFAULT_LEVEL if level is None else level)
     for chunk in chunks:
         yield stream.compress(chunk)
     # The Java client flushes before it closes, which adds an empty block.
-    yield stream.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)
+    yield stream.flush(flush_block)
     yield stream.flush()
 
 
@@ -53,25 +43,21 @@ def blocks(data: Buffer) -> Iterator[bytes]:
 
     Raises `KafkaError` UNKNOWN_SERVER_ERROR where a frame is damaged.
     """
-    import zstandard
-
-    global _decompressors
-    if _decompressors is None:
-        _decompressors = _Decompressors()
+    library = _library()
     view = memoryview(data)
     position = 0
     while position < len(view) or position == 0:
         end, bound = _scan(view, position)
         frame = view[position:end]
         position = end
+        if frame[:4] != _ZSTD_MAGIC:  # a skippable frame
+            continue
         try:
             if bound <= _ONE_SHOT:
-                yield _decompressors.decompressor.decompress(frame, max_output_size=max(bound, 1))
+                yield library.decompress(frame, bound)
             else:
-                reader = zstandard.ZstdDecompressor().stream_reader(frame)
-                while piece := reader.read(_ZSTD_CHUNK):
-                    yield piece
-        except zstandard.ZstdError as error:
+                yield from library.pieces(frame)
+        except library.errors as error:
             raise _damaged(error) from None
 
 

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from kafkapy.common.extras import need
+
 if TYPE_CHECKING:
     from kafkapy.spark.data_source import KafkaDataSource as KafkaDataSource
 
@@ -21,6 +23,7 @@ __all__ = ["KafkaDataSource"]
 def __getattr__(name: str) -> Any:
     # Late, since PySpark is slow to import and `kafkapy.spark.java_home` is there for before Spark starts.
     if name == "KafkaDataSource":
+        need("spark", "pyspark", "pyarrow", "numpy", by="The Spark connector")
         from kafkapy.spark.data_source import KafkaDataSource
 
         return KafkaDataSource

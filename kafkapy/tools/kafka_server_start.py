@@ -14,6 +14,7 @@ from typing import Any
 
 from kafkapy import compiled
 from kafkapy.common import logger_levels
+from kafkapy.common.extras import MissingExtra, need
 from kafkapy.tools import thread_dump, watchdog
 from kafkapy.tools.server_arguments import FOR_A_JVM, USAGE, ServerArguments, configs_of, log_levels
 
@@ -37,6 +38,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _information(arguments[0])
     if arguments[0] == "-daemon":
         return _start_daemon(arguments[1:])
+    try:
+        need("broker", "twisted", "kazoo", by="The broker")
+    except MissingExtra as missing:
+        print(missing, file=sys.stderr)
+        return 1
     from kafkapy.common.config_def import ConfigException
     from kafkapy.common.logging_setup import setup_logging
     from kafkapy.server.config.kafka_config import KafkaConfig

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kafkapy.common.extras import need
 from kafkapy.common.lazy_names import lazy_names
 
 if TYPE_CHECKING:
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 _HOMES = {"KafkaAdminClient": "admin", "KafkaConsumer": "consumer", "KafkaProducer": "producer"}
 
 __all__ = ["KafkaAdminClient", "KafkaConsumer", "KafkaProducer"]
+
+need("broker", "twisted", by="kafkapy.tx")
 
 if not TYPE_CHECKING:
     __getattr__ = lazy_names(__name__, _HOMES)

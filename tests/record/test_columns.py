@@ -134,7 +134,7 @@ class TestDecoding:
         rows: list[Any] = [(1, 0, None, b"x", [])] * 2
         data = build(rows, partition_leader_epoch=1) + build(rows, partition_leader_epoch=2)
         found = columns.decode_batches([b for b in batches(data) if isinstance(b, RecordBatch)])
-        assert found.per_record(1).tolist() == [1, 1, 2, 2]
+        assert found.per_record(1) == [1, 1, 2, 2]
         assert found.per_record(2) == 0
 
     def test_a_batch_that_was_emptied_by_the_cleaner(self) -> None:
@@ -229,13 +229,24 @@ class TestOldFormats:
         assert found.next_offset == 13
 
 
+@pytest.mark.parametrize("size", [-1, 0, 5, 5000])
+@pytest.mark.parametrize("installed", [True, False])
+def test_pieces_of_one_size(size: int, installed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """numpy is for speed only: a light install does without."""
+    if not installed:
+        monkeypatch.setattr(columns, "_numpy", None)
+    values = [None if size < 0 else bytes([index]) * size for index in range(40)]
+    batch = RecordBatch(build([(1, 0, b"%d" % index, value, []) for index, value in enumerate(values)]))
+    assert columns.decode_batches([batch]).values(0, 40) == values
+
+
 class TestHeaders:
     @settings(max_examples=40, deadline=None)
     @given(rows=records)
     def test_header_columns(self, rows: list[Any]) -> None:
         batch = RecordBatch(build(rows))
         found = columns.decode_batches([batch])
-        rows_of_headers = found.header_columns(0, len(found)).tolist()
+        rows_of_headers = [column.tolist() for column in found.header_columns(0, len(found))]
         flat = [header for row in expected(batch) for header in row[4]]
         data = bytes(found.data)
         assert [data[s : s + n] for s, n in zip(*rows_of_headers[:2], strict=True)] == [key for key, _ in flat]

@@ -152,7 +152,7 @@ class CompletedFetch:
     def _taken(self, columns: RecordColumns, last: int) -> None:
         self._at = last
         if last < len(columns):
-            self.next_offset = int(columns.offsets[last - 1]) + 1
+            self.next_offset = columns.offsets[last - 1] + 1
         else:
             self.next_offset = columns.next_offset
             self._columns = None
@@ -171,4 +171,4 @@ def _epoch_at(columns: RecordColumns, last: int) -> int:
     epochs = columns.per_record(_LEADER_EPOCH)
     if isinstance(epochs, int):
         return epochs
-    return columns.segments[-1].leader_epoch if last == len(columns) else int(epochs[last - 1])
+    return columns.segments[-1].leader_epoch if last == len(columns) else epochs[last - 1]

@@ -1,0 +1,103 @@
+"""Two libraries for Zstandard: the standard library's (before Python 3.14 `backports.zstd`, 2 MB), which every install has, and
+`zstandard` (23 MB), which is taken where it is installed, as with the broker: it keeps a context for decompression, which
+saves 40 µs a batch. What they write is the same.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from threading import local
+from typing import Any, Protocol
+
+Buffer = bytes | bytearray | memoryview
+
+_CHUNK = 1 << 18
+
+
+class ZstdLibrary(Protocol):
+    """Frames have neither content size nor checksum."""
+
+    errors: tuple[type[Exception], ...]
+    """What it raises where a frame is damaged."""
+
+    def compressor(self, level: int) -> tuple[Any, Any]:
+        """(a stream with `compress(data)` and `flush(mode)`, the mode that ends a block)."""
+        ...
+
+    def decompress(self, frame: Buffer, bound: int) -> bytes:
+        """One whole frame that gives at most `bound` bytes."""
+        ...
+
+    def pieces(self, frame: Buffer) -> Iterator[bytes]:
+        """One whole frame, bit by bit."""
+        ...
+
+
+class StandardZstd:
+    def __init__(self) -> None:
+        if sys.version_info >= (3, 14):
+            from compression import zstd
+        else:
+            from backports import zstd
+        self._zstd: Any = zstd
+        self.errors: tuple[type[Exception], ...] = (zstd.ZstdError, EOFError)
+
+    def compressor(self, level: int) -> tuple[Any, Any]:
+        parameter = self._zstd.CompressionParameter
+        options = {parameter.compression_level: level, parameter.content_size_flag: 0}
+        stream = self._zstd.ZstdCompressor(options=options)
+        return stream, stream.FLUSH_BLOCK
+
+    def decompress(self, frame: Buffer, bound: int) -> bytes:
+        decompressor = self._zstd.ZstdDecompressor()
+        plain: bytes = decompressor.decompress(frame, max(bound, 1))
+        if not decompressor.eof:
+            raise EOFError("did not decompress full frame")
+        return plain
+
+    def pieces(self, frame: Buffer) -> Iterator[bytes]:
+        decompressor = self._zstd.ZstdDecompressor()
+        piece = decompressor.decompress(frame, _CHUNK)
+        while piece:
+            yield piece
+            piece = b"" if decompressor.eof else decompressor.decompress(b"", _CHUNK)
+
+
+class _Contexts(local):
+    """A decompression context for each thread."""
+
+    def __init__(self) -> None:
+        import zstandard
+
+        self.decompressor: Any = zstandard.ZstdDecompressor()
+
+
+class FastZstd:
+    def __init__(self) -> None:
+        import zstandard
+
+        self._zstd: Any = zstandard
+        self._contexts = _Contexts()
+        self.errors: tuple[type[Exception], ...] = (zstandard.ZstdError,)
+
+    def compressor(self, level: int) -> tuple[Any, Any]:
+        stream = self._zstd.ZstdCompressor(level, write_content_size=False).compressobj()
+        return stream, self._zstd.COMPRESSOBJ_FLUSH_BLOCK
+
+    def decompress(self, frame: Buffer, bound: int) -> bytes:
+        plain: bytes = self._contexts.decompressor.decompress(frame, max_output_size=max(bound, 1))
+        return plain
+
+    def pieces(self, frame: Buffer) -> Iterator[bytes]:
+        reader = self._zstd.ZstdDecompressor().stream_reader(frame)
+        while piece := reader.read(_CHUNK):
+            yield piece
+
+
+def best_library() -> ZstdLibrary:
+    """The fast one if it is installed."""
+    try:
+        return FastZstd()
+    except ImportError:
+        return StandardZstd()
