@@ -34,8 +34,10 @@ class LeaderEpochCache:
     While it is not enabled it has no entries and there is no file: batches of message formats before v2 have no epochs.
     """
 
-    def __init__(self, partition: TopicPartition, checkpoint: LeaderEpochCheckpointFile, enabled: bool = True) -> None:
-        """Reads the file, or removes it. Raises `OSError`."""
+    def __init__(
+        self, partition: TopicPartition, checkpoint: LeaderEpochCheckpointFile, enabled: bool = True, exists: bool = True
+    ) -> None:
+        """Reads the file, or removes it; `exists`: it may be there. Raises `OSError`."""
         self._partition = partition
         self._checkpoint = checkpoint
         self._lock = threading.RLock()
@@ -46,6 +48,8 @@ class LeaderEpochCache:
         self.latest_epoch: int | None = None
         """The epoch of the last entry; read on the append path."""
         self._enabled = enabled
+        if not exists:
+            return
         if not enabled:
             self._delete_file()
             return

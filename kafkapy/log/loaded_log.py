@@ -27,3 +27,5 @@ class LoadedLog(NamedTuple):
     log_end_offset: int
     epochs: LeaderEpochCache
     producers: ProducerStateManager
+    topic_id: bytes | None
+    """None if it is tied to no life of the topic yet."""

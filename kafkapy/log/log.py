@@ -79,7 +79,7 @@ class Log:
         self._appender = LogAppender(local, self._bounds, loaded.epochs, loaded.producers, self._flusher)
         self._syncs = syncs or SyncQueue(scheduler)
         self._trimmer = LogTrimmer(local, self._bounds, self._appender, loaded.epochs, loaded.producers)
-        self.topic_id = PartitionMetadataFile(local.directory).read()
+        self.topic_id = loaded.topic_id
         if topic_id is not None:
             self.assign_topic_id(topic_id)
 

@@ -9,7 +9,13 @@ from collections.abc import Callable
 from kafkapy.common.scheduler import Scheduler
 from kafkapy.common.time import Time
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.log.files.checkpoints import LeaderEpochCheckpointFile, MalformedFileError
+from kafkapy.log.files.checkpoints import (
+    LEADER_EPOCH_CHECKPOINT,
+    PARTITION_METADATA_FILE,
+    LeaderEpochCheckpointFile,
+    MalformedFileError,
+    PartitionMetadataFile,
+)
 from kafkapy.log.files.file_batches import Batch
 from kafkapy.log.files.log_files import (
     CLEANED_FILE_SUFFIX,
@@ -62,13 +68,28 @@ def load_log(
     `on_segments_left`: told of how many segments are still to be recovered; `syncs`: shared by the logs of a
     broker. Raises `OSError`, and `KafkaError` INCONSISTENT_TOPIC_ID.
     """
-    if not os.path.isdir(directory):
-        os.makedirs(directory, exist_ok=True)
+    names = [] if _make_directory(directory) else _file_names(directory)
     loaded = _LogLoader(
-        directory, config, time, log_start_offset, recovery_point, had_clean_shutdown, producer_id_expiration_ms,
+        directory, names, config, time, log_start_offset, recovery_point, had_clean_shutdown, producer_id_expiration_ms,
         on_segments_left,
     ).load()  # fmt: skip
     return Log(loaded, scheduler, time, on_dir_failure, topic_id=topic_id, syncs=syncs)
+
+
+def _make_directory(directory: str) -> bool:
+    """Whether it was not there: then nothing has to be looked for in it."""
+    try:
+        os.mkdir(directory)
+    except FileExistsError:
+        return False
+    except FileNotFoundError:
+        os.makedirs(directory)
+    return True
+
+
+def _file_names(directory: str) -> list[str]:
+    with os.scandir(directory) as entries:
+        return [entry.name for entry in entries if entry.is_file()]
 
 
 class _LogLoader:
@@ -82,6 +103,7 @@ class _LogLoader:
     def __init__(
         self,
         directory: str,
+        names: list[str],
         config: LogConfig,
         time: Time,
         log_start_offset: int,
@@ -91,6 +113,8 @@ class _LogLoader:
         on_segments_left: Callable[[int], object],
     ) -> None:
         self.directory = directory
+        self.names = names
+        """The files in it: thousands of logs are opened, so none that is not there is asked for."""
         self.topic_partition: TopicPartition = parse_topic_partition_name(directory)
         self.config = config
         self.time = time
@@ -101,16 +125,19 @@ class _LogLoader:
         self.on_segments_left = on_segments_left
         self.segments = LogSegments()
         self._snapshots: set[int] = set()
+        self._recovered: ProducerStateManager | None = None
         self.epochs = LeaderEpochCache(
-            self.topic_partition, LeaderEpochCheckpointFile(directory), enabled=config.record_version >= 2
+            self.topic_partition,
+            LeaderEpochCheckpointFile(directory),
+            enabled=config.record_version >= 2,
+            exists=LEADER_EPOCH_CHECKPOINT in names,
         )
 
     def load(self) -> LoadedLog:
-        names = self._file_names()
-        if self._finish_interrupted_swaps(names):
-            names = self._file_names()
-        self._snapshots = set(snapshot_offsets(names))
-        self._open_segments(set(names))
+        if self._finish_interrupted_swaps(self.names):
+            self.names = _file_names(self.directory)
+        self._snapshots = set(snapshot_offsets(self.names))
+        self._open_segments(set(self.names))
         if self.directory.endswith(DELETE_DIR_SUFFIX):
             recovery_point = end = 0  # it only waits for its removal
             if not len(self.segments):
@@ -134,13 +161,10 @@ class _LogLoader:
             end,
             self.epochs,
             producers,
+            PartitionMetadataFile(self.directory).read() if PARTITION_METADATA_FILE in self.names else None,
         )
 
     # -- 1. files in transit
-
-    def _file_names(self) -> list[str]:
-        with os.scandir(self.directory) as entries:
-            return [entry.name for entry in entries if entry.is_file()]
 
     def _finish_interrupted_swaps(self, names: list[str]) -> bool:
         """Whether there was anything to do."""
@@ -235,7 +259,7 @@ class _LogLoader:
                 segment.base_offset, number, len(unflushed), self.topic_partition,
             )  # fmt: skip
             try:
-                truncated = self._recover_segment(segment)
+                truncated = self._recover_segment(segment, is_last=number == len(unflushed) - 1)
             except ValueError as error:
                 logger.warning("Found invalid offset during recovery (%s): segment %s is emptied", error, segment)
                 truncated = segment.truncate_to(segment.base_offset)
@@ -248,9 +272,9 @@ class _LogLoader:
                 break
         self.on_segments_left(0)
 
-    def _recover_segment(self, segment: LogSegment) -> int:
+    def _recover_segment(self, segment: LogSegment, is_last: bool = False) -> int:
         """Check one segment; bytes that were cut off."""
-        # Later snapshots are not looked at; the one at the log's end is written over.
+        # Later snapshots are not looked at; one at the segment's end is written over, or goes.
         known = {offset for offset in self._snapshots if offset <= segment.base_offset}
         producers = ProducerStateManager(self.topic_partition, self.directory, self.producer_id_expiration_ms, known)
         now = self.time.milliseconds()
@@ -279,8 +303,10 @@ class _LogLoader:
         truncated = segment.recover(on_batch, producers.last_stable_offset)
         for completed in completed_before:
             producers.complete_txn(completed)
-        producers.take_snapshot(sync=False)
+        if not is_last:  # behind the last one nothing is checked that would begin with it
+            producers.take_snapshot(sync=False)
         self._snapshots = (self._snapshots - known) | producers.snapshots
+        self._recovered = producers
         return truncated
 
     def _log_end_unless_below_start(self) -> int | None:
@@ -309,6 +335,11 @@ class _LogLoader:
     # -- 5. producers
 
     def _load_producers(self, log_start_offset: int, log_end_offset: int) -> ProducerStateManager:
+        recovered = self._recovered
+        if recovered is not None and recovered.map_end_offset == log_end_offset:
+            recovered.settle(self._snapshots, log_start_offset, self.time.milliseconds())
+            recovered.remove_stray_snapshots(segment.base_offset for segment in self.segments.values())
+            return recovered
         producers = ProducerStateManager(
             self.topic_partition, self.directory, self.producer_id_expiration_ms, self._snapshots
         )

@@ -40,7 +40,7 @@ class Parts:
         segments.add(LogSegment.create(directory, 10, config, self.time))
         self.epochs = LeaderEpochCache(T0, LeaderEpochCheckpointFile(directory))
         self.producers = ProducerStateManager(T0, directory, 86_400_000)
-        self.loaded = LoadedLog(directory, T0, config, segments, 10, 10, 10, self.epochs, self.producers)
+        self.loaded = LoadedLog(directory, T0, config, segments, 10, 10, 10, self.epochs, self.producers, None)
         self.local = LocalLog(
             self.loaded, self.scheduler, self.time, lambda log_dir, doing, error: self.failures.append(doing)
         )

@@ -54,8 +54,6 @@ class AbstractIndex:
         self.max_entries = self.max_index_size // self.ENTRY.size
         if not recovering:
             self._set_file_size(self.max_entries * self.ENTRY.size, os.O_TRUNC)
-        elif not os.path.exists(self.path):
-            self._set_file_size(0)
 
     def open(self) -> None:
         """Take an existing file as it is: every whole entry in it counts (recovery resets what may be wrong)."""
@@ -90,21 +88,22 @@ class AbstractIndex:
     def trim_to_valid_size(self) -> None:
         """Write out, cut the file behind the last entry, and be cold."""
         if self._memory is not None:
-            if self._differs_from_file():
-                self.write_out()
-                self._set_file_size(self.entries * self.ENTRY.size)
+            self._write_what_differs(self._memory)
             self._memory = None
             self._written = 0
         elif self.max_entries != self.entries:
             self._set_file_size(self.entries * self.ENTRY.size)
         self.max_entries = self.entries
 
-    def _differs_from_file(self) -> bool:
-        assert self._memory is not None
-        fd = os.open(self.path, os.O_RDONLY)
+    def _write_what_differs(self, memory: bytearray) -> None:
+        fd = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
             size = os.fstat(fd).st_size
-            return size != len(self._memory) or os.pread(fd, size, 0) != self._memory
+            if size == len(memory) and os.pread(fd, size, 0) == memory:
+                return
+            while self._written < len(memory):
+                self._written += os.pwrite(fd, bytes(memory[self._written :]), self._written)
+            os.ftruncate(fd, len(memory))
         finally:
             os.close(fd)
 

@@ -90,7 +90,7 @@ class TransactionIndex:
 
     def reset(self) -> None:
         """Drop all entries whatever the file holds (an empty file stays, as Kafka leaves it)."""
-        if os.path.exists(self.path):
+        if self._entries != [] and os.path.exists(self.path):
             os.truncate(self.path, 0)
         self._entries = []
 

@@ -48,9 +48,10 @@ class LogManager:
 
     Invariants: while it runs, each live dir is locked against other brokers; `logs` holds each partition's one log, in
     one live dir; `future` those that are on their way to another. `_names` has by topic the partitions in either map, and
-    may have others. Making and deleting logs is done under `lock`, look-ups need none. A dir with an I/O error is taken
-    offline: its logs are dropped, and `dir_failure_listeners` are told. What a crash leaves: no clean-shutdown marker, so
-    the next start recovers.
+    may have others. What is in the maps changes under `lock`, look-ups need none. The files of a new log are made without it,
+    so that several threads may make logs; until it is in the map it is in `_being_made`, with its dir, and whoever else wants
+    it waits. A dir with an I/O error is taken offline: its logs are dropped, and `dir_failure_listeners` are told. What a crash
+    leaves: no clean-shutdown marker, so the next start recovers.
     """
 
     def __init__(
@@ -74,6 +75,8 @@ class LogManager:
         """The live map: take a copy before a walk."""
         self._names: dict[str, set[TopicPartition]] = {}
         self.lock = threading.RLock()
+        self._made = threading.Condition(self.lock)
+        self._being_made: dict[TopicPartition, str] = {}
         self._dirs = LogDirs(log_dirs)
         self.dir_failure_listeners: list[Callable[[str, list[TopicPartition]], object]] = []
         """Told, on whatever thread met the error, which dir is offline and which partitions are gone with it."""
@@ -319,22 +322,33 @@ class LogManager:
         (`is_new` says that it cannot).
         """
         with self.lock:
+            self._wait_until_made(partition)
             log = self.logs.get(partition)
-            if log is None:
-                if not is_new and self.offline_log_dirs:
-                    raise KafkaError(
-                        Errors.KAFKA_STORAGE_ERROR,
-                        f"Can not create log for {partition} because log directories {self.offline_log_dirs} are offline",
-                    )
-                log = self.logs[partition] = self._create(partition, topic_id)
-                self._names.setdefault(partition.topic, set()).add(partition)
-            elif topic_id is not None:
-                log.assign_topic_id(topic_id)
-            return log
+            if log is not None:
+                if topic_id is not None:
+                    log.assign_topic_id(topic_id)
+                return log
+            if not is_new and self.offline_log_dirs:
+                raise KafkaError(
+                    Errors.KAFKA_STORAGE_ERROR,
+                    f"Can not create log for {partition} because log directories {self.offline_log_dirs} are offline",
+                )
+            preferred = self.future.preferred.pop(partition, "")
+            directories = [preferred] if preferred in self._dirs else self._dirs_by_load()
+            self._being_made[partition] = directories[0] if directories else ""
+        try:
+            return self._create(partition, topic_id, directories)
+        finally:
+            with self.lock:
+                del self._being_made[partition]
+                self._made.notify_all()
 
-    def _create(self, partition: TopicPartition, topic_id: bytes | None) -> Log:
-        preferred = self.future.preferred.pop(partition, "")
-        for directory in [preferred] if preferred in self._dirs else self._dirs_by_load():
+    def _wait_until_made(self, partition: TopicPartition) -> None:
+        while partition in self._being_made:
+            self._made.wait()
+
+    def _create(self, partition: TopicPartition, topic_id: bytes | None, directories: list[str]) -> Log:
+        for directory in directories:
             path = f"{directory}/{log_dir_name(partition)}"
             try:
                 log = self._opener.open(path, partition.topic, topic_id)
@@ -343,17 +357,31 @@ class LogManager:
                     directory, f"Error while creating log for {partition} in dir {directory}", error
                 )
                 continue
-            logger.info("Created log for partition %s in %s", partition, path)
-            return log
+            if self._add(partition, log):
+                logger.info("Created log for partition %s in %s", partition, path)
+                return log
         raise KafkaError(Errors.KAFKA_STORAGE_ERROR, f"No log directories available for {partition}")
+
+    def _add(self, partition: TopicPartition, log: Log) -> bool:
+        """Put a log that was just made into the map. False if its dir has gone offline meanwhile."""
+        with self.lock:
+            if log.parent_dir not in self._dirs:
+                log.close_handlers()
+                return False
+            config = self._opener.config_of(partition.topic)
+            if log.config is not config:  # it has changed meanwhile
+                log.update_config(config)
+            self.logs[partition] = log
+            self._names.setdefault(partition.topic, set()).add(partition)
+            return True
 
     def _dirs_by_load(self) -> list[str]:
         """The live dirs, that with the fewest logs first."""
         counts = dict.fromkeys(self.live_log_dirs, 0)
         if len(counts) > 1:
-            for log in self.all_logs():
-                if log.parent_dir in counts:
-                    counts[log.parent_dir] += 1
+            for directory in [*(log.parent_dir for log in self.all_logs()), *self._being_made.values()]:
+                if directory in counts:
+                    counts[directory] += 1
         return sorted(counts, key=counts.__getitem__)
 
     def async_delete(self, partition: TopicPartition) -> Log | None:
@@ -362,6 +390,7 @@ class LogManager:
         None if there is no such log. `KafkaError` KAFKA_STORAGE_ERROR if it may be in an offline dir.
         """
         with self.lock:
+            self._wait_until_made(partition)
             log = self.logs.pop(partition, None)
             if log is not None and self.future.get(partition) is None:
                 self._forget_name(partition)

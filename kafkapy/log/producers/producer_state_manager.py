@@ -186,6 +186,20 @@ class ProducerStateManager:
         self._clear()
         self._load_from_snapshot(log_start_offset, now_ms)
 
+    def settle(self, snapshots: set[int], log_start_offset: int, now_ms: int) -> None:
+        """The log was read to its end after a crash: be what a snapshot of now would bring back.
+
+        Of the files there are (`snapshots`), those that this did not begin with or take may tell of records that the crash has
+        undone: they go, or are written over.
+        """
+        for offset in snapshots - self._snapshots - {self.map_end_offset}:
+            self._delete_snapshot(offset)
+        if self.map_end_offset in snapshots:
+            self.take_snapshot(sync=False)
+        self.remove_expired_producers(now_ms)
+        self.unreplicated_txns.clear()
+        self.truncate_and_reload(log_start_offset, self.map_end_offset, now_ms)
+
     def truncate_fully_and_start_at(self, offset: int) -> None:
         """Forget everything."""
         self._clear()

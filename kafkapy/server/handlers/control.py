@@ -10,7 +10,7 @@ from functools import partial
 from itertools import islice
 from typing import TypeVar
 
-from kafkapy.clients.completion import Completion, FairLock
+from kafkapy.clients.completion import Completion, FairLock, gather
 from kafkapy.common.clock import InThread
 from kafkapy.common.scheduler import Scheduler
 from kafkapy.common.topic_partition import TopicPartition
@@ -42,6 +42,9 @@ log = logging.getLogger("kafkapy.state.change")
 
 PARTITIONS_PER_TURN = 50
 """Orders of one request that are carried out before the reactor looks at others: 10 ms for leaders, 30 for logs to be deleted."""
+
+LOG_MAKERS = 3
+"""Threads that make the logs of a turn: most of that is the file system's time."""
 
 T = TypeVar("T")
 
@@ -128,7 +131,8 @@ class ControlHandler:
         for topic, overrides in configs.items():
             self._log_manager.update_topic_config(topic, usable_topic_configs(self._config, topic, overrides))
             self._throttles.update_topic(topic, overrides, known.broker_id)
-        await self._in_thread(_make_logs, self._log_manager, new)
+        shares = [new[first::LOG_MAKERS] for first in range(min(LOG_MAKERS, len(new)))]
+        await gather(*(self._in_thread(_make_logs, self._log_manager, share) for share in shares))
 
     async def handle_stop_replica(self, request: Request) -> StopReplicaResponse:
         self.require_cluster_action(request)
