@@ -59,6 +59,9 @@ def setup_logging(config_file: str | Path | None = None, log_dir: str | Path | N
     for number, name in ((5, "TRACE"), (logging.WARNING, "WARN"), (logging.CRITICAL, "FATAL")):
         logging.addLevelName(number, name)
     logging.raiseExceptions = False  # a full disk must not fill stderr, nor stop the broker
+    # A change of leaders is thousands of lines in a moment: nothing is found out for each that no line shows.
+    logging._srcfile = None
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     logging.root.setLevel(_level(settings.get("level", "INFO")))
     for handler in logging.root.handlers[:]:
         logging.root.removeHandler(handler)

@@ -44,6 +44,7 @@ from kafkapy.log.segments.log_segments import LogSegments
 
 logger = logging.getLogger("kafkapy.log.LogLoader")
 
+_TRANSIT_SUFFIXES = (DELETED_FILE_SUFFIX, CLEANED_FILE_SUFFIX, SWAP_FILE_SUFFIX)
 _INDEX_SUFFIXES = (INDEX_FILE_SUFFIX, TIME_INDEX_FILE_SUFFIX, TXN_INDEX_FILE_SUFFIX)
 
 
@@ -68,23 +69,19 @@ def load_log(
     `on_segments_left`: told of how many segments are still to be recovered; `syncs`: shared by the logs of a
     broker. Raises `OSError`, and `KafkaError` INCONSISTENT_TOPIC_ID.
     """
-    names = [] if _make_directory(directory) else _file_names(directory)
     loaded = _LogLoader(
-        directory, names, config, time, log_start_offset, recovery_point, had_clean_shutdown, producer_id_expiration_ms,
+        directory, _names_in_or_made(directory), config, time, log_start_offset, recovery_point, had_clean_shutdown, producer_id_expiration_ms,
         on_segments_left,
     ).load()  # fmt: skip
     return Log(loaded, scheduler, time, on_dir_failure, topic_id=topic_id, syncs=syncs)
 
 
-def _make_directory(directory: str) -> bool:
-    """Whether it was not there: then nothing has to be looked for in it."""
+def _names_in_or_made(directory: str) -> list[str]:
     try:
-        os.mkdir(directory)
-    except FileExistsError:
-        return False
+        return _file_names(directory)
     except FileNotFoundError:
         os.makedirs(directory)
-    return True
+        return []
 
 
 def _file_names(directory: str) -> list[str]:
@@ -168,6 +165,8 @@ class _LogLoader:
 
     def _finish_interrupted_swaps(self, names: list[str]) -> bool:
         """Whether there was anything to do."""
+        if not any(name.endswith(_TRANSIT_SUFFIXES) for name in names):
+            return False
         cleaned = [name for name in names if name.endswith(CLEANED_FILE_SUFFIX)]
         swaps = [name for name in names if name.endswith(SWAP_FILE_SUFFIX)]
         min_cleaned = min(map(offset_from_file, cleaned), default=None)
@@ -181,7 +180,7 @@ class _LogLoader:
         valid = [name for name in swaps if name not in removed]
         if valid:
             self._complete_swap(valid, [name for name in names if name not in removed])
-        return bool(removed or valid)
+        return True
 
     def _complete_swap(self, swaps: list[str], names: list[str]) -> None:
         """The new segments are whole: remove the files they replace, then take the suffix off."""
