@@ -35,7 +35,11 @@ class LeaderEpochCache:
     """
 
     def __init__(
-        self, partition: TopicPartition, checkpoint: LeaderEpochCheckpointFile, enabled: bool = True, exists: bool = True
+        self,
+        partition: TopicPartition,
+        checkpoint: LeaderEpochCheckpointFile,
+        enabled: bool = True,
+        exists: bool = True,
     ) -> None:
         """Reads the file, or removes it; `exists`: it may be there. Raises `OSError`."""
         self._partition = partition
@@ -179,15 +183,16 @@ class LeaderEpochCache:
             self._checkpoint = checkpoint
             self._unsynced = True  # a `sync` of just now may not have found it
 
-    def sync(self) -> None:
-        """Make durable what was written. May block on the disk, without the log's lock. Raises `OSError`."""
+    def sync(self) -> bool:
+        """Make durable what was written; False if all is. May block on the disk, without the log's lock. Raises `OSError`."""
         with self._lock:
             if not self._unsynced:
-                return
+                return False
             self._unsynced = False
             path = self._checkpoint.path
         fsync_file(path)
         fsync_dir(path[: path.rindex("/")])
+        return True
 
     def _write(self) -> None:
         if not self._enabled:

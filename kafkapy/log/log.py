@@ -80,6 +80,7 @@ class Log:
         self._syncs = syncs or SyncQueue(scheduler)
         self._trimmer = LogTrimmer(local, self._bounds, self._appender, loaded.epochs, loaded.producers)
         self.topic_id = loaded.topic_id
+        self._metadata_unsynced = False
         if topic_id is not None:
             self.assign_topic_id(topic_id)
 
@@ -269,11 +270,7 @@ class Log:
     def maybe_assign_epoch_start_offset(self, leader_epoch: int, start_offset: int) -> None:
         """A leader of this epoch begins here. The file is written with the first batch, or a moment later."""
         if self.epochs.announce(leader_epoch, start_offset):
-            self._syncs.add(self._flush_epochs)
-
-    def _flush_epochs(self) -> None:
-        with self._local.io("flushing the leader epoch checkpoint"):
-            self._flusher.sync_epochs()
+            self._syncs.add(self._sync_small_files)
 
     def end_offset_for_epoch(self, leader_epoch: int) -> tuple[int, int] | None:
         """(largest epoch <= the requested one, its end offset); None if the requested one is not known."""
@@ -343,7 +340,8 @@ class Log:
             with self._local.io("writing partition.metadata"), self._local.lock:
                 PartitionMetadataFile(self.directory).write(topic_id, sync=False)
             self.topic_id = topic_id
-            self._syncs.add(self._sync_metadata_file)
+            self._metadata_unsynced = True
+            self._syncs.add(self._sync_small_files)
         elif self.topic_id != topic_id:
             raise KafkaError(
                 Errors.INCONSISTENT_TOPIC_ID,
@@ -351,10 +349,14 @@ class Log:
                 f"already contained topic ID {to_string(self.topic_id)}",
             )
 
-    def _sync_metadata_file(self) -> None:
-        with self._local.io("flushing partition.metadata"):
-            fsync_file(PartitionMetadataFile(self.directory).path)
-            fsync_dir(self.directory)
+    def _sync_small_files(self) -> None:
+        """A new log has both of them, and its directory is synced once."""
+        with self._local.io("flushing partition.metadata and the leader epoch checkpoint"):
+            unsynced, self._metadata_unsynced = self._metadata_unsynced, False
+            if unsynced:
+                fsync_file(PartitionMetadataFile(self.directory).path)
+            if not self._flusher.sync_epochs() and unsynced:
+                fsync_dir(self.directory)
 
     # -- end of life
 

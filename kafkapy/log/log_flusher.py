@@ -47,10 +47,13 @@ class LogFlusher:
 
         self._local.scheduler.schedule_in_thread("flush-log", flush_old_segment)
 
-    def sync_epochs(self) -> None:
-        """Make the leader epoch checkpoint durable: written under the lock, as all in the directory is. Raises `OSError`."""
+    def sync_epochs(self) -> bool:
+        """Make the leader epoch checkpoint durable: written under the lock, as all in the directory is. Raises `OSError`.
+
+        False if there was nothing to do.
+        """
         with self._local.lock:
             if self._local.closed:
-                return
+                return False
             self._epochs.write_out()
-        self._epochs.sync()
+        return self._epochs.sync()

@@ -70,8 +70,8 @@ def load_log(
     broker. Raises `OSError`, and `KafkaError` INCONSISTENT_TOPIC_ID.
     """
     loaded = _LogLoader(
-        directory, _names_in_or_made(directory), config, time, log_start_offset, recovery_point, had_clean_shutdown, producer_id_expiration_ms,
-        on_segments_left,
+        directory, _names_in_or_made(directory), config, time, log_start_offset, recovery_point, had_clean_shutdown,
+        producer_id_expiration_ms, on_segments_left,
     ).load()  # fmt: skip
     return Log(loaded, scheduler, time, on_dir_failure, topic_id=topic_id, syncs=syncs)
 

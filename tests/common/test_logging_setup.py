@@ -12,6 +12,7 @@ from kafkapy.common import logger_levels
 from kafkapy.common.logging_setup import DEFAULTS, LoggingConfigError, _RotatingFile, setup_logging, to_files_only
 from kafkapy.common.properties import load_file
 
+FOUND_OUT = ("_srcfile", "logThreads", "logProcesses", "logMultiprocessing")
 SHIPPED = Path(__file__).parents[2] / "config" / "logging.properties"
 
 
@@ -20,6 +21,7 @@ def _restored() -> Iterator[None]:
     """Every logger as it was before."""
     root = logging.root
     before = root.handlers[:], root.level, logging.raiseExceptions
+    found_out = {name: getattr(logging, name) for name in FOUND_OUT}
     names = {n: logging.getLevelName(n) for n in (logging.WARNING, logging.CRITICAL)}
     yield
     for logger in [root, *(x for x in root.manager.loggerDict.values() if isinstance(x, logging.Logger))]:
@@ -32,6 +34,8 @@ def _restored() -> Iterator[None]:
                 logger.propagate, logger.level = True, logging.NOTSET
     root.handlers[:], logging.raiseExceptions = before[0], before[2]
     root.setLevel(before[1])
+    for name, value in found_out.items():
+        setattr(logging, name, value)
     for number, name in names.items():
         logging.addLevelName(number, name)
 
@@ -49,6 +53,17 @@ def test_lines_read_as_kafkas_and_go_to_the_files_of_their_loggers(
     assert controller.endswith("] INFO elected (kafkapy.controller.Election)\n")
     assert "elected" not in server
     assert "careful" in capsys.readouterr().err
+
+
+def test_nothing_is_found_out_for_a_line_that_it_does_not_show(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A change of leaders is thousands of lines in a moment."""
+    setup_logging(SHIPPED, tmp_path)
+    logging.root.addHandler(caplog.handler)
+    logging.getLogger("kafkapy.server.KafkaServer").warning("careful")
+    (record,) = caplog.records
+    assert (record.lineno, record.threadName, record.processName, record.process) == (0, None, None, None)
 
 
 def test_the_shipped_file_says_what_holds_without_it() -> None:

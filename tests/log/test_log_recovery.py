@@ -12,6 +12,8 @@ from unittest.mock import Mock, call
 import pytest
 
 from kafkapy.log.log import AppendOrigin, FetchIsolation, Log
+from kafkapy.log.producers.producer_snapshot import encode_snapshot
+from kafkapy.log.producers.producer_state import ProducerStateEntry, RetainedBatch
 from kafkapy.log.segments.log_segment import LogSegment
 from kafkapy.protocol.errors import KafkaError
 from kafkapy.record.record_batch import RecordBatch
@@ -321,6 +323,59 @@ def test_the_snapshot_at_the_end_is_what_a_clean_start_loads(small: LogDirFixtur
     (Path(small.directory) / "00000000000000000003.snapshot").unlink()
     again = small.open(recovery_point=3)
     assert again.active_producers() == [], "a cleanly stopped log without snapshots is not scanned"
+
+
+def test_a_recovered_log_gets_its_last_snapshot_when_it_is_closed(small: LogDirFixture) -> None:
+    """Of thousands of logs that were killed none has a file written for nothing."""
+    log = small.open()
+    for number in range(5):
+        log.append_as_leader(batch(producer=(5, 0, 3 * number)), 0)
+    snapshots = [name for name in small.files() if name.endswith(".snapshot")]
+    assert snapshots == ["00000000000000000009.snapshot"]
+    again = _crash_and_open(small)
+    assert [(e.producer_id, e.last_seq) for e in again.active_producers()] == [(5, 14)]
+    assert [name for name in small.files() if name.endswith(".snapshot")] == snapshots
+    again.close()
+    assert "00000000000000000015.snapshot" in small.files()
+    closed = small.open(recovery_point=15)
+    assert [(e.producer_id, e.last_seq) for e in closed.active_producers()] == [(5, 14)]
+
+
+@pytest.mark.parametrize("at", [4, 6, 9])
+def test_snapshots_of_records_that_a_crash_has_undone_do_not_count(tmp_path: Path, at: int) -> None:
+    fixture = LogDirFixture(tmp_path)
+    log = fixture.open()
+    log.append_as_leader(batch(producer=(5, 0, 0)), 0)
+    log.append_as_leader(batch(producer=(5, 0, 3)), 0)
+    stale = Path(fixture.directory) / f"{at:020d}.snapshot"
+    stale.write_bytes(encode_snapshot([ProducerStateEntry(7, 0, batch=RetainedBatch(0, at - 1, 0, NOW))]))
+    again = _crash_and_open(fixture)
+    assert [e.producer_id for e in again.active_producers()] == [5]
+    assert stale.exists() == (at == again.log_end_offset)
+    again.close()
+    closed = fixture.open(recovery_point=6)
+    assert [(e.producer_id, e.last_seq) for e in closed.active_producers()] == [(5, 5)]
+
+
+def test_a_producer_that_was_idle_too_long_is_not_known_after_a_crash(tmp_path: Path) -> None:
+    fixture = LogDirFixture(tmp_path)
+    fixture.open().append_as_leader(batch(producer=(5, 0, 0)), 0)
+    fixture.time.advance(1000)
+    assert _crash_and_open(fixture, producer_id_expiration_ms=1001).active_producers() != []
+    assert _crash_and_open(fixture, producer_id_expiration_ms=1000).active_producers() == []
+
+
+def test_nothing_is_looked_for_in_the_directory_of_a_new_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A topic may have thousands of partitions."""
+    fixture = LogDirFixture(tmp_path)
+    scandir, opened = Mock(wraps=os.scandir), Mock(wraps=os.open)
+    monkeypatch.setattr(os, "scandir", scandir)
+    monkeypatch.setattr(os, "open", opened)
+    fixture.open(topic_id=b"x" * 16)
+    assert len(scandir.mock_calls) == 1
+    read = [asked.args[0] for asked in opened.mock_calls if asked.args[1] & os.O_ACCMODE == os.O_RDONLY]
+    assert read == []
+    assert fixture.open().topic_id == b"x" * 16
 
 
 def test_a_log_of_one_segment_recovers_with_one_look_at_its_directory_and_no_line(

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from kafkapy.common.scheduler import MockScheduler
 from kafkapy.common.time import MockTime
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.files.log_files import sync_file_system
+from kafkapy.log.files.sync_queue import SYNC_DELAY_MS
 from kafkapy.log.log import Log
 from kafkapy.log.manager import log_manager
 from kafkapy.log.manager.log_dirs import LogDirError
@@ -105,6 +108,92 @@ def test_a_clean_stop_and_start(broker: Broker) -> None:
     with pytest.raises(KafkaError) as info:
         manager.get_or_create_log(T1, b"x" * 16)
     assert info.value.error is Errors.INCONSISTENT_TOPIC_ID
+
+
+class SlowOpener:
+    """The files of one partition's log are made, and then it takes until `go_on` before it is there."""
+
+    def __init__(self, manager: LogManager, slow: TopicPartition, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.made, self.go_on = threading.Event(), threading.Event()
+        opener = manager._opener
+        open_now = opener.open
+
+        def open_slowly(path: str, *arguments: Any) -> Log:
+            log = open_now(path, *arguments)
+            if log.topic_partition == slow:
+                self.made.set()
+                assert self.go_on.wait(10)
+            return log
+
+        monkeypatch.setattr(opener, "open", open_slowly)
+
+
+def test_logs_are_made_by_several_threads(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever wants the one that is being made waits for it; others are made meanwhile, and configs may change."""
+    manager = broker.start()
+    slow = SlowOpener(manager, T0, monkeypatch)
+    with ThreadPoolExecutor(3) as pool:
+        first = pool.submit(manager.get_or_create_log, T0, b"x" * 16)
+        assert slow.made.wait(10)
+        other = manager.get_or_create_log(T1)
+        assert manager.get_log(T0) is None
+        second = pool.submit(manager.get_or_create_log, T0, b"x" * 16)
+        deleted = pool.submit(manager.async_delete, T0)
+        manager.update_topic_config(T0.topic, {"retention.ms": "77"})
+        assert not first.done() and not second.done() and not deleted.done()
+        slow.go_on.set()
+        assert first.result(10).config.retention_ms == other.config.retention_ms == 77
+        # Either of the two that have waited may be the first.
+        assert deleted.result(10) is first.result()
+        assert (second.result(10) is first.result()) == (manager.get_log(T0) is None)
+
+
+def test_a_dir_that_fails_while_a_log_is_made_in_it(two_dirs: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The log is made in the next one. If there is none, it is refused."""
+    manager = two_dirs.start()
+    slow = SlowOpener(manager, T0, monkeypatch)
+
+    def make_while_the_dir_fails() -> Log:
+        with ThreadPoolExecutor(1) as pool:
+            making = pool.submit(manager.get_or_create_log, T0, is_new=True)
+            assert slow.made.wait(10)
+            manager.handle_log_dir_failure(manager.live_log_dirs[0], "it is gone", OSError("no disk"))
+            slow.go_on.set()
+            return making.result(10)
+
+    assert make_while_the_dir_fails().parent_dir == two_dirs.dirs[1]
+    manager.async_delete(T0)
+    slow.made.clear()
+    slow.go_on.clear()
+    with pytest.raises(KafkaError) as info:
+        make_while_the_dir_fails()
+    assert info.value.error is Errors.KAFKA_STORAGE_ERROR
+    assert manager.get_log(T0) is None
+
+
+def test_logs_that_are_being_made_count_for_their_dir(two_dirs: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    manager = two_dirs.start()
+    slow = SlowOpener(manager, T0, monkeypatch)
+    with ThreadPoolExecutor(1) as pool:
+        making = pool.submit(manager.get_or_create_log, T0)
+        assert slow.made.wait(10)
+        other = manager.get_or_create_log(T1)
+        slow.go_on.set()
+        assert {making.result(10).parent_dir, other.parent_dir} == set(two_dirs.dirs)
+
+
+def test_a_new_log_is_synced_once(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its topic id, its first epoch, its directory: a topic of thousands of partitions waits for each."""
+    manager = broker.start()
+    log = manager.get_or_create_log(T0, b"x" * 16)
+    log.maybe_assign_epoch_start_offset(0, 0)
+    synced: list[str] = []
+    monkeypatch.setattr(os, "fsync", lambda fd: synced.append(os.path.basename(os.readlink(f"/proc/self/fd/{fd}"))))
+    broker.scheduler.advance(SYNC_DELAY_MS)
+    assert synced == ["partition.metadata", "leader-epoch-checkpoint", log.name]
+    manager.get_or_create_log(T1, b"x" * 16)
+    broker.scheduler.advance(SYNC_DELAY_MS)
+    assert synced[3:] == ["partition.metadata", "topic-with-dash-1"]
 
 
 def test_many_logs_are_synced_at_once_when_it_stops(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,11 +9,14 @@ import pytest
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
+from kafkapy.log.manager.log_manager import LogManager
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.leader_and_isr import LeaderAndIsrRequest
 from kafkapy.protocol.messages.stop_replica import StopReplicaRequest
 from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest
-from kafkapy.server.handlers.control import PARTITIONS_PER_TURN
+from kafkapy.server.handlers import control
+from kafkapy.server.handlers.control import LOG_MAKERS, PARTITIONS_PER_TURN
+from kafkapy.server.replication.leadership import PartitionOrder
 from tests.server.broker_core import (
     BROKER_EPOCH,
     CONTROLLER_EPOCH,
@@ -203,6 +206,17 @@ def test_an_order_about_many_partitions_takes_turns(core: BrokerCore) -> None:
     assert [Errors.for_code(e.error_code) for e in errors] == [Errors.NONE] * many
     assert other.response().error_code == 0
     assert core.replicas.partition(TopicPartition("many", many - 1)) is None
+
+
+def test_several_threads_make_the_logs_of_a_turn(core: BrokerCore, monkeypatch: pytest.MonkeyPatch) -> None:
+    shares: list[list[int]] = []
+
+    def make_logs(log_manager: LogManager, new: list[PartitionOrder]) -> None:
+        shares.append([order.partition.partition for order in new])
+
+    monkeypatch.setattr(control, "_make_logs", make_logs)
+    command(core, *[order(topic="many", index=index) for index in range(LOG_MAKERS + 1)])
+    assert shares == [[0, LOG_MAKERS], *([n] for n in range(1, LOG_MAKERS))]
 
 
 def test_an_order_that_another_controller_interrupts_is_fenced(core: BrokerCore) -> None:
