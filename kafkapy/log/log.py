@@ -200,8 +200,10 @@ class Log:
     def fence(self, leader_epoch: int) -> None:
         self._appender.fence(leader_epoch)
 
-    def append_as_follower(self, records: bytes | bytearray | memoryview) -> LogAppendInfo:
-        return self._appender.append_as_follower(records)
+    def append_as_follower(
+        self, records: bytes | bytearray | memoryview, leader_epoch: int | None = None
+    ) -> LogAppendInfo:
+        return self._appender.append_as_follower(records, leader_epoch)
 
     def roll(self) -> LogSegment:
         """Begin a new segment at the log end. `KafkaError` KAFKA_STORAGE_ERROR."""

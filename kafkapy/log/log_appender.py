@@ -127,10 +127,7 @@ class LogAppender:
         local = self._local
         with local.lock:
             local.check_open()
-            if leader_epoch < self._fenced_below:
-                raise KafkaError(
-                    Errors.NOT_LEADER_OR_FOLLOWER, f"Leader epoch {leader_epoch} of {local.topic_partition} is over"
-                )
+            self._check_epoch(leader_epoch)
             now_ms = local.time.milliseconds()
             if checked.batches:
                 # Another config may want it otherwise. Whose time is set already is no batch of a client any more.
@@ -140,16 +137,25 @@ class LogAppender:
                 checked = validator.renumber(checked, local.log_end_offset, now_ms, leader_epoch)
             return self._append_checked(checked, leader_epoch, AppendOrigin.CLIENT, now_ms)
 
+    def _check_epoch(self, leader_epoch: int) -> None:
+        if leader_epoch < self._fenced_below:
+            raise KafkaError(
+                Errors.NOT_LEADER_OR_FOLLOWER, f"Leader epoch {leader_epoch} of {self._local.topic_partition} is over"
+            )
+
     def fence(self, leader_epoch: int) -> None:
         """From now on nothing is appended for leaders before this epoch; waits for what is being appended in a thread."""
         with self._local.lock:
             self._fenced_below = leader_epoch
 
-    def append_as_follower(self, records: bytes | bytearray | memoryview) -> LogAppendInfo:
-        """Append what the leader sent as it is; a batch that is cut off at the end is left out.
+    def append_as_follower(
+        self, records: bytes | bytearray | memoryview, leader_epoch: int | None = None
+    ) -> LogAppendInfo:
+        """Append what the leader sent as it is; a batch that is cut off at the end is left out. In a thread, `leader_epoch` says
+        for which leader.
 
-        `KafkaError`: CORRUPT_MESSAGE, UNKNOWN_SERVER_ERROR (offsets that go back), `UnexpectedAppendOffsetError` (offsets
-        below the log end), RECORD_LIST_TOO_LARGE, KAFKA_STORAGE_ERROR.
+        `KafkaError`: NOT_LEADER_OR_FOLLOWER if another epoch has begun, CORRUPT_MESSAGE, UNKNOWN_SERVER_ERROR (offsets that go
+        back), `UnexpectedAppendOffsetError` (offsets below the log end), RECORD_LIST_TOO_LARGE, KAFKA_STORAGE_ERROR.
         """
         local = self._local
         batches = list(batches_of(records))
@@ -172,6 +178,8 @@ class LogAppender:
         info.first_offset = first.base_offset if first.magic >= 2 else first.last_offset
         with local.lock:
             local.check_open()
+            if leader_epoch is not None:
+                self._check_epoch(leader_epoch)
             if info.first_offset < local.log_end_offset:
                 raise UnexpectedAppendOffsetError(
                     f"Unexpected offset in append to {local.topic_partition}. First offset {info.first_offset} is less than "

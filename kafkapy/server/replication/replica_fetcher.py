@@ -86,6 +86,16 @@ class PartitionFetch:
         return self.lag is not None and self.lag <= 0
 
 
+class LargeAppend(Protocol):
+    def run(self) -> None:
+        """In a thread. Nothing is appended if the leader's epoch is over."""
+        ...
+
+    def done(self) -> None:
+        """On the reactor thread, after `run`."""
+        ...
+
+
 class Replicas(Protocol):
     """The local logs, as a fetcher uses them. `KafkaError` where there is none."""
 
@@ -93,6 +103,18 @@ class Replicas(Protocol):
 
     def append_from_leader(self, partition: TopicPartition, data: FetchResponse.PartitionData) -> LogAppendInfo:
         """Append, and take over the leader's high watermark and log start. `KafkaError` as `Log.append_as_follower`."""
+        ...
+
+    def large_append(
+        self, partition: TopicPartition, data: FetchResponse.PartitionData, leader_epoch: int
+    ) -> LargeAppend:
+        """As `append_from_leader`, done in parts: run in a thread, done, and finished."""
+        ...
+
+    def finish_large_append(
+        self, partition: TopicPartition, data: FetchResponse.PartitionData, append: Any
+    ) -> LogAppendInfo:
+        """Raises what went wrong in the thread."""
         ...
 
     def truncate(self, offsets: Mapping[TopicPartition, int]) -> None: ...
@@ -356,11 +378,13 @@ class ReplicaFetcher:
 
     def handle(self, step: Step, response: Any, now_ms: int) -> None:
         """Take the leader's answer."""
-        for _ in self.handle_in_turns(step, response, now_ms):
-            pass
+        for work in self.handle_in_turns(step, response, now_ms):
+            if work is not None:
+                work()
 
-    def handle_in_turns(self, step: Step, response: Any, now_ms: int) -> Iterator[None]:
-        """Take the leader's answer; others may have a turn wherever it yields."""
+    def handle_in_turns(self, step: Step, response: Any, now_ms: int) -> Iterator[Callable[[], None] | None]:
+        """Take the leader's answer; others may have a turn wherever it yields. What it yields is to be done in a thread before
+        it goes on."""
         if isinstance(response, FetchResponse):
             yield from self._handle_fetch(response, now_ms)
         elif isinstance(response, OffsetForLeaderEpochResponse):
@@ -368,7 +392,7 @@ class ReplicaFetcher:
         elif isinstance(response, ListOffsetsResponse):
             self._handle_offsets(step, response, now_ms)
 
-    def _handle_fetch(self, response: FetchResponse, now_ms: int) -> Iterator[None]:
+    def _handle_fetch(self, response: FetchResponse, now_ms: int) -> Iterator[Callable[[], None] | None]:
         session = self._session
         if not session.accept(response):
             error = Errors.for_code(response.error_code)
@@ -383,27 +407,59 @@ class ReplicaFetcher:
             name = session.name_of(topic)
             for data in topic.partitions:
                 partition = TopicPartition(name, data.partition_index)
-                fetch = self.partitions.get(partition)
-                asked = session.partitions.get(partition)
-                if fetch is None or asked is None or fetch.phase is not Phase.FETCHING or fetch.delayed:
+                found = self._as_asked(partition)
+                if found is None:
                     continue
-                if (asked.fetch_offset, asked.current_leader_epoch) != (fetch.fetch_offset, fetch.leader_epoch):
-                    continue  # removed and added again, or truncated, while the answer was on its way
-                if self._take(partition, fetch, asked, data):
+                fetch, asked = found
+                large = self._large_append(partition, fetch, data)
+                if large is not None:
+                    yield large.run
+                    large.done()
+                    if self._as_asked(partition) != found:
+                        continue
+                if self._take(partition, fetch, asked, data, large):
                     appended.append(partition)
                 else:
                     delayed.append(partition)
                 left -= len(data.records or b"")
                 if left < 0:
                     left = PER_TURN
-                    yield
+                    yield None
         if appended:
             self._replicas.appended_from_leader(appended)
         self._delay(delayed, now_ms)
 
+    def _as_asked(self, partition: TopicPartition) -> tuple[PartitionFetch, PartitionWish] | None:
+        """None if it was removed, and perhaps added again, or truncated, while the answer was on its way."""
+        fetch = self.partitions.get(partition)
+        asked = self._session.partitions.get(partition)
+        if fetch is None or asked is None or fetch.phase is not Phase.FETCHING or fetch.delayed:
+            return None
+        if (asked.fetch_offset, asked.current_leader_epoch) != (fetch.fetch_offset, fetch.leader_epoch):
+            return None
+        return fetch, asked
+
+    def _large_append(
+        self, partition: TopicPartition, fetch: PartitionFetch, data: FetchResponse.PartitionData
+    ) -> LargeAppend | None:
+        """None for what is done at once: few bytes, or an error."""
+        if (
+            len(data.records or b"") <= PER_TURN
+            or data.error_code != Errors.NONE.code
+            or data.diverging_epoch is not None
+        ):
+            return None
+        try:
+            if fetch.fetch_offset != self._replicas.follower_log(partition).log_end_offset:
+                return None
+            return self._replicas.large_append(partition, data, fetch.leader_epoch)
+        except KafkaError:
+            return None
+
     def _take(
-        self, partition: TopicPartition, fetch: PartitionFetch, asked: PartitionWish, data: FetchResponse.PartitionData
-    ) -> bool:
+        self, partition: TopicPartition, fetch: PartitionFetch, asked: PartitionWish, data: FetchResponse.PartitionData,
+        large: LargeAppend | None,
+    ) -> bool:  # fmt: skip
         """The answer for one partition. False if it is to be left alone for a while."""
         if data.error_code != Errors.NONE.code:
             return self._take_error(partition, fetch, Errors.for_code(data.error_code))
@@ -412,7 +468,7 @@ class ReplicaFetcher:
                 end = data.diverging_epoch
                 self._truncate(partition, fetch, end.epoch, end.end_offset)
             else:
-                self._append(partition, fetch, asked, data)
+                self._append(partition, fetch, asked, data, large)
         except KafkaError as error:
             if error.error is Errors.CORRUPT_MESSAGE:
                 # Perhaps it was torn on its way, or the leader's log is being truncated: the next answer may be whole.
@@ -428,15 +484,19 @@ class ReplicaFetcher:
         return True
 
     def _append(
-        self, partition: TopicPartition, fetch: PartitionFetch, asked: PartitionWish, data: FetchResponse.PartitionData
-    ) -> None:
+        self, partition: TopicPartition, fetch: PartitionFetch, asked: PartitionWish, data: FetchResponse.PartitionData,
+        large: LargeAppend | None,
+    ) -> None:  # fmt: skip
         partition_log = self._replicas.follower_log(partition)
-        if fetch.fetch_offset != partition_log.log_end_offset:
+        if large is None and fetch.fetch_offset != partition_log.log_end_offset:
             raise KafkaError(
                 Errors.UNKNOWN_SERVER_ERROR,
                 f"fetched offset {fetch.fetch_offset}, but the log ends at {partition_log.log_end_offset}",
             )
-        info = self._replicas.append_from_leader(partition, data)
+        if large is None:
+            info = self._replicas.append_from_leader(partition, data)
+        else:
+            info = self._replicas.finish_large_append(partition, data, large)
         if info.flush_due:
             self.unflushed.append(partition_log)
         if info.valid_bytes > 0:

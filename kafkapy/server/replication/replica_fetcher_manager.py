@@ -281,8 +281,11 @@ class FetcherLoop:
             self._unreachable = False
             log.info("Fetcher %d has reached broker %d again", self.number, self.leader_id)
         if not self._stopped:
-            for _ in machine.handle_in_turns(step, response, self._now()):
-                await self._driver.sleep(0)
+            for work in machine.handle_in_turns(step, response, self._now()):
+                if work is None:
+                    await self._driver.sleep(0)
+                else:
+                    await self._in_thread(work)
             await self._flush()
 
     async def _flush(self) -> None:

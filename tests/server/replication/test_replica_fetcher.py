@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.log import Log
 from kafkapy.log.log_config import LogConfig
-from kafkapy.log.log_types import FetchIsolation
+from kafkapy.log.log_types import AppendOrigin, FetchIsolation
 from kafkapy.protocol.messages.fetch import FetchRequest
 from kafkapy.record.batches import batches
 from kafkapy.server.replication.follower_logs import FollowerLogs
@@ -168,6 +168,68 @@ def test_a_large_answer_is_appended_in_turns(pair: Pair) -> None:
     pair.fetcher.remove(TopicPartition(TOPIC, 2))
     assert list(turns) == []
     assert [pair.log(index).log_end_offset for index in range(3)] == [1, 1, 0], "it is followed no more"
+
+
+def append_large(pair: Pair) -> None:
+    """One batch that is too large for a turn, in a topic of large batches."""
+    records = bytearray(batch(bytes(PER_TURN + 1)))
+    pair.leader.partition().append_records_to_leader(records, AppendOrigin.COORDINATOR, 1, 11)
+
+
+@pytest.mark.parametrize("meanwhile", ["nothing", "a new leader", "this broker leads", "removed"])
+def test_a_large_batch_is_appended_in_a_thread(pair: Pair, meanwhile: str) -> None:
+    pair.lead(0, 2, max_message_bytes=str(1 << 23))
+    pair.follow(0)
+    pair.follow(0, 1)
+    append_large(pair)
+    pair.leader.append(b"small", index=1)
+    pair.fetcher.config = pair.fetcher.config._replace(max_bytes=1 << 24, partition_max_bytes=1 << 23)
+    step = pair.fetcher.next_step(0)
+    assert step is not None
+    step.request.replica_state = FetchRequest.ReplicaState(replica_id=FOLLOWER)
+    turns = pair.fetcher.handle_in_turns(step, pair.connection.call(step.request, step.version), 0)
+    work = next(turns)
+    assert work is not None
+    partition = pair.follower.partition()
+    assert (pair.log().log_end_offset, partition.thread_appends) == (0, 1)
+    if meanwhile == "removed":
+        pair.fetcher.remove(NAME)
+    elif meanwhile == "a new leader":
+        pair.follow(1)
+    elif meanwhile == "this broker leads":
+        pair.fetcher.remove(NAME)
+        pair.follower.create_topic(replicas=[BROKER_ID, 7], isr=[BROKER_ID], leader=BROKER_ID, epoch=1)
+    work()
+    left = [work for work in turns if work is not None]
+    assert left == []
+    assert partition.thread_appends == 0
+    assert pair.log(1).log_end_offset == 1
+    fenced = meanwhile in ("a new leader", "this broker leads")
+    assert pair.log().log_end_offset == (0 if fenced else 1)
+    if meanwhile == "nothing":
+        assert content(pair.log()) == content(pair.leaders_log())
+        assert pair.fetcher.partitions[NAME].fetch_offset == 1
+        pair.settle()
+        assert pair.log().high_watermark == 1
+    elif meanwhile == "a new leader":
+        assert pair.fetcher.partitions[NAME].fetch_offset == 0
+
+
+def test_a_large_batch_that_is_corrupt_is_asked_for_again(pair: Pair) -> None:
+    pair.lead(0, max_message_bytes=str(1 << 23))
+    pair.follow(0)
+    append_large(pair)
+    pair.fetcher.config = pair.fetcher.config._replace(max_bytes=1 << 24, partition_max_bytes=1 << 23)
+    step = pair.fetcher.next_step(0)
+    assert step is not None
+    step.request.replica_state = FetchRequest.ReplicaState(replica_id=FOLLOWER)
+    response = pair.connection.call(step.request, step.version)
+    data = response.responses[0].partitions[0]
+    whole = data.records
+    data.records = bytes(whole[:-1]) + b"x"
+    pair.fetcher.handle(step, response, 0)
+    assert pair.fetcher.partitions[NAME].delayed
+    assert pair.log().log_end_offset == 0
 
 
 def test_asks_only_for_what_has_changed(pair: Pair) -> None:
