@@ -24,6 +24,11 @@ _CHANGES_WHILE_ASLEEP = ("EpollSelector", "KqueueSelector", "DevpollSelector")
 """Selectors that mind what is registered while they sleep."""
 
 
+def seconds_until(deadline: float | None) -> float:
+    """How long a lock may be waited for; -1, as locks have it, for no end."""
+    return -1 if deadline is None else min(max(0.0, deadline - _time.monotonic()), threading.TIMEOUT_MAX)
+
+
 class LoopTimer:
     """An entry of the heap of timers."""
 
@@ -64,6 +69,13 @@ class Baton:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.give_back()
+
+    def take_by(self, deadline: float | None) -> bool:
+        """Take it, to `give_back`; False if others keep it until `deadline` (monotonic seconds; None: no end)."""
+        if not self._lock.acquire(timeout=seconds_until(deadline)):
+            return False
+        self.holder = threading.get_ident()
+        return True
 
     def try_take(self) -> bool:
         """Take it, to `give_back`, if nobody has it."""
@@ -133,10 +145,16 @@ class SelectorLoop:
         `enough`: is asked whether the rest, which is in no hurry, may be left to the next who turns the loop.
         """
         with self.baton:
-            self._serve(events)
-            if enough is None or not enough():
-                self._run_ready()
-                self._run_timers()
+            self.work_off(events, enough)
+
+    def work_off(
+        self, events: list[tuple[selectors.SelectorKey, int]], enough: Callable[[], bool] | None = None
+    ) -> None:
+        """The same for a caller who has the baton."""
+        self._serve(events)
+        if enough is None or not enough():
+            self._run_ready()
+            self._run_timers()
 
     def _serve(self, events: list[tuple[selectors.SelectorKey, int]]) -> None:
         for key, mask in events:

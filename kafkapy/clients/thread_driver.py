@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from kafkapy.clients.completion import Completion, spawn
 from kafkapy.clients.interrupts import Shield, shield
-from kafkapy.clients.selector_loop import SelectorLoop
+from kafkapy.clients.selector_loop import SelectorLoop, seconds_until
 from kafkapy.clients.socket_transport import Loop
 from kafkapy.common.time import SystemTime, Time
 from kafkapy.errors import IllegalStateError, KafkaTimeoutError
@@ -124,12 +124,12 @@ class ThreadDriver(SelectorLoop, Loop):
             self._run_here(waiter, deadline)
             finished = waiter.finished or self._wait_for(waiter, deadline)
         except BaseException:
-            self.call_soon_threadsafe(waiter.cancel)
+            self._give_up(waiter)
             raise
         finally:
             self._waiters.discard(waiter)
         if not finished:
-            self.call_soon_threadsafe(waiter.cancel)
+            self._give_up(waiter)
             raise KafkaTimeoutError(f"Timed out after {timeout_ms:g} ms")
         return waiter.result()
 
@@ -150,7 +150,8 @@ class ThreadDriver(SelectorLoop, Loop):
         self.call_soon_threadsafe(f)
 
     def _run_here(self, waiter: _Waiter, deadline: float | None) -> None:
-        """Run the call on this thread, and turn the loop until it has an outcome; or leave both to others."""
+        """Run the call on this thread, and turn the loop until it has an outcome; or leave both to others. Others that
+        run the client (a callback that sleeps) are waited for until the deadline, no longer."""
         cover = shield()
         if cover is None:
             self.call_soon_threadsafe(waiter.run)
@@ -158,11 +159,15 @@ class ThreadDriver(SelectorLoop, Loop):
         try:
             if self._guest is None:
                 self._guest = waiter  # at once: the daemon thread need not come in between
-            with self.baton:
+            if not self.baton.take_by(deadline):
+                return  # a callback of the user's takes its time
+            try:
                 if not self._ended:
                     self.run_with_baton(waiter.run)
                     if waiter.finished:
                         self.glance()
+            finally:
+                self.baton.give_back()
             if not waiter.finished and self._guest is waiter:
                 self._turn_for(waiter, deadline, cover)
         finally:
@@ -176,21 +181,34 @@ class ThreadDriver(SelectorLoop, Loop):
     def _turn_for(self, waiter: _Waiter, deadline: float | None, cover: Shield) -> None:
         """Turn the loop in the daemon thread's stead."""
         self.wake()
-        with self._turning:
+        if not self._turning.acquire(timeout=seconds_until(deadline)):
+            return
+        try:
             while self._guest is waiter and not waiter.finished and self._running:
                 cover.check()
                 cover.held = False
                 events = self.select(deadline)
                 cover.held = True
-                self.dispatch(events, waiter.is_finished)
+                if not self.baton.take_by(deadline):
+                    break  # what was seen will be seen again
+                try:
+                    self.work_off(events, waiter.is_finished)
+                finally:
+                    self.baton.give_back()
                 if deadline is not None and _time.monotonic() >= deadline:
                     break
+        finally:
+            self._turning.release()
 
     def _wait_for(self, waiter: _Waiter, deadline: float | None) -> bool:
         """Wait while others turn the loop; False when the time is over."""
         if self._ended:
             waiter.abort()
-        return waiter.wait(None if deadline is None else max(0.0, deadline - _time.monotonic()))
+        return waiter.wait(seconds_until(deadline))
+
+    def _give_up(self, waiter: _Waiter) -> None:
+        waiter.given_up = True
+        self.call_soon_threadsafe(waiter.cancel)
 
     def _check_usable(self) -> None:
         if self._forked:
@@ -212,7 +230,7 @@ class _Waiter:
     Invariant: `_lock` is held until the call has an outcome, and is released once.
     """
 
-    __slots__ = ("_args", "_completion", "_error", "_f", "_lock", "_value", "finished")
+    __slots__ = ("_args", "_completion", "_error", "_f", "_lock", "_value", "finished", "given_up")
 
     def __init__(self, f: Callable[..., Any], args: tuple[Any, ...]) -> None:
         self._f = f
@@ -221,10 +239,14 @@ class _Waiter:
         self._value: Any = None
         self._error: BaseException | None = None
         self.finished = False
+        self.given_up = False
+        """Nobody waits any more: what has not begun does not begin."""
         self._lock = threading.Lock()
         self._lock.acquire()
 
     def run(self) -> None:
+        if self.given_up:
+            return
         try:
             value = self._f(*self._args)
             if isinstance(value, Coroutine):
@@ -260,8 +282,8 @@ class _Waiter:
         if self._completion is not None:
             self._completion.cancel()
 
-    def wait(self, seconds: float | None) -> bool:
-        return self._lock.acquire(timeout=-1 if seconds is None else seconds)
+    def wait(self, seconds: float) -> bool:
+        return self._lock.acquire(timeout=seconds)
 
     def result(self) -> Any:
         if self._error is not None:

@@ -7,7 +7,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _EXIT_TIMEOUT_SECONDS = 1
+_GRACE_MS = 50
 
 
 class KafkaProducer:
@@ -180,7 +181,7 @@ class KafkaProducer:
         """
         if self._closed:
             return
-        self._driver.call(self._core.flush, None if timeout is None else timeout * 1000)
+        self._call_within(None if timeout is None else timeout * 1000, self._core.flush)
 
     def partitions_for(self, topic: str) -> set[int]:
         """The topic's partitions. Raises KafkaTimeoutError after `max_block_ms`."""
@@ -188,8 +189,14 @@ class KafkaProducer:
         return set(self._wait_on_metadata(topic).partitions)
 
     def _wait_on_metadata(self, topic: str) -> TopicView:
-        view: TopicView = self._driver.call(self._core.wait_on_metadata, topic)
+        view: TopicView = self._call_within(self._max_block_ms, self._core.wait_on_metadata, topic)
         return view
+
+    def _call_within(self, timeout_ms: float | None, f: Callable[..., Any], *args: Any) -> Any:
+        """Call what keeps a time-out itself, its last argument, once it runs; a callback of the user's that takes its time
+        keeps it from that."""
+        patience = None if timeout_ms is None else timeout_ms + _GRACE_MS
+        return self._driver.call(f, *args, timeout_ms, timeout_ms=patience)
 
     def _wait_for_memory(self, deadline: float) -> None:
         """Until some was given back; whether it is enough is for the caller to find out."""
@@ -311,7 +318,11 @@ class KafkaProducer:
 
 
 def _turn_until_done(driver: ThreadDriver, batch: ProducerBatch, seconds: float | None) -> None:
-    """Who waits for a delivery does the client's work meanwhile."""
+    """Who waits for a delivery does the client's work meanwhile. Raises IllegalStateError in a callback."""
+    if driver.in_driver_thread():
+        raise IllegalStateError(
+            "A callback waits for a delivery on the thread that would bring it; give that delivery a callback of its own"
+        )
 
     def delivered() -> Completion[None]:
         completion: Completion[None] = Completion()

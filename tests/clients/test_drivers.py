@@ -242,6 +242,34 @@ def test_a_blocking_call_on_the_drivers_own_thread_is_refused(driver: ThreadDriv
         driver.call(lambda: driver.call(lambda: 1))
 
 
+def test_a_call_keeps_its_time_out_while_a_callback_takes_its_time(driver: ThreadDriver) -> None:
+    entered, leave = threading.Event(), threading.Event()
+
+    def take_time() -> None:
+        entered.set()
+        leave.wait(20)
+
+    driver.call_soon_threadsafe(take_time)
+    assert entered.wait(5)
+    began: list[int] = []
+    outcomes: SimpleQueue[object] = SimpleQueue()
+
+    def call() -> None:
+        try:
+            outcomes.put(driver.call(began.append, 1, timeout_ms=30))
+        except KafkaTimeoutError as error:
+            outcomes.put(str(error))
+
+    try:
+        threading.Thread(target=call, daemon=True).start()
+        call()  # in the main thread, where there may be signal handlers, all is left to the driver's thread
+        assert [outcomes.get(timeout=10) for _ in range(2)] == ["KafkaTimeoutError: Timed out after 30 ms"] * 2
+    finally:
+        leave.set()
+    assert driver.call(lambda: 2) == 2
+    assert began == []
+
+
 def test_stop_ends_calls_that_wait(driver: ThreadDriver) -> None:
     failures: list[BaseException] = []
 

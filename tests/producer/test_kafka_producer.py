@@ -6,6 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator
+from queue import SimpleQueue
 from typing import Any
 
 import pytest
@@ -92,6 +93,41 @@ def test_callbacks_run_on_the_client_s_thread_and_may_send(broker: ProducingBrok
         assert called.wait(10)
         assert names != [threading.current_thread().name]
     assert broker.values == [b"first", b"second"]
+
+
+def test_a_callback_must_not_wait_for_a_delivery(broker: ProducingBroker) -> None:
+    with producer(broker) as sending:
+        outcome: SimpleQueue[object] = SimpleQueue()
+
+        def wait_for_another(_: object) -> None:
+            try:
+                outcome.put(sending.send("t", b"second").get())
+            except IllegalStateError as error:
+                outcome.put(str(error))
+
+        sending.send("t", b"first").add_callback(wait_for_another)
+        assert "A callback waits for a delivery" in str(outcome.get(timeout=10))
+
+
+def test_time_outs_are_kept_while_a_callback_takes_its_time(broker: ProducingBroker) -> None:
+    entered, leave = threading.Event(), threading.Event()
+
+    def take_time(_: object) -> None:
+        entered.set()
+        leave.wait(20)
+
+    with producer(broker, max_block_ms=50) as sending:
+        sending.send("t", b"first").add_callback(take_time)
+        assert entered.wait(10)
+        try:
+            later = sending.send("t", b"second")
+            for wait in (lambda: later.get(0.05), lambda: sending.flush(0.05), lambda: sending.send("new", b"x")):
+                with pytest.raises(KafkaTimeoutError):
+                    wait()
+            assert not leave.is_set()
+        finally:
+            leave.set()
+        assert later.get(10).offset == 1
 
 
 def test_errors_of_a_topic_are_the_futures_errors(broker: ProducingBroker) -> None:
