@@ -74,5 +74,10 @@ __all__ = [
 
 compiled.install()
 
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES, *_MODULES})
+
+
 if not TYPE_CHECKING:
     __getattr__ = lazy_names(__name__, {**_HOMES, **{name: name for name in _MODULES}})

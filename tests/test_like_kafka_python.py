@@ -22,7 +22,7 @@ OTHERWISE = {
     "partition_assignment_strategy": "classes of the same names",
     "default_offset_commit_callback": "a function that does nothing, too",
     "socket_options": "the same, as a tuple",
-    "reconnect_backoff_max_ms": "1 s as in Java, and as in kafka-python's producer; 30 s there for the others",
+    "reconnect_backoff_max_ms": "1 s as in Java; 30 s there",
 }
 """Options whose default differs, and why."""
 MODULES = (

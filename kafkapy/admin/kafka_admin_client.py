@@ -27,9 +27,10 @@ ADMIN_DEFAULTS: dict[str, Any] = {
 class KafkaAdminClient(BlockingMethods):
     """Administers a cluster. Thread-safe; a context manager.
 
-    Options are keywords, with kafka-python's names and defaults (`DEFAULT_CONFIG`). The constructor connects: it raises
-    KafkaTimeoutError if no broker answers within `bootstrap_timeout_ms`, KafkaConfigurationError for options that
-    make no sense. `metrics_*` are taken and have no effect: this client measures nothing. The methods are those of
+    Options are keywords, with kafka-python's names and defaults (`DEFAULT_CONFIG`). The constructor connects, unless
+    `api_version` is given: it raises KafkaTimeoutError if no broker answers within `bootstrap_timeout_ms`,
+    KafkaConfigurationError for options that make no sense. `metrics_*` are taken and have no effect: this client measures
+    nothing. The methods are those of
     `KafkaPythonCore`; they block and raise `kafkapy.errors`.
     """
 
@@ -44,7 +45,8 @@ class KafkaAdminClient(BlockingMethods):
         try:
             self._client: NetworkClient = self._driver.call(NetworkClient, self._driver, config)
             self._core = KafkaPythonCore(self._client)
-            self._driver.call(self._client.bootstrap)
+            if config.pinned_versions is None:
+                self._driver.call(self._client.bootstrap)
         except BaseException:
             self.close()
             raise

@@ -22,7 +22,7 @@ from kafkapy.consumer.fetch.pending_records import PendingRecords
 from kafkapy.consumer.group.coordinator import ConsumerCoordinator
 from kafkapy.consumer.health import ConsumerHealth, health_of
 from kafkapy.consumer.subscription_state import FetchPosition, FetchState, SubscriptionState
-from kafkapy.errors import IllegalStateError, KafkaTimeoutError
+from kafkapy.errors import IllegalStateError, KafkaTimeoutError, NoOffsetForPartitionError
 from kafkapy.protocol.errors import KafkaError
 from kafkapy.structs import ConsumerGroupMetadata, MemberState, OffsetAndMetadata, OffsetResetStrategy
 
@@ -123,15 +123,22 @@ class ConsumerCore:
 
     def _prepare_fetch(self) -> None:
         """One round of work for group and positions."""
-        error, self._error = self._error, None
-        if error is not None:
-            raise error
+        self._raise_error()
         if self.coordinator is not None:
             self.coordinator.poll()
         else:
             self._assign_all()
-        self._initialize_positions()
+        if not self.calls:  # a listener that hears of its partitions may seek
+            self._initialize_positions()
         self.fetcher.reset_offsets_if_needed()
+
+    def _raise_error(self) -> None:
+        """What went wrong in the background, unless it has been put right since."""
+        error, self._error = self._error, None
+        missing = self.subscriptions.initializing_partitions()
+        if error is None or (isinstance(error, NoOffsetForPartitionError) and missing.isdisjoint(error.args[0])):
+            return
+        raise error
 
     def _collect(self) -> bool:
         """True if records are pending."""
@@ -311,9 +318,7 @@ class ConsumerCore:
         while state.position is None or state.fetch_state is FetchState.AWAIT_VALIDATION:
             self._initialize_positions()
             self.fetcher.reset_offsets_if_needed()
-            error, self._error = self._error, None
-            if error is not None:
-                raise error
+            self._raise_error()
             pause = self.config.retry_backoff_ms
             remaining = pause if deadline is None else min(pause, deadline - self.driver.time.monotonic_ms())
             if state.position is None and remaining <= 0:

@@ -39,7 +39,7 @@ class KafkaConsumer(ConsumerFace):
 
     `topics`: subscribe to these. Options are keyword arguments with kafka-python's names and defaults
     (`DEFAULT_CONFIG`). Raises KafkaConfigurationError, and KafkaTimeoutError if no broker answers in
-    bootstrap_timeout_ms.
+    bootstrap_timeout_ms; with `api_version` it does not wait for one.
     """
 
     DEFAULT_CONFIG: ClassVar[dict[str, Any]] = default_options()
@@ -50,6 +50,7 @@ class KafkaConsumer(ConsumerFace):
         self.config, config = config_of(self.DEFAULT_CONFIG, configs)
         self._driver = ThreadDriver(f"kafkapy-consumer-{config.client_id}")
         self._closed = False
+        self._closing = False
         self._iterator: Iterator[ConsumerRecord] | None = None
         self._driver.start()
         try:
@@ -124,11 +125,11 @@ class KafkaConsumer(ConsumerFace):
     def _records(self) -> Iterator[ConsumerRecord]:
         count = self._core.config.max_poll_records
         timeout = self._core.config.consumer_timeout_ms / 1000
-        while not self._closed:
+        while not self._closing:
             deadline = time.monotonic() + timeout if timeout >= 0 else float("inf")
             batch = None
             while batch is None:
-                if self._closed or time.monotonic() >= deadline:
+                if self._closing or time.monotonic() >= deadline:
                     return
                 batch = self._ready(lambda core: core.pending.walk(count, core.held), deadline)
             yield from batch
@@ -281,14 +282,15 @@ class KafkaConsumer(ConsumerFace):
 
     def close(self, autocommit: bool = True, timeout_ms: float | None = None) -> None:
         """Commit (if that is automatic and wanted), leave the group, close connections; within `timeout_ms`
-        (default request_timeout_ms)."""
-        if self._closed:
+        (default request_timeout_ms). Listeners are called, and may commit."""
+        if self._closed or self._closing:
             return
-        self._closed = True
+        self._closing = True
         try:
             if self._driver.running:
                 self._run(self._core.close, autocommit, self._timeout(timeout_ms))
         finally:
+            self._closed = True
             self._driver.stop()
             for deserializer in (self._core.config.key_deserializer, self._core.config.value_deserializer):
                 close = getattr(deserializer, "close", None)

@@ -214,16 +214,17 @@ class SubscriptionState:
     def subscribe(self, topics: Sequence[str] = (), pattern: str | None = None, listener: Any = None) -> bool:
         """Subscribe to topics or to all topics that match; True if the topics changed.
 
-        Raises ValueError (neither, or a bad topic name), `IllegalStateError` (both, or another kind of subscription is
-        active), TypeError (not a list).
+        Raises ValueError (neither, a bad topic name, no regular expression), `IllegalStateError` (both, or another
+        kind of subscription is active), TypeError (not a list).
         """
         if not topics and not pattern:
             raise ValueError("Must provide topics or pattern")
         if topics and pattern:
             raise IllegalStateError(_CHOOSE_ONE)
         if pattern:
+            compiled = _compiled(pattern)
             self._set_type(SubscriptionType.AUTO_PATTERN)
-            self.pattern = re.compile(pattern)
+            self.pattern = compiled
             self.listener = listener
             return True
         if isinstance(topics, str) or not isinstance(topics, Collection):
@@ -403,6 +404,13 @@ class SubscriptionState:
         self.assignment_id += 1
         self.changes.count += 1
         return True
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        raise ValueError(f"The pattern {pattern!r} is no regular expression: {error}") from None
 
 
 def _ensure_valid(topic: str) -> None:

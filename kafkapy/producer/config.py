@@ -81,7 +81,6 @@ class ProducerConfig(ClientConfig):
     max_block_ms: float = 60_000
     metrics_enabled: bool = True
     max_request_size: int = 1_048_576
-    reconnect_backoff_max_ms: int = 30_000
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -81,8 +81,10 @@ class ProducerCore:
         self.network.metadata.listeners.append(self._metadata_changed)
 
     async def start(self) -> None:
-        """Wait for the first metadata. Raises KafkaTimeoutError after bootstrap_timeout_ms."""
-        await self.network.bootstrap()
+        """Wait for the first metadata, unless `api_version` says what brokers can do. Raises KafkaTimeoutError after
+        bootstrap_timeout_ms."""
+        if self.config.pinned_versions is None:
+            await self.network.bootstrap()
 
     # --- what it may not or cannot do
 

@@ -52,8 +52,8 @@ class KafkaProducer:
     """
 
     def __init__(self, **configs: Unpack[ProducerOptions]) -> None:
-        """Connects. Raises KafkaTimeoutError if no broker answers in `bootstrap_timeout_ms`, ValueError and
-        KafkaConfigurationError for options."""
+        """Connects, unless `api_version` is given. Raises KafkaTimeoutError if no broker answers in
+        `bootstrap_timeout_ms`, ValueError and KafkaConfigurationError for options."""
         self._closed = True
         config = ProducerConfig.from_options(configs)
         self.config = config.options()

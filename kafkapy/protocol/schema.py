@@ -236,6 +236,10 @@ class Struct(metaclass=StructType):
 
     __hash__ = None  # type: ignore[assignment]
 
+    def __getitem__(self, key: int | str) -> Any:
+        """A field by its place in the schema, or by its name, as kafka-python's rows have it."""
+        return getattr(self, key if isinstance(key, str) else type(self).FIELDS[key].name)
+
     def __repr__(self) -> str:
         values = ", ".join(f"{field.name}={getattr(self, field.name)!r}" for field in type(self).FIELDS)
         return f"{type(self).__qualname__}({values})"

@@ -83,6 +83,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def execute(options: Options) -> int:
     from kafkapy import KafkaConsumer
+    from kafkapy.errors import KafkaTimeoutError
 
     check_options(options)
     properties = consumer_properties(options)
@@ -90,8 +91,17 @@ def execute(options: Options) -> int:
     format_record = formatter(options.value("formatter"), formatter_properties(options))
     console = ConsoleConsumer(options, format_record)
     log_to_stderr()
-    with wrong_values_told():
-        consumer = KafkaConsumer(**arguments)
+    if options.has("timeout-ms"):
+        arguments["bootstrap_timeout_ms"] = max(0, options.value("timeout-ms"))
+    try:
+        with wrong_values_told():
+            consumer = KafkaConsumer(**arguments)
+    except KafkaTimeoutError as error:
+        if not options.has("timeout-ms"):
+            raise
+        _log.error("Error processing message, terminating consumer process: %s", java_error(error))
+        print("Processed a total of 0 messages", file=sys.stderr)
+        return 0
     with Interruption() as interruption:
         status = console.run(consumer, interruption)
     if options.has("enable-systest-events"):

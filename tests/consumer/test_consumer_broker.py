@@ -105,6 +105,24 @@ class Member:
         self.consumer.close()
 
 
+def test_a_listener_commits_while_the_consumer_closes(broker: BrokerProcess, topic: Callable[..., str]) -> None:
+    name, config = topic(5), options(broker, enable_auto_commit=False)
+
+    class Committer(ConsumerRebalanceListener):
+        def on_partitions_assigned(self, assigned: Any) -> None: ...
+
+        def on_partitions_revoked(self, revoked: Any) -> None:
+            if revoked:
+                consumer.commit({partition: OffsetAndMetadata(3, "last", -1) for partition in revoked})
+
+    consumer = KafkaConsumer(**config)
+    consumer.subscribe([name], listener=Committer())
+    take(consumer, 5)
+    consumer.close()
+    with KafkaConsumer(**config) as other:
+        assert other.committed(TopicPartition(name, 0)) == 3
+
+
 def test_positions_and_commits_in_the_middle_of_a_loop(broker: BrokerProcess, topic: Callable[..., str]) -> None:
     name, config = topic(20), options(broker, enable_auto_commit=False, consumer_timeout_ms=5000)
     partition = TopicPartition(name, 0)

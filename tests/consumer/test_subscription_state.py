@@ -135,3 +135,11 @@ def test_preferred_replica_expires() -> None:
 def test_unassigned_partition() -> None:
     with pytest.raises(IllegalStateError):
         SubscriptionState().position(P0)
+
+
+def test_a_pattern_that_is_none_changes_nothing() -> None:
+    state = SubscriptionState()
+    with pytest.raises(ValueError, match=r"'\*' is no regular expression"):
+        state.subscribe(pattern="*")
+    assert not state.auto_assigned
+    state.subscribe(["t"])

@@ -15,6 +15,7 @@ import kafkapy
 from kafkapy.errors import IllegalStateError, KafkaTimeoutError, TopicAuthorizationFailedError
 from kafkapy.protocol.api_keys import ApiKey
 from tests.producing_broker import ProducingBroker
+from tests.test_like_kafka_python import OTHERWISE
 
 
 @pytest.fixture
@@ -166,7 +167,7 @@ def test_config_is_a_dict_with_kafka_python_s_names(broker: ProducingBroker) -> 
         assert (sending.config["linger_ms"], sending.config["acks"]) == (7, -1)
     kafka_python = pytest.importorskip("kafka").KafkaProducer.DEFAULT_CONFIG
     own = kafkapy.KafkaProducer.DEFAULT_CONFIG
-    for name in set(kafka_python) & set(own) - {"partitioner", "bootstrap_servers", "socket_options"}:
+    for name in set(kafka_python) & set(own) - OTHERWISE.keys():
         assert own[name] == kafka_python[name], name
 
 
@@ -222,3 +223,12 @@ def test_a_get_that_takes_too_long(broker: ProducingBroker) -> None:
         with pytest.raises(KafkaTimeoutError):
             sending.send("t", b"x").get(0.05)
         assert 0.04 < time.monotonic() - begun < 5
+
+
+def test_with_an_api_version_no_broker_is_waited_for() -> None:
+    """`dir` shows what there is, too."""
+    for name in ("KafkaProducer", "KafkaConsumer", "KafkaAdminClient"):
+        assert name in dir(kafkapy)
+        client = getattr(kafkapy, name)(bootstrap_servers="127.0.0.1:1", api_version=(3, 9), bootstrap_timeout_ms=0)
+        assert name != "KafkaProducer" or not client.bootstrap_connected()
+        client.close()

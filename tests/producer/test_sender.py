@@ -350,3 +350,18 @@ def test_callbacks_get_the_result_and_their_arguments() -> None:
     setup.flush()
     future.add_callback(seen.append)
     assert seen == [("tag", 0), future.value]
+
+
+@pytest.mark.parametrize("seconds", [3, 25, 400])
+def test_after_an_outage_of_any_length_it_is_back_within_2_s(seconds: int) -> None:
+    setup = Setup(delivery_timeout_ms=10**9)
+    setup.send(b"before")
+    setup.flush()
+    setup.cluster.down.add(0)
+    setup.cluster.brokers[0].cut()
+    waiting = setup.send(b"meanwhile")
+    setup.core.sender.run()
+    setup.driver.advance(seconds * 1000)
+    setup.cluster.down.clear()
+    setup.driver.advance(2_000)
+    assert waiting.succeeded()

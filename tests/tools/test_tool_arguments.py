@@ -11,7 +11,15 @@ from pathlib import Path
 import pytest
 
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.tools import configs, consumer_groups, consumer_groups_common, delete_records, get_offsets, topics
+from kafkapy.tools import (
+    configs,
+    console_consumer,
+    consumer_groups,
+    consumer_groups_common,
+    delete_records,
+    get_offsets,
+    topics,
+)
 from kafkapy.tools.command_line import ToolError
 from kafkapy.tools.common import IncludeList
 from kafkapy.tools.configs_alter import parse_configs, parse_credential
@@ -240,3 +248,11 @@ class TestDeleteRecords:
     def test_wrong_files(self, text: str, sentence: str) -> None:
         with pytest.raises(ToolError, match=sentence):
             delete_records.parse_offsets(text)
+
+
+def test_the_console_consumer_s_time_out_holds_without_a_broker(
+    capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    assert console_consumer.main([*B, "--topic", "t", "--timeout-ms", "100"]) == 0
+    assert "org.apache.kafka.common.errors.TimeoutException" in caplog.text
+    assert capsys.readouterr().err.endswith("Processed a total of 0 messages\n")

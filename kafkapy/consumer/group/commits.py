@@ -13,8 +13,10 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.consumer.config import ConsumerConfig
 from kafkapy.errors import (
     CommitFailedError,
+    KafkaTimeoutError,
     RebalanceInProgressError,
     TopicAuthorizationFailedError,
+    UnknownTopicOrPartitionError,
     UnstableOffsetCommitError,
     error_for,
 )
@@ -31,6 +33,8 @@ CommitCallback = Callable[[dict[TopicPartition, OffsetAndMetadata], OffsetCommit
 
 _log = logging.getLogger("kafkapy.consumer")
 _ASK_ANOTHER = (Errors.COORDINATOR_NOT_AVAILABLE, Errors.NOT_COORDINATOR, Errors.REQUEST_TIMED_OUT)
+_NOT_REPEATED = (RebalanceInProgressError, UnknownTopicOrPartitionError)
+"""Only a poll ends a rebalance, and what isn't there is not waited for."""
 _THROWN_OUT = (Errors.UNKNOWN_MEMBER_ID, Errors.ILLEGAL_GENERATION)
 
 
@@ -62,14 +66,18 @@ class OffsetCommits:
     async def commit(self, offsets: Offsets, timeout_ms: float | None = None) -> None:
         """Commit, again and again while that may help; what was committed before is through first.
 
-        Raises CommitFailedError (out of the group), RebalanceInProgressError (poll, then try again), KafkaTimeoutError,
-        and what a broker refuses a commit with.
+        Raises CommitFailedError (out of the group), RebalanceInProgressError (poll, then try again),
+        UnknownTopicOrPartitionError, KafkaTimeoutError, and what else a broker refuses a commit with.
         """
         if timeout_ms is None:
             return await self._commit_with_retries(offsets)
-        task = spawn(self._commit_with_retries(offsets))
+        failures: list[KafkaError] = []
+        task = spawn(self._commit_with_retries(offsets, failures))
         try:
             return await wait_for(self._driver, task, timeout_ms)
+        except KafkaTimeoutError:
+            last = f": {failures[-1]}" if failures else ": the coordinator did not answer"
+            raise KafkaTimeoutError(f"The commit timed out after {timeout_ms:g} ms{last}") from None
         finally:
             if not task.done:
                 task.cancel()
@@ -83,15 +91,18 @@ class OffsetCommits:
         while self._under_way:
             await _done(next(iter(self._under_way)))
 
-    async def _commit_with_retries(self, offsets: Offsets) -> None:
+    async def _commit_with_retries(self, offsets: Offsets, failures: list[KafkaError] | None = None) -> None:
+        """`failures` gets what was repeated."""
         attempts = 0
         while True:
             try:
                 await self._spawn(self._commit_once(offsets))
                 return await self.settle()
             except KafkaError as error:
-                if not getattr(error, "retriable", False) or isinstance(error, RebalanceInProgressError):
+                if not getattr(error, "retriable", False) or isinstance(error, _NOT_REPEATED):
                     raise
+                if failures is not None:
+                    failures.append(error)
                 _log.debug("A commit of group %s failed and is repeated: %s", self._config.group_id, error)
             await self._driver.sleep(self._coordinator.backoff_ms(attempts))
             attempts += 1
@@ -133,6 +144,9 @@ class OffsetCommits:
                 error = Errors.for_code(partition.error_code)
                 if error is Errors.TOPIC_AUTHORIZATION_FAILED:
                     unauthorized.add(topic.name)
+                elif error is Errors.UNKNOWN_TOPIC_OR_PARTITION:
+                    missing = TopicPartition(topic.name, partition.partition_index)
+                    raise UnknownTopicOrPartitionError(f"Topic or partition {missing} does not exist")
                 elif error is not Errors.NONE:
                     raise self._failure(error, sent)
         if unauthorized:

@@ -15,6 +15,7 @@ from kafkapy.errors import (
     IllegalStateError,
     KafkaTimeoutError,
     RebalanceInProgressError,
+    UnknownTopicOrPartitionError,
 )
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import Errors
@@ -377,3 +378,62 @@ def test_health() -> None:
     assert (health.assigned, health.group_state, health.coordinator) == (True, "stable", 0)
     assert (health.lag, health.partitions[P0].records, health.partitions[P1].records) == (20, 20, None)
     assert health.last_poll_seconds == 2.0
+
+
+def test_after_an_outage_of_any_length_it_fetches_within_2_s() -> None:
+    group = Group().join()
+    group.poll(500)
+    group.cluster.down.add(0)
+    group.cluster.brokers[0].cut()
+    group.poll(25_000)
+    before = len(group.asked(ApiKey.FETCH))
+    group.cluster.down.clear()
+    group.poll(2_000)
+    assert len(group.asked(ApiKey.FETCH)) > before
+
+
+def test_a_commit_for_a_partition_that_does_not_exist() -> None:
+    group = Group().join()
+    group.errors[ApiKey.OFFSET_COMMIT] = [Errors.UNKNOWN_TOPIC_OR_PARTITION]
+    with pytest.raises(UnknownTopicOrPartitionError, match="t-0 does not exist"):
+        commit(group, within_ms=100)
+
+
+def test_a_commit_that_times_out_names_its_cause() -> None:
+    group = Group().join()
+    group.errors[ApiKey.OFFSET_COMMIT] = [Errors.COORDINATOR_LOAD_IN_PROGRESS] * 100
+    with pytest.raises(KafkaTimeoutError, match=r"timed out after 999 ms.*CoordinatorLoadInProgress"):
+        commit(group, within_ms=1000)
+
+
+def test_without_a_reset_policy_a_listener_may_seek() -> None:
+    """Positions are asked for when it has ended, however long that takes."""
+    group = Group(auto_offset_reset="none")
+    group.core.subscribe(["t"], None, Listener())
+    seen = []
+    for _ in range(8):
+        group.driver.result_of(spawn(group.core.poll(100)), 101)
+        for call in group.core.take_calls():
+            seen.append(call.f.__name__)
+            group.driver.advance(500)
+            for partition in group.assignment:
+                group.core.seek(partition, 4)
+            call.completion.set_result(None)
+            group.driver.run()
+    assert "on_partitions_assigned" in seen
+    assert {p: at.offset for p, at in group.core.positions().items()} == {P0: 4, P1: 4}
+
+
+def test_a_seek_puts_a_missing_position_right() -> None:
+    """Also if it was found missing before."""
+    group = Group(auto_offset_reset="none")
+    group.core.subscribe(["t"], None, None)
+    while not group.assignment:
+        group.poll(0)
+        group.driver.advance(1)
+    group.driver.advance(100)
+    assert group.core._error is not None
+    for partition in (P0, P1):
+        group.core.seek(partition, 4)
+    group.poll(100)
+    assert {p: at.offset for p, at in group.core.positions().items()} == {P0: 4, P1: 4}
