@@ -240,6 +240,9 @@ class Struct(metaclass=StructType):
         """A field by its place in the schema, or by its name, as kafka-python's rows have it."""
         return getattr(self, key if isinstance(key, str) else type(self).FIELDS[key].name)
 
+    def __iter__(self) -> Iterator[Any]:
+        return (getattr(self, field.name) for field in type(self).FIELDS)
+
     def __repr__(self) -> str:
         values = ", ".join(f"{field.name}={getattr(self, field.name)!r}" for field in type(self).FIELDS)
         return f"{type(self).__qualname__}({values})"
