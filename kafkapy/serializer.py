@@ -34,6 +34,19 @@ class Deserializer(ABC):
         return
 
 
+class LookUpFirst(Exception):
+    """Raised by a serializer or deserializer that has to ask somebody before it can do its work and must not wait.
+
+    `look_up` asks, and may block: the client runs it in a thread, and then calls again with the same arguments. What it
+    raises goes to the user. Only an object with a method `for_client(*, is_key, waits)` may raise this: a client calls that
+    once, works with what it gives, and says by `waits` whether it may block instead.
+    """
+
+    def __init__(self, look_up: Callable[[], object]) -> None:
+        super().__init__(look_up)
+        self.look_up = look_up
+
+
 class DefaultSerializer(Serializer, Deserializer):
     """Text in an encoding; bytes stay as they are."""
 

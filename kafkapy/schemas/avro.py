@@ -1,0 +1,152 @@
+"""Avro in the registry's wire format (fastavro does the reading and writing)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from io import BytesIO
+from typing import Any
+
+from kafkapy.schemas.errors import missing
+from kafkapy.schemas.registry_client import SchemaRegistryClient
+from kafkapy.schemas.serde import SchemaDeserializer, SchemaSerializer, with_references
+from kafkapy.schemas.types import Schema
+from kafkapy.schemas.wire_format import Written
+
+try:
+    import fastavro
+except ImportError as error:
+    raise missing("fastavro", "avro") from error
+
+AvroSchema = str | list[Any] | dict[str, Any]
+"""As fastavro has parsed it; it stands for itself."""
+
+_COMPLEX = frozenset({"record", "error", "enum", "fixed", "array", "map"})
+
+
+class AvroSerializer(SchemaSerializer[AvroSchema]):
+    """`AvroSerializer(registry, schema)`: dictionaries (or what `to_dict` makes of a value) to Avro.
+
+    `schema`: JSON, or a `Schema` if it has references; None with `use_latest_version`. Logical types and the choice in unions
+    are fastavro's. The other options are those of `SchemaSerializer`.
+    """
+
+    def __init__(
+        self,
+        registry: SchemaRegistryClient,
+        schema: str | Schema | None = None,
+        *,
+        to_dict: Callable[[Any], Any] | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(registry, _schema(schema), **options)
+        self._to_dict = to_dict
+        self._own_name = None if self.schema is None else _name_in(json_of(self.schema.schema_str))
+
+    def _parse(self, schema: Schema) -> AvroSchema:
+        return parse(self.registry, schema)
+
+    @property
+    def _record_name(self) -> str | None:
+        return self._own_name
+
+    def _write(self, parsed: AvroSchema, data: Any) -> bytes:
+        out = BytesIO()
+        fastavro.schemaless_writer(out, parsed, data if self._to_dict is None else self._to_dict(data))
+        return out.getvalue()
+
+
+class AvroDeserializer(SchemaDeserializer[AvroSchema]):
+    """`AvroDeserializer(registry)`: Avro to dictionaries, or to what `from_dict` makes of them.
+
+    `reader_schema`: values are resolved to it, else they come as they were written. `return_record_name`: records inside of
+    unions come as (name, record), as the serializer takes them.
+    """
+
+    def __init__(
+        self,
+        registry: SchemaRegistryClient,
+        reader_schema: str | Schema | None = None,
+        *,
+        from_dict: Callable[[Any], Any] | None = None,
+        return_record_name: bool = False,
+        is_key: bool = False,
+    ) -> None:
+        super().__init__(registry, is_key=is_key)
+        self._reader_schema = _schema(reader_schema)
+        self._from_dict = from_dict
+        self._return_record_name = return_record_name
+        self._reader: AvroSchema | None = None
+        if self._reader_schema is not None and not self._reader_schema.references:
+            self._reader = parse(registry, self._reader_schema)
+
+    def _parse(self, schema: Schema) -> AvroSchema:
+        if self._reader_schema is not None and self._reader is None:
+            self._reader = parse(self.registry, self._reader_schema)
+        return parse(self.registry, schema)
+
+    def _read(self, writer: AvroSchema, written: Written) -> Any:
+        value = read_value(written.payload, writer, self._reader, return_record_name=self._return_record_name)
+        return value if self._from_dict is None else self._from_dict(value)
+
+
+def parse(registry: SchemaRegistryClient | None, schema: Schema) -> AvroSchema:
+    """With its references, written out where they are used first. Raises fastavro's errors for what is no schema, and what the
+    registry raises."""
+    named: dict[str, Any] = {}
+    if schema.references and registry is not None:
+        for used in with_references(registry, schema).values():
+            fastavro.parse_schema(json_of(used.schema_str), named)
+    definitions = dict(named)
+    parsed: AvroSchema = fastavro.parse_schema(json_of(schema.schema_str), named)
+    if definitions:
+        parsed = fastavro.parse_schema(_written_out(parsed, definitions))
+    return parsed
+
+
+def _written_out(schema: Any, definitions: dict[str, Any]) -> Any:
+    """A schema with the definitions of the names that it uses; those are taken out of `definitions`."""
+    if isinstance(schema, str):
+        return _written_out(definitions.pop(schema), definitions) if schema in definitions else schema
+    if isinstance(schema, list):
+        return [_written_out(each, definitions) for each in schema]
+    own = {name: value for name, value in schema.items() if not name.startswith("__")}
+    is_type = isinstance(own.get("type"), str) and own["type"] in _COMPLEX  # else a field, or a type in braces
+    if is_type:
+        definitions.pop(own.get("name", ""), None)
+    for name in ("items", "values", "fields") if is_type else ("type",):
+        if name in own:
+            own[name] = _written_out(own[name], definitions)
+    return own
+
+
+def read_value(
+    payload: memoryview | bytes, writer: AvroSchema, reader: AvroSchema | None, *, return_record_name: bool = False
+) -> Any:
+    """Raises fastavro's errors, and ValueError if there are bytes left."""
+    source = BytesIO(payload)
+    value = fastavro.schemaless_reader(source, writer, reader, return_record_name=return_record_name)
+    if source.tell() != len(payload):
+        raise ValueError(f"{len(payload) - source.tell()} bytes are left behind the value")
+    return value
+
+
+def json_of(schema: str) -> AvroSchema:
+    """Raises ValueError."""
+    parsed: AvroSchema = json.loads(schema)
+    return parsed
+
+
+def _schema(given: str | Schema | None) -> Schema | None:
+    """What users give; the bare name of a type is a schema, too."""
+    if not isinstance(given, str):
+        return given
+    return Schema(json.dumps(given) if given.strip().isidentifier() else given)
+
+
+def _name_in(schema: AvroSchema) -> str | None:
+    """The full name of a record, an enum or a fixed; None for other types."""
+    if not isinstance(schema, Mapping) or "name" not in schema:
+        return None
+    name, namespace = str(schema["name"]), schema.get("namespace")
+    return f"{namespace}.{name}" if namespace and "." not in name else name

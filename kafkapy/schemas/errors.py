@@ -1,0 +1,45 @@
+"""What goes wrong between a record, its schema and the registry."""
+
+from __future__ import annotations
+
+from kafkapy.errors import ClientError, KafkaConfigurationError, RetriableError
+
+
+class SerdeError(ClientError):
+    """A value, its bytes or its schema is no good; asking again would not help."""
+
+
+class SchemaSerializationError(SerdeError):
+    """A value does not fit its schema."""
+
+
+class SchemaDeserializationError(SerdeError):
+    """Bytes do not follow the wire format, their schema is unknown, or they do not fit it."""
+
+
+class SchemaRegistryError(SerdeError):
+    """The registry has said no. `http_status_code`, `error_code` (the registry's own, such as 40401) and `error_message` are
+    its answer."""
+
+    def __init__(self, http_status_code: int, error_code: int, error_message: str, url: str = "") -> None:
+        where = f" by {url}" if url else ""
+        super().__init__(f"{error_message} (error code {error_code}, HTTP status {http_status_code}{where})")
+        self.http_status_code = http_status_code
+        self.error_code = error_code
+        self.error_message = error_message
+        self.url = url
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.http_status_code, self.error_code, self.error_message, self.url)
+
+
+class SchemaRegistryUnavailableError(RetriableError):
+    """No registry has answered; the sentence has the last URL and the cause."""
+
+
+class MissingLibraryError(KafkaConfigurationError, ImportError):
+    """A format needs a library that is not installed; the sentence says how to install it."""
+
+
+def missing(library: str, extra: str) -> MissingLibraryError:
+    return MissingLibraryError(f"{library} is not installed, which this needs: pip install 'kafkapy[{extra}]'")

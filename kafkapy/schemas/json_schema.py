@@ -1,0 +1,134 @@
+"""JSON in the registry's wire format, validated by JSON Schema (jsonschema does that)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from kafkapy.schemas.errors import SchemaDeserializationError, SchemaSerializationError, missing
+from kafkapy.schemas.registry_client import SchemaRegistryClient
+from kafkapy.schemas.serde import SchemaDeserializer, SchemaSerializer, with_references
+from kafkapy.schemas.types import JSON, Schema
+from kafkapy.schemas.wire_format import Written
+
+try:
+    import jsonschema
+    import referencing
+    from referencing.jsonschema import DRAFT7
+except ImportError as error:
+    raise missing("jsonschema", "json-schema") from error
+
+
+def compact(value: Any) -> str:
+    """JSON without spaces, as confluent-kafka writes it."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+class ParsedJsonSchema(NamedTuple):
+    schema: Any
+    validator: Any
+
+    @property
+    def name(self) -> str | None:
+        return title(self.schema)
+
+
+class JSONSerializer(SchemaSerializer[ParsedJsonSchema]):
+    """`JSONSerializer(registry, schema)`: what JSON takes (or `to_dict` makes of a value) to JSON.
+
+    `schema`: text, or a `Schema` if it has references; None with `use_latest_version`. `validate`: against the schema that
+    the value is written with. `json_encode` instead of `compact`. The other options are those of `SchemaSerializer`.
+    """
+
+    def __init__(
+        self,
+        registry: SchemaRegistryClient,
+        schema: str | Schema | None = None,
+        *,
+        to_dict: Callable[[Any], Any] | None = None,
+        validate: bool = True,
+        json_encode: Callable[[Any], str | bytes] = compact,
+        **options: Any,
+    ) -> None:
+        super().__init__(registry, Schema(schema, JSON) if isinstance(schema, str) else schema, **options)
+        self._to_dict = to_dict
+        self._validate = validate
+        self._encode = json_encode
+        self._own_name = None if self.schema is None else title(json.loads(self.schema.schema_str))
+
+    def _parse(self, schema: Schema) -> ParsedJsonSchema:
+        return parse(self.registry, schema)
+
+    @property
+    def _record_name(self) -> str | None:
+        return self._own_name
+
+    def _write(self, parsed: ParsedJsonSchema, data: Any) -> bytes:
+        value = data if self._to_dict is None else self._to_dict(data)
+        if self._validate:
+            wrong = first_error(parsed, value)
+            if wrong is not None:
+                raise SchemaSerializationError(f"A value does not fit its schema: {wrong}")
+        encoded = self._encode(value)
+        return encoded.encode() if isinstance(encoded, str) else encoded
+
+
+class JSONDeserializer(SchemaDeserializer[ParsedJsonSchema]):
+    """`JSONDeserializer(registry)`: JSON to what it stands for, or to what `from_dict` makes of that.
+
+    `validate`: against `reader_schema` if there is one, else against the schema that the value was written with.
+    """
+
+    def __init__(
+        self,
+        registry: SchemaRegistryClient,
+        reader_schema: str | Schema | None = None,
+        *,
+        from_dict: Callable[[Any], Any] | None = None,
+        validate: bool = True,
+        json_decode: Callable[[bytes], Any] = json.loads,
+        is_key: bool = False,
+    ) -> None:
+        super().__init__(registry, is_key=is_key)
+        self._reader_schema = Schema(reader_schema, JSON) if isinstance(reader_schema, str) else reader_schema
+        self._reader: ParsedJsonSchema | None = None
+        self._from_dict = from_dict
+        self._validate = validate
+        self._decode = json_decode
+
+    def _parse(self, schema: Schema) -> ParsedJsonSchema:
+        if self._reader_schema is not None and self._reader is None:
+            self._reader = parse(self.registry, self._reader_schema)
+        return parse(self.registry, schema)
+
+    def _read(self, writer: ParsedJsonSchema, written: Written) -> Any:
+        value = self._decode(bytes(written.payload))
+        if self._validate:
+            wrong = first_error(self._reader or writer, value)
+            if wrong is not None:
+                raise SchemaDeserializationError(f"A value does not fit schema {written.schema}: {wrong}")
+        return value if self._from_dict is None else self._from_dict(value)
+
+
+def parse(registry: SchemaRegistryClient, schema: Schema) -> ParsedJsonSchema:
+    """With its references, which are found by their names. Raises ValueError and jsonschema's errors for what is no schema."""
+    own = json.loads(schema.schema_str)
+    resources = [
+        (name, referencing.Resource.from_contents(json.loads(used.schema_str), default_specification=DRAFT7))
+        for name, used in (with_references(registry, schema) if schema.references else {}).items()
+    ]
+    kind = jsonschema.validators.validator_for(own, default=jsonschema.Draft7Validator)
+    kind.check_schema(own)
+    known: Any = referencing.Registry().with_resources(resources)
+    return ParsedJsonSchema(own, kind(own, registry=known))
+
+
+def first_error(parsed: ParsedJsonSchema, value: Any) -> str | None:
+    """What is wrong with a value, and where in it; None if nothing is."""
+    error = jsonschema.exceptions.best_match(parsed.validator.iter_errors(value))
+    return None if error is None else f"{error.message} (at {error.json_path})"
+
+
+def title(schema: Any) -> str | None:
+    return schema.get("title") if isinstance(schema, dict) else None
