@@ -20,8 +20,7 @@ from kafkapy.tools.server_arguments import FOR_A_JVM, USAGE, ServerArguments, co
 
 GARBAGE_THRESHOLDS = (10_000, 3, 1)
 """Containers made beyond those that went, before the collector looks for cycles among the young (Python: 700, 3.13: 2,000), and
-how many such walks make one through the middle-aged, and those one through all: through 80,000 or so,
-in some 30 ms."""
+how many such walks make one through the middle-aged, and those one through all."""
 
 DAEMON = "KAFKAPY_DAEMON"
 """Set for a process whose output goes to a file that nobody renames: once it has started, it logs to its own files only."""

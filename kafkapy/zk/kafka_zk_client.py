@@ -272,12 +272,6 @@ class KafkaZkClient:
         request = GetChildren(BrokersZNode.topics_path, register_watch)
         return set(self._children(self._pipeline.one(request)))
 
-    def topic_exists(self, topic: str) -> bool:
-        return self.path_exists(TopicZNode.path(topic))
-
-    def is_topic_marked_for_deletion(self, topic: str) -> bool:
-        return self.path_exists(DeleteTopicsTopicZNode.path(topic))
-
     def look_for_topics(self, topics: Iterable[str]) -> tuple[set[str], set[str]]:
         """Which of these names topics have, and which of them are marked for deletion."""
         names = list(topics)

@@ -76,7 +76,7 @@ def test_a_topic_comes_and_goes_in_every_version(protocol: str) -> None:
     assert cluster.state("t", 0).isr == (1, 2)
     cluster.members[1].zk.create_delete_topic_paths(["t"])
     cluster.settle()
-    assert not cluster.members[1].zk.topic_exists("t")
+    assert not cluster.members[1].zk.path_exists(TopicZNode.path("t"))
 
 
 @pytest.mark.parametrize(("protocol", "grouped"), [("2.1", False), ("2.2", True), ("2.7", True)])

@@ -207,7 +207,7 @@ def test_a_topic_can_be_made_again_after_deletion() -> None:
         assert cluster.controller.context.topic_ids["t"] == bytes([n + 1]) * 16
         cluster.members[1].zk.create_delete_topic_paths(["t"])
         cluster.settle()
-        assert not cluster.members[1].zk.topic_exists("t")
+        assert not cluster.members[1].zk.path_exists(TopicZNode.path("t"))
 
 
 def test_deletion_waits_for_a_dead_broker_and_ends_when_it_is_back() -> None:
@@ -228,8 +228,8 @@ def test_deletion_waits_for_a_dead_broker_and_ends_when_it_is_back() -> None:
     assert context.replica_state(PartitionAndReplica(TopicPartition("t", 0), 1)) is ReplicaState.DELETION_SUCCESSFUL
     cluster.start(2)
     cluster.settle()
-    assert not cluster.members[1].zk.topic_exists("t")
-    assert not cluster.members[1].zk.is_topic_marked_for_deletion("t")
+    assert not cluster.members[1].zk.path_exists(TopicZNode.path("t"))
+    assert "t" not in cluster.members[1].zk.get_topic_deletions()
 
 
 def test_a_new_controller_goes_on_with_a_deletion() -> None:
@@ -244,7 +244,7 @@ def test_a_new_controller_goes_on_with_a_deletion() -> None:
     assert cluster.controller.context.topics_ineligible_for_deletion == {"t"}
     cluster.start(3)
     cluster.settle()
-    assert not cluster.members[2].zk.topic_exists("t")
+    assert not cluster.members[2].zk.path_exists(TopicZNode.path("t"))
 
 
 def test_a_broker_that_cannot_delete_halts_the_deletion_until_it_restarts() -> None:
@@ -253,14 +253,14 @@ def test_a_broker_that_cannot_delete_halts_the_deletion_until_it_restarts() -> N
     cluster.channel.storage_errors.add((2, TopicPartition("t", 0)))
     cluster.members[1].zk.create_delete_topic_paths(["t"])
     cluster.settle()
-    assert cluster.members[1].zk.topic_exists("t")
+    assert cluster.members[1].zk.path_exists(TopicZNode.path("t"))
     assert cluster.controller.context.topics_ineligible_for_deletion == {"t"}
     cluster.channel.storage_errors.clear()
     cluster.kill(2)
     cluster.settle()
     cluster.start(2)
     cluster.settle()
-    assert not cluster.members[1].zk.topic_exists("t")
+    assert not cluster.members[1].zk.path_exists(TopicZNode.path("t"))
 
 
 def test_many_topics_go_at_once_with_one_request_of_each_kind_to_each_broker() -> None:
@@ -281,7 +281,7 @@ def test_deleting_what_is_not_there_is_forgotten() -> None:
     cluster = Cluster(1)
     cluster.members[1].zk.create_delete_topic_paths(["ghost"])
     cluster.settle()
-    assert not cluster.members[1].zk.is_topic_marked_for_deletion("ghost")
+    assert "ghost" not in cluster.members[1].zk.get_topic_deletions()
 
 
 def test_deletion_can_be_disabled() -> None:
@@ -290,7 +290,7 @@ def test_deletion_can_be_disabled() -> None:
     before = cluster.state("t", 0)
     cluster.members[1].zk.create_delete_topic_paths(["t"])
     cluster.settle()
-    assert not cluster.members[1].zk.is_topic_marked_for_deletion("t")
+    assert "t" not in cluster.members[1].zk.get_topic_deletions()
     assert cluster.state("t", 0) == before
     assert not cluster.controller.is_topic_queued_for_deletion("t")
 
@@ -305,4 +305,4 @@ def test_deletion_waits_for_a_reassignment() -> None:
     assert cluster.controller.context.topics_ineligible_for_deletion == {"t"}
     assert cluster.state("t", 0).leader == 1
     cluster.alter_isr("t", 0, [1, 2])
-    assert not cluster.members[1].zk.topic_exists("t")
+    assert not cluster.members[1].zk.path_exists(TopicZNode.path("t"))

@@ -15,7 +15,7 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.controller.controller_config import ControllerConfig
 from kafkapy.controller.kafka_controller import KafkaController
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
-from kafkapy.zk.zk_data import BrokerInfo
+from kafkapy.zk.zk_data import BrokerInfo, TopicZNode
 from tests.controller.controller_cluster import RecordingChannel, Request
 
 pytestmark = pytest.mark.integration
@@ -89,7 +89,7 @@ def test_topics_and_failover(members: list[Member]) -> None:
     eventually(lambda: 1 not in second.controller.context.live_broker_epochs)
     # Broker 1 is dead, so the deletion waits.
     eventually(lambda: "t" in second.controller.context.topics_ineligible_for_deletion)
-    assert second.zk.topic_exists("t")
+    assert second.zk.path_exists(TopicZNode.path("t"))
 
 
 def test_expired_session(members: list[Member]) -> None:

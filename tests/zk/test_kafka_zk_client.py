@@ -23,7 +23,7 @@ from kafkapy.zk.errors import (
 from kafkapy.zk.handlers import StateChangeHandler, ZNodeChangeHandler, ZNodeChildChangeHandler
 from kafkapy.zk.kafka_zk_client import MATCH_ANY_VERSION, UNKNOWN_VERSION, KafkaZkClient
 from kafkapy.zk.requests import Multi, Request, Response
-from kafkapy.zk.zk_data import PERSISTENT_PATHS, BrokerInfo, ProducerIdBlockZNode, ProducerIdsBlock
+from kafkapy.zk.zk_data import PERSISTENT_PATHS, BrokerInfo, ProducerIdBlockZNode, ProducerIdsBlock, TopicZNode
 
 pytestmark = pytest.mark.integration
 
@@ -193,8 +193,8 @@ def test_topics(zk: KafkaZkClient) -> None:
     with pytest.raises(NodeExistsError):
         zk.create_topic_assignment("old", None, {0: [1]})
     assert zk.get_all_topics_in_cluster() == {"t", "old"}
-    assert zk.topic_exists("t")
-    assert not zk.topic_exists("missing")
+    assert zk.path_exists(TopicZNode.path("t"))
+    assert not zk.path_exists(TopicZNode.path("missing"))
     assert zk.get_topic_ids_for_topics(["t", "old", "missing"]) == {"t": topic_id}
     found, old = zk.get_replica_assignment_and_topic_id_for_topics(["t", "missing", "old"])
     assert found.assignment == {0: ReplicaAssignment((1, 2)), 1: ReplicaAssignment((2, 1))}
@@ -248,14 +248,14 @@ def test_topic_deletion(zk: KafkaZkClient) -> None:
     partition_state = LeaderIsrAndControllerEpoch(state(1, (1,)), 1)
     zk.create_topic_partition_states({TopicPartition("t", p): partition_state for p in (0, 1)}, version)
     zk.set_or_create_entity_configs("topics", "t", {})
-    assert not zk.is_topic_marked_for_deletion("t")
+    assert "t" not in zk.get_topic_deletions()
     zk.create_delete_topic_paths(["t"])
     assert zk.create_delete_topic_paths(["t"]) == {}, "asked for already"
-    assert zk.is_topic_marked_for_deletion("t")
+    assert "t" in zk.get_topic_deletions()
     assert zk.get_topic_deletions() == ["t"]
     with pytest.raises(ControllerMovedError):
         zk.delete_topic_znode("t", version + 1)
-    assert zk.topic_exists("t")
+    assert zk.path_exists(TopicZNode.path("t"))
     for _ in range(2):  # a controller that failed over does it again
         zk.delete_topic_znode("t", version)
         zk.delete_topic_configs(["t"], version)

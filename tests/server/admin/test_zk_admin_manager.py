@@ -15,7 +15,7 @@ from kafkapy.server.admin.zk_admin_manager import CreatableTopic, CreatePartitio
 from kafkapy.server.api_error import NO_ERROR, ApiError
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
-from kafkapy.zk.zk_data import BrokerInfo, ControllerZNode
+from kafkapy.zk.zk_data import BrokerInfo, ControllerZNode, TopicZNode
 
 pytestmark = pytest.mark.integration
 
@@ -81,7 +81,7 @@ def test_defaults_and_validate_only(admin: ZkAdminManager, zk: KafkaZkClient) ->
     change = create(admin, topic("t", -1, -1), validate_only=True)
     assert change.succeeded
     assert (len(change.assignment), len(change.assignment[0]), change.topic_id) == (2, 1, uuid.ZERO_UUID)
-    assert not zk.topic_exists("t")
+    assert not zk.path_exists(TopicZNode.path("t"))
     given = create(admin, topic("g", -1, -1, assignments={1: [2, 1], 0: [1, 2]}))
     assert given.succeeded
     assert zk.get_full_replica_assignment_for_topics(["g"]).popitem()[1] in {
