@@ -30,9 +30,10 @@ from kafkapy.log.log_types import (
     LogOffsetMetadata,
     TimestampAndOffset,
 )
-from kafkapy.log.log_validator import LogValidator, ValidationResult
+from kafkapy.log.log_validator import LogValidator
 from kafkapy.log.producers.producer_state import ProducerStateEntry
 from kafkapy.log.segments.log_segment import LogSegment
+from kafkapy.log.validation_result import ValidationResult
 from kafkapy.protocol.errors import Errors, KafkaError
 
 __all__ = [

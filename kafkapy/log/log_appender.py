@@ -25,10 +25,11 @@ from kafkapy.log.log_types import (
     LogOffsetMetadata,
     UnexpectedAppendOffsetError,
 )
-from kafkapy.log.log_validator import LogValidator, ValidationResult
+from kafkapy.log.log_validator import LogValidator
 from kafkapy.log.producers.producer_state import ProducerAppendInfo, ProducerStateEntry, RetainedBatch
 from kafkapy.log.producers.producer_state_manager import ProducerStateManager
 from kafkapy.log.segments.log_segment import LogSegment
+from kafkapy.log.validation_result import ValidationResult
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record.batches import batches as batches_of
 from kafkapy.record.record_batch import CONTROL_MASK, TRANSACTIONAL_MASK
@@ -131,7 +132,7 @@ class LogAppender:
             now_ms = local.time.milliseconds()
             if checked.batches:
                 # Another config may want it otherwise. Whose time is set already is no batch of a client any more.
-                if validator is not self._validator and not validator.append_time:
+                if validator is not self._validator and not validator.rules.append_time:
                     validator, origin = self._validator, AppendOrigin.COORDINATOR
                     checked = validator.validate(checked.records, 0, now_ms, 0, origin)
                 checked = validator.renumber(checked, local.log_end_offset, now_ms, leader_epoch)

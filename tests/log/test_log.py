@@ -17,7 +17,7 @@ from kafkapy.log.files.sync_queue import SYNC_DELAY_MS
 from kafkapy.log.index.offset_index import OffsetIndex
 from kafkapy.log.index.time_index import TimeIndex
 from kafkapy.log.log import FetchIsolation, Log, LogOffsetMetadata, TimestampAndOffset
-from kafkapy.log.log_validator import RecordValidationError
+from kafkapy.log.validation_result import RecordValidationError
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record.batches import batches
 from kafkapy.record.records_builder import MemoryRecordsBuilder

@@ -11,7 +11,8 @@ from crc32c import crc32c
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.log_config import LogConfig
 from kafkapy.log.log_types import AppendOrigin, TakesLong
-from kafkapy.log.log_validator import LogValidator, RecordValidationError, ValidationResult
+from kafkapy.log.log_validator import LogValidator
+from kafkapy.log.validation_result import RecordValidationError, ValidationResult
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record import legacy_format
 from kafkapy.record.compression import CompressionType, compress

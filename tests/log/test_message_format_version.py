@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from kafkapy.log.log_config import LogConfig
-from kafkapy.log.log_validator import LogValidator, RecordValidationError, ValidationResult
+from kafkapy.log.log_validator import LogValidator
+from kafkapy.log.validation_result import RecordValidationError, ValidationResult
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record.batches import batches
 from kafkapy.record.compression import CompressionType

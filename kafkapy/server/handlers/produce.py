@@ -15,7 +15,7 @@ from kafkapy.common.limits import MAX_INT
 from kafkapy.common.topic_names import INTERNAL_TOPICS
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.log_types import LogAppendInfo, TakesLong
-from kafkapy.log.log_validator import InvalidProduceRequest, RecordValidationError
+from kafkapy.log.validation_result import InvalidProduceRequest, RecordValidationError
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.produce import ProduceRequest, ProduceResponse
