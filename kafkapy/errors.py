@@ -71,6 +71,10 @@ class IllegalStateError(ClientError):
     pass
 
 
+class ConsumerStoppedError(IllegalStateError):
+    pass
+
+
 class KafkaConfigurationError(ClientError):
     error = Errors.INVALID_CONFIG
 

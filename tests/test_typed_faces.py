@@ -22,7 +22,7 @@ from kafkapy.producer.config import ProducerConfig, ProducerOptions
 from kafkapy.tools.face_stubs import write_stubs
 
 PROGRAMS = sorted(Path(__file__).with_name("typed_programs").glob("*.py"))
-FACES = [getattr(package, name) for package in (kafkapy, kafkapy.aio, kafkapy.tx) for name in kafkapy.aio.__all__]
+FACES = [getattr(package, name) for package in (kafkapy, kafkapy.aio, kafkapy.tx) for name in kafkapy.tx.__all__]
 CLIENTS = [face for face in FACES if face.__name__ != "KafkaAdminClient"]
 NAMES = {"pa": types.SimpleNamespace(Table=object, RecordBatch=object), "Bound": object, "ArrowTable": object}
 """What is imported for type checkers only."""

@@ -1,5 +1,5 @@
 """kafka-python's operations as methods of the three faces. What type checkers and editors see is the stub that is made beside
-this file, where they give values, asyncio's futures or Deferreds.
+this file, where they give values, coroutines or Deferreds.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The clients for asyncio: `KafkaProducer`, `KafkaConsumer` and `KafkaAdminClient`, imported when they are asked for."""
+"""The clients for asyncio: `KafkaProducer`, `KafkaConsumer` and `KafkaAdminClient`, imported when they are asked for.
+
+aiokafka's names for them are here too, and what else its programs import from its package.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,55 @@ from kafkapy.common.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from kafkapy.aio.admin import KafkaAdminClient
+    from kafkapy.aio.aiokafka_names import (
+        AIOKafkaAdminClient,
+        AIOKafkaConsumer,
+        AIOKafkaProducer,
+        ConsumerRebalanceListener,
+        ConsumerRecord,
+        ConsumerStoppedError,
+        IllegalOperation,
+        OffsetAndMetadata,
+        OffsetAndTimestamp,
+        TopicPartition,
+    )
     from kafkapy.aio.consumer import KafkaConsumer
     from kafkapy.aio.producer import KafkaProducer
 
-_HOMES = {"KafkaAdminClient": "admin", "KafkaConsumer": "consumer", "KafkaProducer": "producer"}
+_OF_AIOKAFKA = [
+    "AIOKafkaAdminClient",
+    "AIOKafkaConsumer",
+    "AIOKafkaProducer",
+    "ConsumerRebalanceListener",
+    "ConsumerRecord",
+    "ConsumerStoppedError",
+    "IllegalOperation",
+    "OffsetAndMetadata",
+    "OffsetAndTimestamp",
+    "TopicPartition",
+]
+_HOMES = {
+    "KafkaAdminClient": "admin",
+    "KafkaConsumer": "consumer",
+    "KafkaProducer": "producer",
+    **dict.fromkeys(_OF_AIOKAFKA, "aiokafka_names"),
+}
 
-__all__ = ["KafkaAdminClient", "KafkaConsumer", "KafkaProducer"]
+__all__ = [
+    "AIOKafkaAdminClient",
+    "AIOKafkaConsumer",
+    "AIOKafkaProducer",
+    "ConsumerRebalanceListener",
+    "ConsumerRecord",
+    "ConsumerStoppedError",
+    "IllegalOperation",
+    "KafkaAdminClient",
+    "KafkaConsumer",
+    "KafkaProducer",
+    "OffsetAndMetadata",
+    "OffsetAndTimestamp",
+    "TopicPartition",
+]
 
 if not TYPE_CHECKING:
     __getattr__ = lazy_names(__name__, _HOMES)

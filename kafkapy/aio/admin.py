@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any, Unpack
 
 from kafkapy.admin.kafka_admin_client import ADMIN_DEFAULTS
 from kafkapy.admin.kafka_python import KafkaPythonCore
 from kafkapy.admin.methods import AwaitableMethods
-from kafkapy.aio.base import AsyncClient, run
+from kafkapy.aio.base import AsyncClient, ask
 from kafkapy.clients.client_options import ClientOptions
 from kafkapy.clients.config import ClientConfig
 from kafkapy.clients.facade import merge_options
@@ -18,8 +17,8 @@ from kafkapy.clients.network_client import NetworkClient
 class KafkaAdminClient(AwaitableMethods, AsyncClient):
     """Administers a cluster: `async with KafkaAdminClient(bootstrap_servers=...) as admin: await admin.list_topics()`.
 
-    Options and methods are those of `kafkapy.KafkaAdminClient`; the methods give awaitables. `start` connects and raises
-    KafkaTimeoutError if no broker answers within `bootstrap_timeout_ms`.
+    Options and methods are those of `kafkapy.KafkaAdminClient`; the methods are coroutines. `start` connects and raises
+    KafkaTimeoutError if no broker answers within `bootstrap_timeout_ms` or `request_timeout_ms`.
     """
 
     DEFAULT_CONFIG = ADMIN_DEFAULTS
@@ -32,7 +31,8 @@ class KafkaAdminClient(AwaitableMethods, AsyncClient):
 
     async def start(self) -> None:
         try:
-            await run(self._client.bootstrap())
+            config = self._client.config
+            await ask(self._client.bootstrap(min(config.bootstrap_timeout_ms, config.request_timeout_ms)))
         except BaseException:
             self._client.close()
             raise
@@ -44,5 +44,5 @@ class KafkaAdminClient(AwaitableMethods, AsyncClient):
         """As `stop`."""
         await self.stop()
 
-    def _run(self, name: str, *args: Any, **kwargs: Any) -> asyncio.Future[Any]:
-        return run(getattr(self._core, name)(*args, **kwargs))
+    async def _run(self, name: str, *args: Any, **kwargs: Any) -> Any:
+        return await ask(getattr(self._core, name)(*args, **kwargs))

@@ -1,9 +1,9 @@
-"""From the cores' completions to asyncio's futures."""
+"""From the cores' completions to asyncio's tasks."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -12,43 +12,44 @@ from kafkapy.clients.completion import CancelledError, Completion, spawn
 
 T = TypeVar("T")
 
+_running: set[asyncio.Task[Any]] = set()
+"""Tasks that nobody else may hold; a loop only knows them weakly."""
 
-def to_future(completion: Completion[T], loop: asyncio.AbstractEventLoop | None = None) -> asyncio.Future[T]:
-    """A future with the completion's outcome. Cancelling it cancels the completion."""
-    future: asyncio.Future[T] = (loop or asyncio.get_running_loop()).create_future()
 
-    def finished(done: Completion[T]) -> None:
-        if future.done():
-            done.exception()
-            return
-        error = done.exception()
-        if error is None:
-            future.set_result(done.result())
-        elif isinstance(error, CancelledError):
-            future.cancel()
-        else:
-            future.set_exception(error)
+async def until(completion: Completion[T]) -> T:
+    """Its result, looked at in the caller's own step: the future that is waited for carries no data. Whoever is cancelled
+    meanwhile leaves the completion as it is."""
+    if not completion.done:
+        await happened(completion.add_callback)
+    try:
+        return completion.result()
+    except CancelledError:
+        raise asyncio.CancelledError from None
 
-    def maybe_cancelled(future: asyncio.Future[T]) -> None:
-        if future.cancelled() and not completion.done:
-            completion.cancel()
 
-    completion.add_callback(finished)
-    if not future.done():
-        future.add_done_callback(maybe_cancelled)
+def happened(when: Callable[[Callable[..., object]], object]) -> asyncio.Future[None]:
+    """Done when the function that `when` is given is called, on this loop's thread."""
+    future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    when(lambda *_: None if future.done() else future.set_result(None))
     return future
 
 
-def run(coroutine: Coroutine[Any, Any, T]) -> asyncio.Future[T]:
-    """Start a coroutine over completions; its outcome as a future."""
-    return to_future(spawn(coroutine))
+async def ask(coroutine: Coroutine[Any, Any, T]) -> T:
+    """The result of a coroutine over completions, which ends with the caller."""
+    task = spawn(coroutine)
+    try:
+        return await until(task)
+    finally:
+        if not task.done:
+            task.cancel()
 
 
 def from_awaitable(coroutine: Coroutine[Any, Any, T]) -> Completion[T]:
-    """The other way round: a coroutine of asyncio (a listener of the user) as a completion for a core."""
+    """The other way round: a coroutine of asyncio, in a task of its own, as a completion for a core."""
     completion: Completion[T] = Completion()
 
     def finished(task: asyncio.Task[T]) -> None:
+        _running.discard(task)
         if task.cancelled():
             completion.cancel()
         elif (error := task.exception()) is not None:
@@ -56,7 +57,9 @@ def from_awaitable(coroutine: Coroutine[Any, Any, T]) -> Completion[T]:
         else:
             completion.set_result(task.result())
 
-    asyncio.get_running_loop().create_task(coroutine).add_done_callback(finished)
+    task = asyncio.get_running_loop().create_task(coroutine)
+    _running.add(task)
+    task.add_done_callback(finished)
     return completion
 
 

@@ -3,31 +3,58 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
 
-from kafkapy.aio.base import from_awaitable, run
+from kafkapy.aio.base import from_awaitable, until
+from kafkapy.aio.offsets import GivenOffsets, offsets_of
+from kafkapy.aio.options import AioConsumerOptions, consumer_options
 from kafkapy.clients.asyncio_driver import AsyncioDriver
-from kafkapy.clients.completion import Completion
-from kafkapy.consumer.async_consumer import T
-from kafkapy.consumer.async_faces import AwaitableConsumer
-from kafkapy.consumer.options import ConsumerOptions
+from kafkapy.clients.completion import Completion, spawn
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.consumer import arguments
+from kafkapy.consumer.async_consumer import AsyncConsumer, T
+from kafkapy.consumer.listener import RebalanceListener
+from kafkapy.consumer.records import ConsumerRecord
+from kafkapy.errors import ConsumerStoppedError, IllegalStateError
+from kafkapy.structs import OffsetAndMetadata, OffsetAndTimestamp, OffsetResetStrategy
+
+if TYPE_CHECKING:
+    from kafkapy.consumer.to_arrow import ArrowTable, Bound
 
 
-class KafkaConsumer(AwaitableConsumer):
+class KafkaConsumer(AsyncConsumer):
     """Reads topics on the running event loop.
 
         async with KafkaConsumer("topic", group_id="group", bootstrap_servers="host:9092") as consumer:
             async for record in consumer:
                 ...
 
-    Make it inside a coroutine. The methods are those of `kafkapy.KafkaConsumer`; those that take time are awaited.
-    Listeners may be coroutines (`AsyncConsumerRebalanceListener`).
+    Make it inside a coroutine. Methods are those of `kafkapy.KafkaConsumer` and of aiokafka; those that take time are
+    coroutines. Whoever is cancelled in one loses no record: what nobody got comes with the next call. Listeners may be
+    coroutines; one that was begun is not cancelled, and no record comes before it has ended.
     """
 
-    def __init__(self, *topics: str, **configs: Unpack[ConsumerOptions]) -> None:
-        super().__init__(AsyncioDriver(), topics, configs)
+    def __init__(self, *topics: str, **configs: Unpack[AioConsumerOptions]) -> None:
+        super().__init__(AsyncioDriver(), topics, consumer_options(configs))
+        self._listener: asyncio.Task[Any] | None = None
+        self._leaving: Completion[None] | None = None
+
+    async def start(self) -> Self:
+        """Connect, and wait for the partitions of topics that are subscribed; gives this consumer. Raises
+        KafkaTimeoutError if no broker answers within `bootstrap_timeout_ms` or `request_timeout_ms`."""
+        await self._bootstrap()
+        await self._joined()
+        return self
+
+    async def stop(self, autocommit: bool = True, timeout_ms: float | None = None) -> None:
+        """Commit (if that is automatic and wanted), leave the group, close connections. Goes on if it is cancelled."""
+        await self._stop(autocommit, self._timeout(timeout_ms))
+
+    async def close(self, autocommit: bool = True, timeout_ms: float | None = None) -> None:
+        """As `stop`."""
+        await self.stop(autocommit, timeout_ms)
 
     async def __aenter__(self) -> Self:
         try:
@@ -43,8 +70,207 @@ class KafkaConsumer(AwaitableConsumer):
         """After a failure nothing is committed: the record at hand may not have been dealt with."""
         await self.stop(autocommit=kind is None)
 
-    def _promise(self, coroutine: Coroutine[Any, Any, T]) -> asyncio.Future[T]:
-        return run(coroutine)
+    # -- records
+
+    async def poll(
+        self, timeout_ms: float = 0, max_records: int | None = None
+    ) -> dict[TopicPartition, list[ConsumerRecord]]:
+        """Records by partition, at most `max_records` (default max_poll_records); waits up to `timeout_ms` for some."""
+        return await self._poll(timeout_ms, max_records)
+
+    async def getmany(
+        self, *partitions: TopicPartition, timeout_ms: float = 0, max_records: int | None = None
+    ) -> dict[TopicPartition, list[ConsumerRecord]]:
+        """As `poll`; of these partitions only, if there are any."""
+        return await self._poll(timeout_ms, max_records, frozenset(arguments.partitions(partitions)))
+
+    async def getone(self, *partitions: TopicPartition) -> ConsumerRecord:
+        """The next record (of these partitions, if there are any), however long it takes."""
+        return await self._getone(frozenset(arguments.partitions(partitions)))
+
+    async def poll_arrow(self, timeout_ms: float = 0, max_records: int | None = None) -> ArrowTable | None:
+        """The same as a `pyarrow.Table`; None if nothing came."""
+        return await self._poll_arrow(timeout_ms, max_records)
+
+    async def to_arrow(self, topic: str, start: Bound = None, end: Bound = None, **options: Any) -> ArrowTable:
+        """The records with start <= offset < end of a topic as a `pyarrow.Table`; read in a thread of its own."""
+        return await until(self._read_range(topic, start, end, options))
+
+    def __aiter__(self) -> AsyncIterator[ConsumerRecord]:
+        """Records one by one; ends when none came for consumer_timeout_ms, or the consumer is stopped."""
+        self._check_open()
+        return self._records()
+
+    async def __anext__(self) -> ConsumerRecord:
+        batch = await self._batch()
+        if batch is None:
+            raise StopAsyncIteration
+        return next(batch)
+
+    async def _records(self) -> AsyncIterator[ConsumerRecord]:
+        while (batch := await self._batch()) is not None:
+            for record in batch:
+                yield record
+
+    # -- what to read
+
+    def subscribe(
+        self, topics: Sequence[str] = (), pattern: str | None = None, listener: RebalanceListener | None = None
+    ) -> None:
+        """Read these topics, or all that match; replaces the subscription before.
+
+        Raises IllegalStateError (partitions were assigned by hand; topics and a pattern), ValueError, TypeError.
+        """
+        self._when_left(lambda: super(KafkaConsumer, self).subscribe(topics, pattern, listener))
+
+    def assign(self, partitions: Collection[TopicPartition]) -> None:
+        """Read exactly these partitions, without a group's help."""
+        self._when_left(lambda: super(KafkaConsumer, self).assign(partitions))
+
+    def unsubscribe(self) -> asyncio.Future[None]:
+        """Stop reading, and leave the group. It begins at once; who awaits it knows when it is done."""
+        self._check_open()
+        self._leaving = self._start(self._served(spawn(self._core.unsubscribe())))
+        return asyncio.ensure_future(until(self._leaving))
+
+    def _when_left(self, f: Callable[[], None]) -> None:
+        """Now, or when an `unsubscribe` that is under way has ended, which would undo it."""
+        if self._leaving is None or self._leaving.done:
+            f()
+        else:
+            self._leaving.add_callback(lambda _: f())
+
+    # -- positions
+
+    async def position(self, partition: TopicPartition, timeout_ms: float | None = None) -> int | None:
+        """The offset of the record that comes next; None if it is not known in time."""
+        return await self._position(partition, timeout_ms)
+
+    def seek(self, partition: TopicPartition, offset: int) -> None:
+        """Go on reading at `offset`. Raises TypeError, ValueError, IllegalStateError."""
+        self._check_assigned(arguments.partition(partition))
+        super().seek(partition, offset)
+
+    async def seek_to_beginning(self, *partitions: TopicPartition) -> bool:  # type: ignore[override]  # as in aiokafka
+        """Go on at the first offset there is; without arguments, in all partitions. Waits until the positions are known,
+        and gives True."""
+        return await self._seek_to(OffsetResetStrategy.EARLIEST, partitions)
+
+    async def seek_to_end(self, *partitions: TopicPartition) -> bool:  # type: ignore[override]  # as in aiokafka
+        """Go on behind the last offset, likewise."""
+        return await self._seek_to(OffsetResetStrategy.LATEST, partitions)
+
+    async def seek_to_committed(self, *partitions: TopicPartition) -> dict[TopicPartition, int | None]:
+        """Go on where the group has committed; gives those offsets. A partition without one stays where it is."""
+        wanted = self._assigned(partitions)
+        self._require_group()
+        found = await self._ask(self._core.committed(wanted, None))
+        offsets = {partition: found[partition].offset if partition in found else None for partition in wanted}
+        for partition, offset in offsets.items():
+            if offset is not None and partition in self._core.subscriptions.assignment:
+                self._core.seek(partition, offset)
+        return offsets
+
+    async def _seek_to(self, strategy: OffsetResetStrategy, partitions: Collection[TopicPartition]) -> bool:
+        wanted = self._assigned(partitions)
+        self._core.seek_to(strategy, wanted)
+        for partition in wanted:
+            await self._position(partition, None)
+        return True
+
+    def _assigned(self, partitions: Collection[TopicPartition]) -> list[TopicPartition]:
+        """These, or all there are."""
+        wanted = arguments.partitions(partitions) or list(self.assignment())
+        if not wanted:
+            raise IllegalStateError("No partitions are currently assigned")
+        for partition in wanted:
+            self._check_assigned(partition)
+        return wanted
+
+    async def beginning_offsets(
+        self, partitions: Collection[TopicPartition], timeout_ms: float | None = None
+    ) -> dict[TopicPartition, int]:
+        """The first offset of each. Raises KafkaTimeoutError."""
+        return await self._ask(self._core.fetcher.beginning_offsets(list(partitions), self._timeout(timeout_ms)))
+
+    async def end_offsets(
+        self, partitions: Collection[TopicPartition], timeout_ms: float | None = None
+    ) -> dict[TopicPartition, int]:
+        """The offset after the last one of each, in the consumer's isolation level. Raises KafkaTimeoutError."""
+        return await self._ask(self._core.fetcher.end_offsets(list(partitions), self._timeout(timeout_ms)))
+
+    async def offsets_for_times(
+        self, timestamps: Mapping[TopicPartition, int], timeout_ms: float | None = None
+    ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
+        """The first record at or after a time (ms since the epoch); None where there is none. Raises ValueError,
+        KafkaTimeoutError."""
+        times = arguments.timestamps(timestamps)
+        return await self._ask(self._core.fetcher.offsets_for_times(times, self._timeout(timeout_ms)))
+
+    # -- commits
+
+    async def commit(self, offsets: GivenOffsets | None = None, timeout_ms: float | None = None) -> None:
+        """Commit (default: all that was consumed), repeating what may be repeated. `offsets`: the next offset of each
+        partition, as a number, with metadata as a tuple, or as `OffsetAndMetadata`."""
+        await self._commit(None if offsets is None else offsets_of(offsets), timeout_ms)
+
+    @overload
+    async def committed(
+        self, partition: TopicPartition, metadata: Literal[False] = False, timeout_ms: float | None = None
+    ) -> int | None: ...
+
+    @overload
+    async def committed(
+        self, partition: TopicPartition, metadata: Literal[True], timeout_ms: float | None = None
+    ) -> OffsetAndMetadata | None: ...
+
+    async def committed(
+        self, partition: TopicPartition, metadata: bool = False, timeout_ms: float | None = None
+    ) -> Any:
+        """The group's offset (or, with `metadata`, the `OffsetAndMetadata`); None if there is none."""
+        return await self._committed(partition, metadata, timeout_ms)
+
+    # -- what is known
+
+    async def topics(self) -> set[str]:
+        """All topics that this client may see, but for the cluster's own."""
+        return await self._topics()
+
+    def partitions_for_topic(self, topic: str) -> set[int] | None:
+        """Numbers of the partitions; None if the consumer does not know the topic. It waits for nothing."""
+        known = self._core.client.metadata.partitions_of(topic)
+        return {partition.partition for partition in known} if known else None
+
+    def last_stable_offset(self, partition: TopicPartition) -> int | None:
+        """The offset up to which all transactions are decided, as the last fetch told it."""
+        self._check_assigned(arguments.partition(partition))
+        return self._core.subscriptions.state(partition).last_stable_offset
+
+    def last_poll_timestamp(self, partition: TopicPartition) -> int | None:
+        """When `highwater` and `last_stable_offset` were last told (ms since the epoch)."""
+        self._check_assigned(arguments.partition(partition))
+        return self._core.subscriptions.state(partition).answered_ms
+
+    # -- inside
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ConsumerStoppedError("KafkaConsumer is closed")
+
+    async def _until(self, completion: Completion[T]) -> T:
+        return await until(completion)
+
+    def _start(self, coroutine: Coroutine[Any, Any, T]) -> Completion[T]:
+        return from_awaitable(coroutine)
 
     def _adopt(self, awaitable: Any) -> Completion[Any]:
-        return from_awaitable(awaitable)
+        async def listen() -> Any:
+            self._listener = asyncio.current_task()
+            return await awaitable
+
+        return from_awaitable(listen())
+
+    async def _serve(self) -> None:
+        if self._called is not None and asyncio.current_task() is self._listener:
+            raise IllegalStateError("A listener cannot wait for records: they come when it has ended")
+        await super()._serve()

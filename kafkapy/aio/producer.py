@@ -4,73 +4,55 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Unpack
 
-from kafkapy.aio.base import AsyncClient, run
-from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.aio.base import AsyncClient, ask, from_awaitable, happened, until
+from kafkapy.aio.batch_builder import BatchBuilder
+from kafkapy.aio.deliveries import BatchDelivery, Delivery
+from kafkapy.aio.offsets import GivenOffsets, offsets_of
+from kafkapy.aio.options import AioProducerOptions, producer_options
+from kafkapy.clients.completion import Completion, spawn
 from kafkapy.errors import BrokerResponseError, IllegalStateError
 from kafkapy.producer.batch import RECORD_OVERHEAD, ProducerBatch
 from kafkapy.producer.bulk import BulkSend, columns_of_arrow
-from kafkapy.producer.config import ProducerConfig, ProducerOptions
+from kafkapy.producer.config import ProducerConfig
 from kafkapy.producer.core import ProducerCore, TopicView
-from kafkapy.producer.future import BatchMetadata, FutureBatchMetadata, FutureRecordMetadata, RecordMetadata
+from kafkapy.producer.future import FutureRecordMetadata, RecordMetadata
 from kafkapy.producer.intake import Intake
 from kafkapy.producer.transactions import Transactions
 from kafkapy.serializer import Headers
-from kafkapy.structs import ConsumerGroupMetadata, OffsetAndMetadata
+from kafkapy.structs import ConsumerGroupMetadata
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-
-class Delivery(FutureRecordMetadata):
-    """What `send` gives: awaiting it gives the `RecordMetadata`, or raises. Nobody has to."""
-
-    __slots__ = ()
-
-    def __await__(self) -> Generator[Any, None, RecordMetadata]:
-        yield from _until_done(self.is_done, self._when_done)
-        return self.get(0)
-
-
-class BatchDelivery(FutureBatchMetadata):
-    """What `send_many` gives: awaiting it gives the `BatchMetadata`s."""
-
-    __slots__ = ()
-
-    def __await__(self) -> Generator[Any, None, list[BatchMetadata]]:
-        yield from _until_done(self.is_done, self._when_done)
-        return self.get(0)
-
-
-def _until_done(done: bool, when_done: Callable[[Callable[[], object]], None]) -> Generator[Any, None, None]:
-    if not done:
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        when_done(lambda: None if future.done() else future.set_result(None))
-        yield from future
+__all__ = ["BatchBuilder", "BatchDelivery", "Delivery", "KafkaProducer", "TransactionContext"]
 
 
 class KafkaProducer(AsyncClient):
     """Publishes records: `async with KafkaProducer(bootstrap_servers=...) as producer: await producer.send(...)`.
 
-    Options are those of `kafkapy.KafkaProducer`. For use in the loop it was made in.
+    Options are those of `kafkapy.KafkaProducer` and of aiokafka. For use in the loop it was made in. Cancelling any of its
+    methods leaves it usable: what was queued is sent, and a commit or abort that is under way goes on.
     """
 
-    def __init__(self, **configs: Unpack[ProducerOptions]) -> None:
-        self.config = ProducerConfig.from_options(configs)
+    def __init__(self, **configs: Unpack[AioProducerOptions]) -> None:
+        self.config = ProducerConfig.from_options(producer_options(configs))
         super().__init__()
         self._core = ProducerCore(self._driver, self.config)
         self._intake = Intake(self._core)
         self._short_path: Mapping[str, ProducerBatch] = {}
         self._clock = self._core.accumulator.clock
         self._closed = True
+        self._stopping: Completion[None] | None = None
+        self._began_batch = False
 
     async def start(self) -> None:
-        """Connect. Raises KafkaTimeoutError after `bootstrap_timeout_ms`."""
+        """Connect. Raises KafkaTimeoutError after `bootstrap_timeout_ms` or `request_timeout_ms`."""
         try:
-            await run(self._core.start())
+            await ask(self._core.start(min(self.config.bootstrap_timeout_ms, self.config.request_timeout_ms)))
         except BaseException:
             self._core.network.close()
             raise
@@ -82,13 +64,13 @@ class KafkaProducer(AsyncClient):
         topic: str,
         value: Any = None,
         key: Any = None,
-        headers: Headers | None = None,
         partition: int | None = None,
         timestamp_ms: int | None = None,
+        headers: Headers | None = None,
     ) -> Delivery:
         """Queue a record. Waits only for the topic's metadata and for memory; await what it gives for the delivery.
 
-        Arguments and errors are those of `kafkapy.KafkaProducer.send`.
+        Arguments are aiokafka's, errors those of `kafkapy.KafkaProducer.send`. If it is cancelled, nothing was queued.
         """
         if key is None and headers is None and partition is None and timestamp_ms is None and type(value) is bytes:
             batch = self._short_path.get(topic)
@@ -114,24 +96,47 @@ class KafkaProducer(AsyncClient):
     ) -> Delivery:
         self._check_open()
         record = self._intake.serialize(topic, value, key, headers)
+        if self._began_batch:
+            self._began_batch = False
+            await asyncio.sleep(0)  # a loop that only sends must let the sender have its turn
         deadline = time.monotonic() + self.config.max_block_ms / 1000
         view = self._core.topic_view(topic)
         if view is None:
             try:
-                view = await run(self._core.wait_on_metadata(topic))
+                view = await ask(self._core.wait_on_metadata(topic))
             except BrokerResponseError as error:
                 return _awaitable(self._intake.failed(topic, partition, record[0], error))
         while True:
             future = self._intake.append(view, topic, record, partition, timestamp_ms, (value, key))
             if future is not None:
-                if future._index == 0:
-                    await asyncio.sleep(0)  # a loop that only sends must let the sender have its turn
+                self._began_batch = future._index == 0
                 return _awaitable(future)
             await self._wait_for_memory(deadline)
 
-    async def send_and_wait(self, topic: str, value: Any = None, **arguments: Any) -> RecordMetadata:
+    async def send_and_wait(
+        self,
+        topic: str,
+        value: Any = None,
+        key: Any = None,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+        headers: Headers | None = None,
+    ) -> RecordMetadata:
         """`send`, and wait for the delivery."""
-        return await (await self.send(topic, value, **arguments))
+        return await (await self.send(topic, value, key, partition, timestamp_ms, headers))
+
+    def create_batch(self) -> BatchBuilder:
+        """An empty batch to fill and to give to `send_batch`: for those who decide themselves what goes together."""
+        return BatchBuilder(self._intake, self.config.max_batch_bytes)
+
+    async def send_batch(self, batch: BatchBuilder, topic: str, *, partition: int) -> Delivery:
+        """Queue a batch for a partition. The delivery is that of its first record."""
+        self._check_open()
+        if not batch.values:
+            raise ValueError("The batch is empty")
+        batch.close()
+        done = await self.send_many(topic, batch.values, batch.keys, partition, batch.headers, batch.timestamps)
+        return Delivery(done._batches[0], 0)
 
     async def send_many(
         self,
@@ -166,11 +171,10 @@ class KafkaProducer(AsyncClient):
 
     async def _view(self, topic: str) -> TopicView:
         known = self._core.topic_view(topic)
-        return known if known is not None else await run(self._core.wait_on_metadata(topic))
+        return known if known is not None else await ask(self._core.wait_on_metadata(topic))
 
     async def _wait_for_memory(self, deadline: float) -> None:
-        freed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._core.accumulator.when_memory(lambda: None if freed.done() else freed.set_result(None))
+        freed = happened(self._core.accumulator.when_memory)
         try:
             await asyncio.wait_for(freed, max(0.0, deadline - time.monotonic()))
         except TimeoutError:
@@ -180,36 +184,48 @@ class KafkaProducer(AsyncClient):
     async def flush(self, timeout: float | None = None) -> None:
         """Wait until every record sent before is done. Raises KafkaTimeoutError after `timeout` seconds."""
         if not self._closed:
-            await run(self._core.flush(None if timeout is None else timeout * 1000))
+            await ask(self._core.flush(None if timeout is None else timeout * 1000))
 
     async def partitions_for(self, topic: str) -> set[int]:
         """The topic's partitions."""
         self._check_open()
-        return set((await run(self._core.wait_on_metadata(topic))).partitions)
+        return set((await ask(self._core.wait_on_metadata(topic))).partitions)
 
     # --- transactions
 
     async def init_transactions(self) -> None:
         """Once, before the first transaction. Raises KafkaTimeoutError after `max_block_ms`."""
-        await run(self._transactions("init_transactions").initialize())
+        await ask(self._transactions("init_transactions").initialize())
 
     async def begin_transaction(self) -> None:
         """Records sent from here on are seen together, or not at all, by consumers that read committed records."""
-        self._transactions("begin_transaction").begin()
+        transactions = self._transactions("begin_transaction")
+        await ask(transactions.settled())
+        transactions.begin()
 
     async def send_offsets_to_transaction(
-        self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group_metadata: ConsumerGroupMetadata | str
+        self, offsets: GivenOffsets, group_metadata: ConsumerGroupMetadata | str
     ) -> None:
-        """Commit a consumer's offsets with the transaction; `group_metadata` is `KafkaConsumer.group_metadata()`."""
-        await run(self._transactions("send_offsets_to_transaction").send_offsets(offsets, group_metadata))
+        """Commit a consumer's offsets with the transaction; `group_metadata` is `KafkaConsumer.group_metadata()`. Offsets are
+        given as to `KafkaConsumer.commit`."""
+        transactions = self._transactions("send_offsets_to_transaction")
+        await ask(transactions.send_offsets(offsets_of(offsets), group_metadata))
 
     async def commit_transaction(self) -> None:
-        """Flush and commit. Raises what a record of the transaction has failed with; abort it then."""
-        await run(self._transactions("commit_transaction").commit())
+        """Flush and commit. Raises what a record of the transaction has failed with; abort it then. It goes on if it is
+        cancelled; calling it again gives how it ended."""
+        await self._end_transaction("commit_transaction", True)
 
     async def abort_transaction(self) -> None:
-        """Abort; records that wait to be sent fail with TransactionAbortedError."""
-        await run(self._transactions("abort_transaction").abort())
+        """Abort; records that wait to be sent fail with TransactionAbortedError. Goes on as a commit does."""
+        await self._end_transaction("abort_transaction", False)
+
+    async def _end_transaction(self, verb: str, committed: bool) -> None:
+        transactions = self._transactions(verb)
+        ending = transactions.end(committed)
+        if not ending.done:
+            await happened(ending.add_callback)
+        transactions.end_seen(ending)
 
     def transaction(self) -> TransactionContext:
         """`async with producer.transaction():` commits at its end, aborts on an exception."""
@@ -235,14 +251,19 @@ class KafkaProducer(AsyncClient):
             raise IllegalStateError("KafkaProducer is not started, or closed already")
 
     async def stop(self, timeout: float | None = None) -> None:
-        """Wait for what was sent, at most `timeout` seconds, and disconnect; then what is left fails."""
-        if self._closed:
+        """Wait for what was sent, at most `timeout` seconds, and disconnect; then what is left fails. Goes on if it is
+        cancelled."""
+        if self._stopping is None:
+            self._stopping = from_awaitable(self._stop(None if timeout is None else timeout * 1000))
+        await until(self._stopping)
+
+    async def _stop(self, timeout_ms: float | None) -> None:
+        started, self._closed, self._short_path = not self._closed, True, {}
+        if not started:
             self._core.network.close()
             return
-        self._closed = True
-        self._short_path = {}
         try:
-            await run(self._core.close(None if timeout is None else timeout * 1000))
+            await until(spawn(self._core.close(timeout_ms)))
         finally:
             self._intake.close()
 

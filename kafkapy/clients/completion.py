@@ -200,6 +200,14 @@ def spawn(coroutine: Coroutine[Any, Any, T]) -> Completion[T]:
     return Task(coroutine)
 
 
+async def when_done(completion: Completion[Any]) -> None:
+    """Wait for it, whatever its outcome."""
+    if not completion.done:
+        done: Completion[None] = Completion()
+        completion.add_callback(lambda _: done.set_result(None))
+        await done
+
+
 async def gather(*awaitables: Awaitable[T]) -> list[T]:
     """The results of all, in order. Raises the first error in that order, when those before it are done."""
     return [await awaitable for awaitable in awaitables]

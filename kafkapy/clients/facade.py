@@ -4,7 +4,7 @@ A core's operations are coroutine methods, written once. A face gets them by `de
 runs, so that type checkers and editors see nothing of it. For them there is a stub: the face takes its methods from a base
 class in a module of its own (`admin/methods.py`), and `kafkapy/tools/face_stubs.py` writes the `.pyi` beside that,
 with the names, arguments, results and docstrings of the core, once for each kind of face: values for the blocking one,
-`asyncio.Future`s for `kafkapy.aio`, `Deferred`s for `kafkapy.tx`. bin/setup.sh and the build of a wheel run it; nobody keeps
+coroutines for `kafkapy.aio`, `Deferred`s for `kafkapy.tx`. bin/setup.sh and the build of a wheel run it; nobody keeps
 the stubs, so run `python -m kafkapy.tools.face_stubs` after an edit of a core. What only one face has (the constructor, `close`,
 iteration) stays in the face, whose own source is checked as any other. To give another client typed faces: annotate its core's
 operations with what users get, add such a module, and a row to `FACES`.

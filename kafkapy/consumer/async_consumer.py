@@ -1,10 +1,15 @@
-"""What the consumers for asyncio and for Twisted have in common: everything but the kind of promise they hand out."""
+"""What the consumers for asyncio and for Twisted have in common: all that waits, but for how it waits.
+
+These are coroutines. They await `_until`, which each loop has its own of: asyncio's run in the caller's task, Twisted's are
+spawned over completions. Records are taken in the caller's own step: nothing is awaited between the taking and the return,
+so that nobody who is cancelled has records that he never sees.
+"""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, overload
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from kafkapy.clients.completion import Completion, spawn
 from kafkapy.clients.driver import Driver
@@ -12,27 +17,24 @@ from kafkapy.common.topic_names import INTERNAL_TOPICS
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.consumer import arguments
 from kafkapy.consumer.consumer_face import ConsumerFace
-from kafkapy.consumer.core import ConsumerCore
+from kafkapy.consumer.core import ConsumerCore, UserCall
 from kafkapy.consumer.group.commits import CommitCallback, Offsets
 from kafkapy.consumer.options import config_of, default_options
 from kafkapy.consumer.records import ConsumerRecord
-from kafkapy.errors import Cancelled
-from kafkapy.structs import OffsetAndMetadata, OffsetAndTimestamp
+from kafkapy.errors import Cancelled, IllegalStateError
 
 if TYPE_CHECKING:
     from kafkapy.consumer.to_arrow import ArrowTable, Bound
 
 T = TypeVar("T")
 
-Promise = Awaitable
-"""What takes time gives one of these: a future, a Deferred. Each face says which (`async_faces.py`)."""
-
 
 class AsyncConsumer(ConsumerFace):
-    """`KafkaConsumer` without waiting: what takes time gives a promise (a future, a Deferred), the rest is as it was.
+    """A consumer on a loop. Everything runs on the loop's thread.
 
-    Everything runs on the event loop's thread. Listeners and commit callbacks are called while a `poll` is awaited, and
-    are awaited themselves if they give something to wait for.
+    Listeners and commit callbacks are called while records are waited for, and are awaited themselves if they give
+    something to wait for. `_called` is set exactly while one of them has not ended: it goes on if the poll that called it
+    is cancelled, and until it has ended there are no records for anybody.
     """
 
     DEFAULT_CONFIG: ClassVar[dict[str, Any]] = default_options()
@@ -41,198 +43,197 @@ class AsyncConsumer(ConsumerFace):
         self.config, config = config_of(self.DEFAULT_CONFIG, configs)
         self._core = ConsumerCore(driver, config)
         self._closed = False
+        self._called: Completion[None] | None = None
+        self._stopping: Completion[None] | None = None
         if topics:
             self._core.subscribe(topics, None, None)
 
-    def _promise(self, coroutine: Coroutine[Any, Any, T]) -> Promise[T]:
-        """Start a coroutine over completions."""
+    # -- how it waits
+
+    async def _until(self, completion: Completion[T]) -> T:
+        """Its result. Whoever is cancelled meanwhile leaves it as it is."""
         raise NotImplementedError
 
-    def _adopt(self, awaitable: Any) -> Completion[Any]:
+    def _start(self, coroutine: Coroutine[Any, Any, T]) -> Completion[T]:
+        """Run a coroutine of this class that nobody's cancellation ends."""
+        raise NotImplementedError
+
+    def _adopt(self, awaitable: Awaitable[T]) -> Completion[T]:
         """What a listener of the user gave, as a completion."""
         raise NotImplementedError
 
+    async def _ask(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """The result of a coroutine over completions; it ends with the caller."""
+        task = spawn(coroutine)
+        try:
+            return await self._until(task)
+        finally:
+            if not task.done:
+                task.cancel()
+
     # -- life
 
-    def start(self) -> Promise[Self]:
-        """Wait until a broker has answered; gives this consumer. Raises KafkaTimeoutError after bootstrap_timeout_ms."""
+    async def _bootstrap(self) -> None:
+        config = self._core.config
+        await self._ask(self._core.client.bootstrap(min(config.bootstrap_timeout_ms, config.request_timeout_ms)))
 
-        async def bootstrap() -> Self:
-            await self._core.client.bootstrap()
-            return self
-
-        return self._promise(bootstrap())
-
-    def stop(self, autocommit: bool = True, timeout_ms: float | None = None) -> Promise[None]:
-        """Commit (if that is automatic and wanted), leave the group, close connections."""
-        return self._promise(self._stop(autocommit, self._timeout(timeout_ms)))
-
-    close = stop
+    async def _joined(self) -> None:
+        """Wait for the first assignment, if topics are subscribed: no longer than for one answer."""
+        core = self._core
+        coordinator = core.coordinator
+        if core.subscriptions.auto_assigned:
+            patience = 0 if coordinator is None else core.config.request_timeout_ms
+            deadline = self._now() + patience
+            await self._next(None, lambda: coordinator is None or coordinator.rebalances > 0, deadline)
 
     async def _stop(self, autocommit: bool, timeout_ms: float) -> None:
-        if not self._closed:
+        if self._stopping is None:
             self._closed = True
-            await self._run(self._core.close(autocommit, timeout_ms))
+            self._stopping = self._start(self._served(spawn(self._core.close(autocommit, timeout_ms))))
+        await self._until(self._stopping)
 
     # -- records
 
-    def poll(
-        self, timeout_ms: float = 0, max_records: int | None = None
-    ) -> Promise[dict[TopicPartition, list[ConsumerRecord]]]:
-        """Records by partition, at most `max_records` (default max_poll_records); waits up to `timeout_ms` for some.
-        Cancelling it loses nothing."""
+    async def _poll(
+        self, timeout_ms: float, max_records: int | None, only: Collection[TopicPartition] = ()
+    ) -> dict[TopicPartition, list[ConsumerRecord]]:
         count = arguments.max_records(max_records, self._core.config.max_poll_records)
-        return self._promise(self._poll(arguments.timeout(timeout_ms), count))
+        deadline = self._now() + arguments.timeout(timeout_ms)
+        core = self._core
+        held = core.held_but(only)
+        found = await self._next(lambda: core.pending.take(count, held), lambda: core.collect(only), deadline, only)
+        return found or {}
 
-    getmany = poll
+    async def _batch(self) -> Iterator[ConsumerRecord] | None:
+        """For iteration; None if nothing came for consumer_timeout_ms, or the consumer is closed."""
+        core = self._core
+        timeout, count = core.config.consumer_timeout_ms, core.config.max_poll_records
+        deadline = self._now() + (timeout if timeout >= 0 else float("inf"))
+        try:
+            batch: Iterator[ConsumerRecord] | None = await self._next(
+                lambda: core.pending.walk(count, core.held), core.collect, deadline
+            )
+        except IllegalStateError:
+            if not self._closed:
+                raise
+            return None
+        return batch
 
-    def getone(self) -> Promise[ConsumerRecord]:
-        """The next record, however long it takes."""
-        return self._promise(self._getone())
+    async def _getone(self, only: Collection[TopicPartition] = ()) -> ConsumerRecord:
+        core = self._core
+        if only:
+            while True:
+                for found in (await self._poll(float("inf"), 1, only)).values():
+                    return found[0]
+        count = core.config.max_poll_records
+        batch = await self._next(lambda: core.pending.walk(count, core.held), core.collect, float("inf"))
+        record: ConsumerRecord = next(batch)
+        return record
 
-    def poll_arrow(self, timeout_ms: float = 0, max_records: int | None = None) -> Promise[ArrowTable | None]:
-        """The same as a `pyarrow.Table`; None if nothing came."""
-        return self._promise(self._poll_arrow(arguments.timeout(timeout_ms), max_records))
+    async def _poll_arrow(self, timeout_ms: float, max_records: int | None) -> ArrowTable | None:
+        deadline = self._now() + arguments.timeout(timeout_ms)
+        return await self._next(None, lambda: self._core.collect_arrow(max_records), deadline)
 
-    def to_arrow(self, topic: str, start: Bound = None, end: Bound = None, **options: Any) -> Promise[ArrowTable]:
-        """The records with start <= offset < end of a topic as a `pyarrow.Table`; read in a thread of its own."""
+    async def _next(
+        self,
+        take: Callable[[], Any] | None,
+        collect: Callable[[], Any],
+        deadline: float,
+        only: Collection[TopicPartition] = (),
+    ) -> Any:
+        """What `take` finds among the pending records, or, without it, what `collect` gives; None after `deadline`."""
+        core = self._core
+        gave_way = False
+        while True:
+            if self._called is not None or core.calls:
+                await self._serve()
+            self._check_open()
+            core.last_poll_ms = now = self._now()
+            if take is not None and not core.needs_poll and (found := take()):
+                return found
+            core.enter()
+            try:
+                found = core.look(collect)
+                if found:
+                    return found if take is None else take()
+                if core.calls:
+                    continue
+                if now < deadline:
+                    await self._ask(core.news(min(deadline - now, 1e9), only))
+                elif gave_way:
+                    return None
+                else:  # whoever only polls, with no time to wait, must let the loop have its turn
+                    gave_way = True
+                    await self._until(core.driver.sleep(0))
+            finally:
+                core.leave()
+
+    def _read_range(self, topic: str, start: Bound, end: Bound, options: Mapping[str, Any]) -> Completion[ArrowTable]:
         from kafkapy.consumer.to_arrow import to_arrow
 
         self._check_open()
         config = self._core.config
         chosen = {"isolation_level": config.isolation_level, **options}
-        table = self._core.driver.run_in_thread(lambda: to_arrow(config, topic, start, end, **chosen))
-        return self._promise(_result(table))
+        return self._core.driver.run_in_thread(lambda: to_arrow(config, topic, start, end, **chosen))
 
-    def __aiter__(self) -> AsyncIterator[ConsumerRecord]:
-        """Records one by one; ends when none came for consumer_timeout_ms, or the consumer is stopped."""
-        return self._records()
+    # -- the user's code
 
-    async def _records(self) -> AsyncIterator[ConsumerRecord]:
-        while (batch := await self._promise(self._batch())) is not None:
-            for record in batch:
-                yield record
-
-    async def _batch(self) -> Iterator[ConsumerRecord] | None:
-        timeout = self._core.config.consumer_timeout_ms
-        deadline = self._now() + (timeout if timeout >= 0 else float("inf"))
-        count = self._core.config.max_poll_records
-        while not self._closed and self._now() < deadline:
-            batch = await self._ready(lambda core: core.pending.walk(count, core.held), deadline)
-            if batch is not None:
-                return batch  # type: ignore[no-any-return]
-        return None
-
-    async def _getone(self) -> ConsumerRecord:
-        while True:
-            records = await self._poll(float("inf"), 1)
-            for found in records.values():
-                return found[0]
-
-    async def _poll(self, timeout_ms: float, count: int) -> dict[TopicPartition, list[ConsumerRecord]]:
-        deadline = self._now() + timeout_ms
-        while True:
-            records = await self._ready(lambda core: core.pending.take(count, core.held), deadline)
-            if records is not None:
-                return records  # type: ignore[no-any-return]
-            if self._now() >= deadline:
-                return {}
-
-    async def _poll_arrow(self, timeout_ms: float, max_records: int | None) -> ArrowTable | None:
-        deadline = self._now() + timeout_ms
-        while True:
-            self._check_open()
-            table = await self._core.poll_arrow(self._remaining(deadline), max_records)
-            if table is not None:
-                return table
-            if not await self._serve() and self._now() >= deadline:
-                return None
-
-    async def _ready(self, take: Callable[[ConsumerCore], Any], deadline: float) -> Any:
-        """What `take` finds, after one poll of the core if need be; None if it finds nothing."""
-        self._check_open()
-        core = self._core
-        core.last_poll_ms = self._now()
-        if not core.needs_poll:
-            found = take(core)
-            if found:
-                return found
-        await core.poll(self._remaining(deadline))
-        await self._serve()
-        return take(core) or None
-
-    async def _serve(self) -> bool:
-        """Call listeners and callbacks of the user's."""
-        calls = self._core.take_calls()
-        for call in calls:
-            try:
-                result = call.f(*call.args)
-                if inspect.isawaitable(result):
-                    result = await self._adopt(result)
-            except Exception as error:
-                call.completion.set_exception(error)
-            except BaseException as error:
-                call.completion.set_exception(Cancelled(repr(error)))
-                raise
+    async def _serve(self) -> None:
+        """Call listeners and callbacks of the user's, one after the other."""
+        while self._called is not None or self._core.calls:
+            if self._called is None:
+                self._call_user(self._core.calls.popleft())
             else:
-                call.completion.set_result(result)
-        return bool(calls)
+                await self._until(self._called)
 
-    async def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """A coroutine of the core in which the user may be called."""
-        task = spawn(coroutine)
+    def _call_user(self, call: UserCall) -> None:
+        ended = self._called = Completion[None]()
+
+        def finished(done: Completion[Any]) -> None:
+            self._called = None
+            error = done.exception()
+            if error is None:
+                call.completion.set_result(done.result())
+            else:
+                call.completion.set_exception(error if isinstance(error, Exception) else Cancelled(repr(error)))
+            ended.set_result(None)
+
+        try:
+            result = call.f(*call.args)
+        except Exception as error:
+            finished(Completion.failed(error))
+        except BaseException as error:
+            finished(Completion.failed(error))
+            raise
+        else:
+            (self._adopt(result) if inspect.isawaitable(result) else Completion.of(result)).add_callback(finished)
+
+    async def _served(self, task: Completion[T]) -> T:
+        """The outcome of what runs in the core, in which the user may be called."""
         while not task.done:
-            self._core.calls.extend(await self._core.next_calls(task))
+            await self._ask(self._core.until_call(task))
             await self._serve()
         await self._serve()
         return task.result()
 
     # -- what to read
 
-    def unsubscribe(self) -> Promise[None]:
-        """Stop reading, and leave the group."""
-        self._check_open()
-        return self._promise(self._run(self._core.unsubscribe()))
-
     def assign(self, partitions: Collection[TopicPartition]) -> None:
         """Read exactly these partitions, without a group's help."""
         self._check_open()
         self._core.assign(arguments.partitions(partitions))
 
-    # -- positions
+    # -- positions and commits
 
-    def position(self, partition: TopicPartition, timeout_ms: float | None = None) -> Promise[int | None]:
-        """The offset of the record that comes next; None if it is not known in time."""
+    async def _position(self, partition: TopicPartition, timeout_ms: float | None) -> int | None:
         self._check_assigned(arguments.partition(partition))
-        return self._promise(self._core.position(partition, timeout_ms))
+        return await self._ask(self._core.position(partition, timeout_ms))
 
-    def beginning_offsets(
-        self, partitions: Collection[TopicPartition], timeout_ms: float | None = None
-    ) -> Promise[dict[TopicPartition, int]]:
-        """The first offset of each. Raises KafkaTimeoutError."""
-        return self._promise(self._core.fetcher.beginning_offsets(list(partitions), self._timeout(timeout_ms)))
-
-    def end_offsets(
-        self, partitions: Collection[TopicPartition], timeout_ms: float | None = None
-    ) -> Promise[dict[TopicPartition, int]]:
-        """The offset after the last one of each, in the consumer's isolation level. Raises KafkaTimeoutError."""
-        return self._promise(self._core.fetcher.end_offsets(list(partitions), self._timeout(timeout_ms)))
-
-    def offsets_for_times(
-        self, timestamps: Mapping[TopicPartition, int], timeout_ms: float | None = None
-    ) -> Promise[dict[TopicPartition, OffsetAndTimestamp | None]]:
-        """The first record at or after a time (ms since the epoch); None where there is none. Raises ValueError,
-        KafkaTimeoutError."""
-        times = arguments.timestamps(timestamps)
-        return self._promise(self._core.fetcher.offsets_for_times(times, self._timeout(timeout_ms)))
-
-    # -- commits
-
-    def commit(self, offsets: Offsets | None = None, timeout_ms: float | None = None) -> Promise[None]:
-        """Commit (default: all that was consumed), repeating what may be repeated."""
+    async def _commit(self, offsets: Offsets | None, timeout_ms: float | None) -> None:
+        """A cancelled one is not repeated, but what was sent is through before the next."""
         self._require_group()
         arguments.offsets(offsets)
-        return self._promise(self._core.commit(offsets, self._timeout(timeout_ms)))
+        await self._ask(self._core.commit(offsets, self._timeout(timeout_ms)))
 
     def commit_async(self, offsets: Offsets | None = None, callback: CommitCallback | None = None) -> None:
         """Commit once, in the background; `callback(offsets, response or error)` is called in a later `poll`."""
@@ -240,42 +241,16 @@ class AsyncConsumer(ConsumerFace):
         arguments.offsets(offsets)
         self._core.commit_async(offsets, callback)
 
-    @overload
-    def committed(
-        self, partition: TopicPartition, metadata: Literal[False] = False, timeout_ms: float | None = None
-    ) -> Promise[int | None]: ...
-
-    @overload
-    def committed(
-        self, partition: TopicPartition, metadata: Literal[True], timeout_ms: float | None = None
-    ) -> Promise[OffsetAndMetadata | None]: ...
-
-    def committed(
-        self, partition: TopicPartition, metadata: bool = False, timeout_ms: float | None = None
-    ) -> Promise[Any]:
-        """The group's offset (or, with `metadata`, the `OffsetAndMetadata`); None if there is none."""
-        self._require_group()
-        return self._promise(self._committed(arguments.partition(partition), metadata, timeout_ms))
-
     async def _committed(self, partition: TopicPartition, metadata: bool, timeout_ms: float | None) -> Any:
-        found = (await self._core.committed([partition], timeout_ms)).get(partition)
+        self._require_group()
+        arguments.partition(partition)
+        found = (await self._ask(self._core.committed([partition], timeout_ms))).get(partition)
         return found if found is None or metadata else found.offset
 
     # -- what is known
 
-    def topics(self) -> Promise[set[str]]:
-        """All topics that this client may see, but for the cluster's own."""
-        return self._promise(self._topics())
-
     async def _topics(self) -> set[str]:
-        return (await self._core.topics(self._timeout(None))).keys() - INTERNAL_TOPICS
-
-    def partitions_for_topic(self, topic: str) -> Promise[set[int]]:
-        """Numbers of the partitions; empty if there is no such topic."""
-        return self._promise(self._partitions_for_topic(topic))
-
-    async def _partitions_for_topic(self, topic: str) -> set[int]:
-        return (await self._core.topics(self._timeout(None))).get(topic, set())
+        return (await self._ask(self._core.topics(self._timeout(None)))).keys() - INTERNAL_TOPICS
 
     def metrics(self) -> dict[str, dict[str, float]]:
         """Figures by group and name, named as the Java client's."""
@@ -288,10 +263,3 @@ class AsyncConsumer(ConsumerFace):
 
     def _now(self) -> float:
         return self._core.driver.time.monotonic_ms()
-
-    def _remaining(self, deadline: float) -> float:
-        return max(0.0, min(deadline - self._now(), 1e9))
-
-
-async def _result(completion: Completion[T]) -> T:
-    return await completion

@@ -92,34 +92,34 @@ class ConsumerCore:
 
     async def poll(self, timeout_ms: float) -> None:
         """Until records are pending, the user must be called, or the time is over. Raises what the user must know."""
-        await self._poll(timeout_ms, self._collect)
+        await self._poll(timeout_ms, self.collect)
 
     async def poll_arrow(self, timeout_ms: float, max_records: int | None) -> Any:
         """The same for records as columns: a table; None if there is none, or the user must be called."""
-        need("arrow", "pyarrow", "numpy", by="poll_arrow")
-        for partition, at in self.pending.positions().items():  # from a mix with `poll`: they come as columns then
-            self.seek(partition, at.offset, at.offset_epoch)
-        return await self._poll(timeout_ms, lambda: self.fetcher.collect_arrow(max_records or _ALL))
+        return await self._poll(timeout_ms, lambda: self.collect_arrow(max_records))
 
     async def _poll(self, timeout_ms: float, collect: Callable[[], Any]) -> Any:
-        self._enter()
+        self.enter()
         try:
             deadline = self.driver.time.monotonic_ms() + timeout_ms
             while not self.closed:
-                self._renew_wake()  # first: what happens from here on is not slept over
-                if self.calls:
-                    return None
-                self._prepare_fetch()
-                found = collect()
-                self.fetcher.fetch_soon()
-                if found or self.calls:
-                    return found
+                found = self.look(collect)
                 remaining = deadline - self.driver.time.monotonic_ms()
-                if remaining <= 0:
-                    return None
-                await self._wait(min(remaining, self._patience_ms()))
+                if found or self.calls or remaining <= 0:
+                    return found
+                await self.news(remaining)
         finally:
-            self._leave()
+            self.leave()
+
+    def look(self, collect: Callable[[], Any]) -> Any:
+        """One round of a poll, without waiting: what `collect` finds; None if the user must be called first."""
+        self._renew_wake()  # first: what happens from here on is not slept over
+        if self.calls:
+            return None
+        self._prepare_fetch()
+        found = collect()
+        self.fetcher.fetch_soon()
+        return found
 
     def _prepare_fetch(self) -> None:
         """One round of work for group and positions."""
@@ -140,20 +140,27 @@ class ConsumerCore:
             return
         raise error
 
-    def _collect(self) -> bool:
-        """True if records are pending."""
-        if self.pending.available(self.held):
+    def collect(self, only: Collection[TopicPartition] = ()) -> bool:
+        """True if records are pending; `only` of these partitions, if there are any in it."""
+        if self.pending.available(self.held_but(only)):
             return True
         starts = self.subscriptions.all_positions()
-        records = self.fetcher.collect(max(_HANDED_OVER_RECORDS, self.config.max_poll_records))
+        records = self.fetcher.collect(max(_HANDED_OVER_RECORDS, self.config.max_poll_records), only)
         if records:
             self.pending.add(records, starts)
         return bool(records)
 
-    async def _wait(self, timeout_ms: float) -> None:
-        """Until there is something new to look at."""
-        if not self._wake.done and not self.fetcher.has_records():
-            timer = self.driver.call_later(timeout_ms, self.wake)
+    def collect_arrow(self, max_records: int | None) -> Any:
+        """Records as a table; None if there are none."""
+        need("arrow", "pyarrow", "numpy", by="poll_arrow")
+        for partition, at in self.pending.positions().items():  # from a mix with `poll`: they come as columns then
+            self.seek(partition, at.offset, at.offset_epoch)
+        return self.fetcher.collect_arrow(max_records or _ALL)
+
+    async def news(self, timeout_ms: float, only: Collection[TopicPartition] = ()) -> None:
+        """Until there may be something new to look at; not for longer than that, nor than a poll may sleep."""
+        if not self._wake.done and not self.fetcher.has_records(only):
+            timer = self.driver.call_later(min(timeout_ms, self._patience_ms()), self.wake)
             try:
                 await self._wake
             finally:
@@ -183,6 +190,10 @@ class ConsumerCore:
         state = self.subscriptions.assignment.get(partition)
         return state is None or state.paused or state.pending_revocation
 
+    def held_but(self, only: Collection[TopicPartition]) -> Callable[[TopicPartition], bool]:
+        """`held`; of all partitions but these, if there are any."""
+        return (lambda partition: partition not in only or self.held(partition)) if only else self.held
+
     # -- the user's code
 
     def gate(self) -> Completion[None]:
@@ -202,25 +213,30 @@ class ConsumerCore:
 
     async def next_calls(self, task: Completion[Any]) -> list[UserCall]:
         """The next calls to serve while `task` runs; none when it has ended."""
-        self._enter()
+        await self.until_call(task)
+        return self.take_calls()
+
+    async def until_call(self, task: Completion[Any]) -> None:
+        """Until the user must be called, or `task` has ended."""
+        self.enter()
         try:
             task.add_callback(lambda _: self.wake())
             while not task.done and not self.calls:
                 await self._renew_wake()
         finally:
-            self._leave()
-        return self.take_calls()
+            self.leave()
 
     def take_calls(self) -> list[UserCall]:
         calls = list(self.calls)
         self.calls.clear()
         return calls
 
-    def _enter(self) -> None:
+    def enter(self) -> None:
+        """The user polls from here on, until as many calls of `leave`."""
         self._inside += 1
         self._gate.set_result(None)
 
-    def _leave(self) -> None:
+    def leave(self) -> None:
         self._inside -= 1
         self._polled_ms = self.driver.time.monotonic_ms()
 

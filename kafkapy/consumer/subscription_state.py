@@ -74,6 +74,7 @@ class TopicPartitionState:
 
     __slots__ = (
         "_changes",
+        "answered_ms",
         "fetch_state",
         "high_watermark",
         "last_stable_offset",
@@ -96,6 +97,8 @@ class TopicPartitionState:
         self.version = 0
         self.paused = False
         self.pending_revocation = False
+        self.answered_ms: int | None = None
+        """When a fetch was last answered (ms since the epoch)."""
         self.high_watermark: int | None = None
         self.last_stable_offset: int | None = None
         self.log_start_offset: int | None = None

@@ -80,11 +80,11 @@ class ProducerCore:
         self._views: dict[str, TopicView] = {}
         self.network.metadata.listeners.append(self._metadata_changed)
 
-    async def start(self) -> None:
+    async def start(self, timeout_ms: float | None = None) -> None:
         """Wait for the first metadata, unless `api_version` says what brokers can do. Raises KafkaTimeoutError after
-        bootstrap_timeout_ms."""
+        `timeout_ms` (None: bootstrap_timeout_ms)."""
         if self.config.pinned_versions is None:
-            await self.network.bootstrap()
+            await self.network.bootstrap(timeout_ms)
 
     # --- what it may not or cannot do
 

@@ -82,6 +82,10 @@ class DeliveryFuture(Generic[T]):
     @property
     def exception(self) -> BaseException | None:
         """What it failed with; None if it didn't."""
+        return self._error
+
+    @property
+    def _error(self) -> BaseException | None:
         raise NotImplementedError
 
     def _wait(self, timeout: float | None) -> bool:
@@ -91,19 +95,19 @@ class DeliveryFuture(Generic[T]):
         raise NotImplementedError
 
     def succeeded(self) -> bool:
-        return self.is_done and self.exception is None
+        return self.is_done and self._error is None
 
     def failed(self) -> bool:
-        return self.is_done and self.exception is not None
+        return self.is_done and self._error is not None
 
     def retriable(self) -> bool:
-        return bool(getattr(self.exception, "retriable", False)) if self.is_done else False
+        return bool(getattr(self._error, "retriable", False)) if self.is_done else False
 
     def get(self, timeout: float | None = None) -> T:
         """Wait for the result, at most `timeout` seconds. Raises what it failed with, or KafkaTimeoutError."""
         if not self._wait(timeout):
             raise KafkaTimeoutError(f"Timeout after waiting for {timeout} secs.")
-        error = self.exception
+        error = self._error
         if error is not None:
             raise error
         value = self.value
@@ -113,13 +117,13 @@ class DeliveryFuture(Generic[T]):
     def add_callback(self, f: Callable[..., object], *args: Any, **kwargs: Any) -> Self:
         """Call `f(*args, result, **kwargs)` when it succeeds."""
         call = partial(f, *args, **kwargs) if args or kwargs else f
-        self._when_done(lambda: call(self.value) if self.exception is None else None)
+        self._when_done(lambda: call(self.value) if self._error is None else None)
         return self
 
     def add_errback(self, f: Callable[..., object], *args: Any, **kwargs: Any) -> Self:
         """Call `f(*args, exception, **kwargs)` when it fails."""
         call = partial(f, *args, **kwargs) if args or kwargs else f
-        self._when_done(lambda: call(self.exception) if self.exception is not None else None)
+        self._when_done(lambda: call(self._error) if self._error is not None else None)
         return self
 
     def add_both(self, f: Callable[..., object], *args: Any, **kwargs: Any) -> Self:
@@ -146,7 +150,7 @@ class FutureRecordMetadata(DeliveryFuture[RecordMetadata]):
         return self._batch.metadata_of(self._index)
 
     @property
-    def exception(self) -> BaseException | None:
+    def _error(self) -> BaseException | None:
         return self._batch.error_of(self._index)
 
     def _wait(self, timeout: float | None) -> bool:
@@ -181,10 +185,10 @@ class FutureBatchMetadata(DeliveryFuture[list[BatchMetadata]]):
 
     @property
     def value(self) -> list[BatchMetadata] | None:
-        return self.batches if self.is_done and self.exception is None else None
+        return self.batches if self.is_done and self._error is None else None
 
     @property
-    def exception(self) -> BaseException | None:
+    def _error(self) -> BaseException | None:
         return next((error for batch in self._batches if (error := batch.first_error()) is not None), None)
 
     def _wait(self, timeout: float | None) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, NamedTuple
 
-from kafkapy.clients.completion import Completion, spawn
+from kafkapy.clients.completion import Completion, spawn, when_done
 from kafkapy.clients.driver import wait_for
 from kafkapy.clients.network_client import NetworkClient
 from kafkapy.common.topic_partition import TopicPartition
@@ -118,6 +118,9 @@ class Transactions:
         self._added: set[TopicPartition] = set()
         self._pending: set[TopicPartition] = set()
         self._has_offsets = False
+        self._sending_offsets: set[Completion[None]] = set()
+        self._ending: tuple[bool, Completion[None]] | None = None
+        """Commit or abort, and its outcome: from its begin until somebody has seen that."""
         self._adding: Completion[None] | None = None
         self._initializing: Completion[None] | None = None
         self._coordinators: dict[tuple[CoordinatorType, str], int] = {}
@@ -196,6 +199,7 @@ class Transactions:
         """begin_transaction."""
         if self.state is not TransactionsState.READY:
             self._raise_error("begin_transaction")
+        self._ending = None
         self._added = set()
         self._pending = set()
         self._has_offsets = False
@@ -210,6 +214,14 @@ class Transactions:
         metadata = ConsumerGroupMetadata(group_id=group) if isinstance(group, str) else group
         if not offsets:
             return
+        sending = spawn(self._send_offsets(offsets, metadata))
+        self._sending_offsets.add(sending)
+        sending.add_callback(self._sending_offsets.discard)
+        await sending
+
+    async def _send_offsets(
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata], metadata: ConsumerGroupMetadata
+    ) -> None:
         producer, transactional_id = self._sequences.producer, self.transactional_id
         group_id = metadata.group_id or ""
         try:
@@ -230,6 +242,36 @@ class Transactions:
 
     async def commit(self) -> None:
         """commit_transaction: all records first, then the end. Raises what the transaction has failed with."""
+        await self._end_with(True)
+
+    async def abort(self) -> None:
+        """abort_transaction: records that weren't sent fail with TransactionAbortedError."""
+        await self._end_with(False)
+
+    async def _end_with(self, committed: bool) -> None:
+        ending = self.end(committed)
+        await when_done(ending)
+        self.end_seen(ending)
+
+    def end(self, committed: bool) -> Completion[None]:
+        """Commit or abort; or join that which is under way, or was, if whoever began it was cancelled before he saw how it
+        ended. Call `end_seen` then."""
+        if self._ending is None or self._ending[0] is not committed:
+            self._ending = committed, spawn(self._commit() if committed else self._abort())
+        return self._ending[1]
+
+    def end_seen(self, ending: Completion[None]) -> None:
+        """Raises what it failed with."""
+        if self._ending is not None and self._ending[1] is ending:
+            self._ending = None
+        ending.result()
+
+    async def settled(self) -> None:
+        """Wait for the commit or abort that is under way, if there is one."""
+        if self._ending is not None:
+            await when_done(self._ending[1])
+
+    async def _commit(self) -> None:
         if self.state is not TransactionsState.IN_TRANSACTION:
             self._raise_error("commit_transaction")
         self.state = TransactionsState.COMMITTING
@@ -238,8 +280,7 @@ class Transactions:
             self._raise_error("commit_transaction")
         await self._end(True)
 
-    async def abort(self) -> None:
-        """abort_transaction: records that weren't sent fail with TransactionAbortedError."""
+    async def _abort(self) -> None:
         if self.state not in (TransactionsState.IN_TRANSACTION, TransactionsState.ABORTABLE_ERROR):
             self._raise_error("abort_transaction")
         self.state = TransactionsState.ABORTING
@@ -251,8 +292,10 @@ class Transactions:
         await self._end(False)
 
     async def _all_done(self) -> None:
-        """Wait for every batch."""
+        """Wait for every batch, and for offsets."""
         self._sender.run()
+        while self._sending_offsets:
+            await when_done(next(iter(self._sending_offsets)))
         while self._accumulator.incomplete:
             done: Completion[None] = Completion()
             next(iter(self._accumulator.incomplete)).when_done(lambda done=done: done.set_result(None))  # type: ignore[misc]

@@ -19,16 +19,14 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class FaceStub(NamedTuple):
-    """`classes`: name -> the import it needs, and what its methods give, `{}` being what the core's give. `promises`: the
-    core's methods say `Promise[...]` of it, and its faces derive from it; else they are coroutines."""
+    """`classes`: name -> the imports it needs, and what its methods give, `{}` being what the core's give."""
 
     core: str
     classes: dict[str, tuple[str, str]]
     beneath: str = ""
-    promises: bool = False
 
 
-_AWAITABLE = ("import asyncio", "asyncio.Future[{}]")
+_AWAITABLE = ("from collections.abc import Coroutine\nfrom typing import Any", "Coroutine[Any, Any, {}]")
 _DEFERRED = ("from twisted.internet.defer import Deferred", "Deferred[{}]")
 
 
@@ -43,11 +41,6 @@ FACES = {
             "AwaitableMethods": _AWAITABLE,
             "DeferredMethods": _DEFERRED,
         },
-    ),
-    "kafkapy.consumer.async_faces": FaceStub(
-        "kafkapy.consumer.async_consumer:AsyncConsumer",
-        {"AwaitableConsumer": _AWAITABLE, "DeferredConsumer": _DEFERRED},
-        promises=True,
     ),
 }
 
@@ -81,19 +74,14 @@ def stub_of(module: str) -> str:
     face = FACES[module]
     core_module, _, core = face.core.partition(":")
     core_import = f"from {core_module} import {core}"
-    imports = {statement for statement, _ in face.classes.values() if statement}
+    imports = {line for statements, _ in face.classes.values() for line in statements.splitlines()}
     blocks = []
     for name, (_, gives) in face.classes.items():
-        if face.promises:
-            methods = list(_promising(_module(core_module), core, gives))
-            imports.add(core_import)
-        else:
-            methods = [(source, _stub(node, node, gives)) for source, node in _operations(core_import, face.beneath)]
+        methods = [(source, _stub(node, gives)) for source, node in _operations(core_import, face.beneath)]
         for source, node in methods:
             imports |= set(_imports(source, node))
-        base = f"({core})" if face.promises else ""
         lines = [textwrap.indent(ast.unparse(node), "    ") for _, node in methods]
-        blocks.append("\n".join([f"class {name}{base}:", *lines]))
+        blocks.append("\n".join([f"class {name}:", *lines]))
     return "\n".join([f'"""{ast.get_docstring(_module(module).tree)}"""', *sorted(imports), *blocks]) + "\n"
 
 
@@ -123,10 +111,10 @@ def _methods(where: str) -> dict[str, tuple[_Module, Function]]:
     return found
 
 
-def _stub(node: Function, documented: Function, gives: str) -> ast.FunctionDef:
+def _stub(node: Function, gives: str) -> ast.FunctionDef:
     """The method without `async` and body. `gives`: what `{}` stands for is its result."""
     assert node.returns is not None, f"{node.name} does not say what it gives"
-    doc = ast.get_docstring(documented)
+    doc = ast.get_docstring(node)
     text = doc if doc is None or "\n" not in doc else textwrap.indent(doc, " " * 8).lstrip()
     body: list[ast.stmt] = [ast.Expr(ast.Constant(... if text is None else text))]
     returns = ast.parse(gives.format(ast.unparse(node.returns)), mode="eval").body
@@ -134,31 +122,10 @@ def _stub(node: Function, documented: Function, gives: str) -> ast.FunctionDef:
     return ast.fix_missing_locations(made)
 
 
-def _promising(module: _Module, core: str, gives: str) -> Iterator[tuple[_Module, ast.stmt]]:
-    """The public methods of a class that give a `Promise[...]`, overloads in place of what they overload, and their
-    other names."""
-    body = module.classes[core].body
-    methods = [node for node in body if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")]
-    documented = {node.name: node for node in methods}
-    overloaded = {node.name for node in methods if node.decorator_list}
-    names = set()
-    for node in methods:
-        result = node.returns
-        if not isinstance(result, ast.Subscript) or ast.unparse(result.value) != "Promise":
-            continue
-        if node.decorator_list or node.name not in overloaded:
-            names.add(node.name)
-            promised = ast.FunctionDef(node.name, node.args, node.body, node.decorator_list, result.slice)
-            yield module, _stub(promised, documented[node.name], gives)
-    for other in body:
-        if isinstance(other, ast.Assign) and isinstance(other.value, ast.Name) and other.value.id in names:
-            yield module, other
-
-
 def _imports(module: _Module, node: ast.stmt) -> Iterator[str]:
     """Where the names of the annotations come from."""
     for part in ast.walk(node):
-        if isinstance(part, ast.Name) and part.id not in ("asyncio", "Deferred") and part.id in module.known:
+        if isinstance(part, ast.Name) and part.id != "Deferred" and part.id in module.known:
             yield module.known[part.id]
 
 

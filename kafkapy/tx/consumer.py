@@ -2,34 +2,176 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
-from typing import Any, Unpack
+from collections.abc import AsyncIterator, Collection, Coroutine, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
 
 from twisted.internet.defer import Deferred, ensureDeferred
 
-from kafkapy.clients.completion import Completion
+from kafkapy.clients.completion import Completion, spawn
 from kafkapy.clients.twisted_driver import TwistedDriver
-from kafkapy.consumer.async_consumer import T
-from kafkapy.consumer.async_faces import DeferredConsumer
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.consumer import arguments
+from kafkapy.consumer.async_consumer import AsyncConsumer, T
+from kafkapy.consumer.group.commits import Offsets
 from kafkapy.consumer.options import ConsumerOptions
-from kafkapy.tx.base import from_deferred, run
+from kafkapy.consumer.records import ConsumerRecord
+from kafkapy.structs import OffsetAndMetadata, OffsetAndTimestamp
+from kafkapy.tx.base import from_deferred, run, to_deferred
+
+if TYPE_CHECKING:
+    from kafkapy.consumer.to_arrow import ArrowTable, Bound
 
 
-class KafkaConsumer(DeferredConsumer):
+class KafkaConsumer(AsyncConsumer):
     """Reads topics on the reactor.
 
         consumer = KafkaConsumer("topic", group_id="group", bootstrap_servers="host:9092")
         records = yield consumer.poll(1000)
 
     The methods are those of `kafkapy.KafkaConsumer`; those that take time give a Deferred. In a coroutine,
-    `async for record in consumer` works too. Listeners may give Deferreds or be coroutines.
+    `async with consumer` and `async for record in consumer` work too. Listeners may give Deferreds or be coroutines.
     """
 
     def __init__(self, *topics: str, reactor: Any = None, **configs: Unpack[ConsumerOptions]) -> None:
         super().__init__(TwistedDriver(reactor), topics, configs)
 
-    def _promise(self, coroutine: Coroutine[Any, Any, T]) -> Deferred[T]:
-        return run(coroutine)
+    def start(self) -> Deferred[Self]:
+        """Wait until a broker has answered; gives this consumer. Fails with KafkaTimeoutError after
+        bootstrap_timeout_ms."""
+
+        async def bootstrap() -> Self:
+            await self._bootstrap()
+            return self
+
+        return run(bootstrap())
+
+    def stop(self, autocommit: bool = True, timeout_ms: float | None = None) -> Deferred[None]:
+        """Commit (if that is automatic and wanted), leave the group, close connections."""
+        return run(self._stop(autocommit, self._timeout(timeout_ms)))
+
+    close = stop
+
+    def __aenter__(self) -> Deferred[Self]:
+        async def enter() -> Self:
+            try:
+                await self._bootstrap()
+            except BaseException:
+                await self._stop(False, self._timeout(None))
+                raise
+            return self
+
+        return run(enter())
+
+    def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> Deferred[None]:
+        """After a failure nothing is committed: the record at hand may not have been dealt with."""
+        return self.stop(autocommit=kind is None)
+
+    # -- records
+
+    def poll(
+        self, timeout_ms: float = 0, max_records: int | None = None
+    ) -> Deferred[dict[TopicPartition, list[ConsumerRecord]]]:
+        """Records by partition, at most `max_records` (default max_poll_records); waits up to `timeout_ms` for some.
+        Cancelling it loses nothing."""
+        return run(self._poll(timeout_ms, max_records))
+
+    getmany = poll
+
+    def getone(self) -> Deferred[ConsumerRecord]:
+        """The next record, however long it takes."""
+        return run(self._getone())
+
+    def poll_arrow(self, timeout_ms: float = 0, max_records: int | None = None) -> Deferred[ArrowTable | None]:
+        """The same as a `pyarrow.Table`; None if nothing came."""
+        return run(self._poll_arrow(timeout_ms, max_records))
+
+    def to_arrow(self, topic: str, start: Bound = None, end: Bound = None, **options: Any) -> Deferred[ArrowTable]:
+        """The records with start <= offset < end of a topic as a `pyarrow.Table`; read in a thread of its own."""
+        return to_deferred(self._read_range(topic, start, end, options))
+
+    async def __aiter__(self) -> AsyncIterator[ConsumerRecord]:
+        """Records one by one; ends when none came for consumer_timeout_ms, or the consumer is stopped."""
+        while (batch := await run(self._batch())) is not None:
+            for record in batch:
+                yield record
+
+    # -- what to read, and positions
+
+    def unsubscribe(self) -> Deferred[None]:
+        """Stop reading, and leave the group."""
+        self._check_open()
+        return run(self._served(spawn(self._core.unsubscribe())))
+
+    def position(self, partition: TopicPartition, timeout_ms: float | None = None) -> Deferred[int | None]:
+        """The offset of the record that comes next; None if it is not known in time."""
+        return run(self._position(partition, timeout_ms))
+
+    def beginning_offsets(
+        self, partitions: Collection[TopicPartition], timeout_ms: float | None = None
+    ) -> Deferred[dict[TopicPartition, int]]:
+        """The first offset of each. Fails with KafkaTimeoutError."""
+        return run(self._core.fetcher.beginning_offsets(list(partitions), self._timeout(timeout_ms)))
+
+    def end_offsets(
+        self, partitions: Collection[TopicPartition], timeout_ms: float | None = None
+    ) -> Deferred[dict[TopicPartition, int]]:
+        """The offset after the last one of each, in the consumer's isolation level. Fails with KafkaTimeoutError."""
+        return run(self._core.fetcher.end_offsets(list(partitions), self._timeout(timeout_ms)))
+
+    def offsets_for_times(
+        self, timestamps: Mapping[TopicPartition, int], timeout_ms: float | None = None
+    ) -> Deferred[dict[TopicPartition, OffsetAndTimestamp | None]]:
+        """The first record at or after a time (ms since the epoch); None where there is none. Raises ValueError; fails
+        with KafkaTimeoutError."""
+        times = arguments.timestamps(timestamps)
+        return run(self._core.fetcher.offsets_for_times(times, self._timeout(timeout_ms)))
+
+    # -- commits
+
+    def commit(self, offsets: Offsets | None = None, timeout_ms: float | None = None) -> Deferred[None]:
+        """Commit (default: all that was consumed), repeating what may be repeated."""
+        return run(self._commit(offsets, timeout_ms))
+
+    @overload
+    def committed(
+        self, partition: TopicPartition, metadata: Literal[False] = False, timeout_ms: float | None = None
+    ) -> Deferred[int | None]: ...
+
+    @overload
+    def committed(
+        self, partition: TopicPartition, metadata: Literal[True], timeout_ms: float | None = None
+    ) -> Deferred[OffsetAndMetadata | None]: ...
+
+    def committed(
+        self, partition: TopicPartition, metadata: bool = False, timeout_ms: float | None = None
+    ) -> Deferred[Any]:
+        """The group's offset (or, with `metadata`, the `OffsetAndMetadata`); None if there is none."""
+        return run(self._committed(partition, metadata, timeout_ms))
+
+    # -- what is known
+
+    def topics(self) -> Deferred[set[str]]:
+        """All topics that this client may see, but for the cluster's own."""
+        return run(self._topics())
+
+    def partitions_for_topic(self, topic: str) -> Deferred[set[int]]:
+        """Numbers of the partitions; empty if there is no such topic."""
+
+        async def find() -> set[int]:
+            return (await self._core.topics(self._timeout(None))).get(topic, set())
+
+        return run(find())
+
+    # -- inside
+
+    async def _until(self, completion: Completion[T]) -> T:
+        return await completion
+
+    def _start(self, coroutine: Coroutine[Any, Any, T]) -> Completion[T]:
+        return spawn(coroutine)
 
     def _adopt(self, awaitable: Any) -> Completion[Any]:
         return from_deferred(awaitable if isinstance(awaitable, Deferred) else ensureDeferred(awaitable))

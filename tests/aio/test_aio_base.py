@@ -4,47 +4,53 @@ import asyncio
 
 import pytest
 
-from kafkapy.aio.base import from_awaitable, run, to_future
+from kafkapy.aio.base import ask, from_awaitable, until
 from kafkapy.clients.completion import CancelledError, Completion
 
 
 def test_outcomes_pass_over() -> None:
     async def work() -> list[object]:
         value, error = Completion[int](), Completion[int]()
-        futures = [to_future(value), to_future(error), to_future(Completion.of(3))]
+        waiting = [asyncio.create_task(until(outcome)) for outcome in (value, error, Completion.of(3))]
+        await asyncio.sleep(0)
         value.set_result(1)
         error.set_exception(KeyError("x"))
-        return list(await asyncio.gather(*futures, return_exceptions=True))
+        return list(await asyncio.gather(*waiting, return_exceptions=True))
 
     first, second, third = asyncio.run(work())
     assert (first, repr(second), third) == (1, "KeyError('x')", 3)
 
 
-def test_cancelling_a_future_cancels_the_coroutine_below() -> None:
+def test_who_is_cancelled_leaves_a_completion_as_it_is_and_ends_what_he_asked() -> None:
     cancelled: list[bool] = []
 
-    async def core() -> None:
+    async def core(completion: Completion[int]) -> int:
         try:
-            await Completion[None]()
+            return await completion
         except CancelledError:
             cancelled.append(True)
             raise
 
     async def work() -> None:
+        completion = Completion[int]()
         with pytest.raises(asyncio.TimeoutError):
-            await asyncio.wait_for(run(core()), 0.01)
+            await asyncio.wait_for(until(completion), 0.01)
+        assert not completion.done
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(ask(core(completion)), 0.01)
+        assert cancelled == [True]
+        completion.set_result(3)
+        assert await until(completion) == 3
 
     asyncio.run(work())
-    assert cancelled == [True]
 
 
-def test_a_cancelled_core_cancels_the_future() -> None:
+def test_a_cancelled_core_cancels_who_waits() -> None:
     async def work() -> None:
         completion: Completion[None] = Completion()
-        future = to_future(completion)
         completion.cancel()
         with pytest.raises(asyncio.CancelledError):
-            await future
+            await until(completion)
 
     asyncio.run(work())
 
@@ -63,6 +69,6 @@ def test_a_users_coroutine_in_a_core() -> None:
         return await from_awaitable(listener(1))
 
     async def work() -> int:
-        return await run(core())
+        return await ask(core())
 
     assert asyncio.run(work()) == 2

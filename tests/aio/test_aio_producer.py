@@ -1,12 +1,18 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Iterator
+from typing import Any
 
 import pytest
 
 from kafkapy.aio import KafkaProducer
 from kafkapy.errors import IllegalStateError, KafkaTimeoutError, TopicAuthorizationFailedError
+from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnResponse
+from kafkapy.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
+from kafkapy.protocol.messages.find_coordinator import FindCoordinatorResponse
 from tests.producing_broker import ProducingBroker
 
 
@@ -69,6 +75,127 @@ def test_a_cancelled_wait_cancels_no_delivery(broker: ProducingBroker) -> None:
             assert (await delivery).offset == 0
 
     asyncio.run(main())
+
+
+def test_a_cancelled_send_has_queued_nothing_and_leaves_the_producer_usable(broker: ProducingBroker) -> None:
+    async def main() -> None:
+        async with KafkaProducer(bootstrap_servers=broker.address) as producer:
+            sent = []
+            for i in range(300):
+                task = asyncio.create_task(producer.send("t", b"%d" % i, key=b"k"))
+                for _ in range(i % 3):
+                    await asyncio.sleep(0)
+                task.cancel()
+                try:
+                    sent.append((await task, b"%d" % i))
+                except asyncio.CancelledError:
+                    pass
+            await asyncio.gather(*(delivery for delivery, _ in sent))
+            assert 0 < len(sent) < 300
+            assert broker.values == [value for _, value in sent]
+            for call in (producer.flush(), producer.partitions_for("t"), producer.stop()):
+                task = asyncio.create_task(call)  # type: ignore[arg-type]
+                await asyncio.sleep(0)
+                task.cancel()
+            await producer.stop()
+
+    asyncio.run(main())
+
+
+def test_a_delivery_is_awaited_on_the_loop_and_got_elsewhere(broker: ProducingBroker) -> None:
+    async def main() -> None:
+        async with KafkaProducer(bootstrap_servers=broker.address, linger_ms=20) as producer:
+            delivery = await producer.send("t", b"x")
+            with pytest.raises(IllegalStateError, match="await"):
+                delivery.get()
+            with pytest.raises(IllegalStateError, match="await"):
+                delivery.get(5)
+            with pytest.raises(asyncio.InvalidStateError):
+                delivery.result()
+            with pytest.raises(asyncio.InvalidStateError):
+                delivery.exception()
+            assert (delivery.done(), delivery.cancelled()) == (False, False)
+            called: list[Any] = []
+            delivery.add_done_callback(called.append)
+            assert (await asyncio.to_thread(delivery.get, 10)).offset == 0
+            await asyncio.sleep(0)
+            assert called == [delivery]
+            assert (delivery.done(), delivery.exception(), delivery.result().offset) == (True, None, 0)
+            refused = await producer.send("secret", b"x")
+            assert isinstance(refused.exception(), TopicAuthorizationFailedError)
+
+    asyncio.run(main())
+
+
+def test_aiokafkas_send_and_batches(broker: ProducingBroker) -> None:
+    async def main() -> None:
+        async with KafkaProducer(bootstrap_servers=broker.address, max_batch_size=200) as producer:
+            metadata = await producer.send_and_wait("t", b"x", b"k", 0, 1234, [("h", b"v")])
+            assert (metadata.serialized_key_size, metadata.partition, metadata.timestamp) == (1, 0, 1234)
+            batch = producer.create_batch()
+            count = 0
+            while batch.append(timestamp=None, key=None, value=b"%02d" % count + bytes(30)) is not None:
+                count += 1
+            assert (batch.record_count(), batch.size() <= 200) == (count, True)
+            assert (await (await producer.send_batch(batch, "t", partition=0))).offset == 1
+            assert batch.append(timestamp=1, key=b"k", value=b"v") is None
+            assert [value[:2] for value in broker.values[1:] if value] == [b"%02d" % i for i in range(count)]
+            with pytest.raises(ValueError, match="empty"):
+                await producer.send_batch(producer.create_batch(), "t", partition=0)
+
+    asyncio.run(main())
+
+
+class TransactionalBroker(ProducingBroker):
+    """Coordinates transactions; EndTxn is answered when `may_end` says so. `ended`: what it was."""
+
+    def __init__(self) -> None:
+        self.may_end = threading.Event()
+        self.ended: list[bool] = []
+        super().__init__()
+        coordinator = FindCoordinatorResponse.Coordinator(key="tx", node_id=0, host="127.0.0.1", port=self.port)
+        self.handlers |= {
+            ApiKey.FIND_COORDINATOR: lambda _: FindCoordinatorResponse(coordinators=[coordinator]),
+            ApiKey.ADD_PARTITIONS_TO_TXN: lambda _: AddPartitionsToTxnResponse(results_by_topic_v3_and_below=[]),
+            ApiKey.END_TXN: self.end,
+        }
+
+    def end(self, request: EndTxnRequest) -> EndTxnResponse:
+        assert self.may_end.wait(20)
+        self.ended.append(request.committed)
+        return EndTxnResponse()
+
+
+@pytest.mark.parametrize("committed", [True, False])
+@pytest.mark.parametrize("then", ["the same again", "the next"])
+def test_a_transaction_whose_end_was_cancelled(committed: bool, then: str) -> None:
+    async def main(broker: TransactionalBroker) -> None:
+        async with KafkaProducer(bootstrap_servers=broker.address, transactional_id="tx") as producer:
+            await producer.init_transactions()
+            end = producer.commit_transaction if committed else producer.abort_transaction
+            for again in (True, False):
+                await producer.begin_transaction()
+                await producer.send_and_wait("t", b"x")
+                with pytest.raises(TimeoutError):
+                    await asyncio.wait_for(end(), 0.02)
+                broker.may_end.set()
+                if then == "the next":
+                    break
+                if not again:  # it has ended before somebody asks
+                    while len(broker.ended) < 2:
+                        await asyncio.sleep(0.001)
+                    await asyncio.sleep(0.01)
+                await end()
+                broker.may_end.clear()
+            broker.may_end.set()
+            await producer.begin_transaction()
+            await producer.abort_transaction()
+            with pytest.raises(IllegalStateError):
+                await end()
+
+    with TransactionalBroker() as broker:
+        asyncio.run(main(broker))
+        assert broker.ended == [committed] * (1 if then == "the next" else 2)
 
 
 async def _wait(delivery: Awaitable[object]) -> object:

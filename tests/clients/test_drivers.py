@@ -45,10 +45,10 @@ def on_thread(work: Work) -> Any:
 
 
 def on_asyncio(work: Work) -> Any:
-    from kafkapy.aio.base import run
+    from kafkapy.aio.base import ask
 
     async def main() -> Any:
-        return await run(work(AsyncioDriver()))
+        return await ask(work(AsyncioDriver()))
 
     return asyncio.run(main())
 

@@ -129,6 +129,19 @@ def test_offsets_go_with_the_transaction() -> None:
     assert len(setup.asked(ApiKey.END_TXN)) == 1
 
 
+def test_a_commit_waits_for_offsets_that_are_still_sent() -> None:
+    setup = Coordinator().begun()
+    setup.errors = {ApiKey.ADD_OFFSETS_TO_TXN: [Errors.COORDINATOR_LOAD_IN_PROGRESS]}
+    sending: Completion[None] = spawn(
+        setup.transactions.send_offsets({TopicPartition("t", 0): OffsetAndMetadata(5, "m", -1)}, "group")
+    )
+    setup.driver.run()
+    sending.cancel()  # who waited has gone
+    setup.do(setup.transactions.commit())
+    keys = [key for key, _, _ in setup.cluster.brokers[0].requests]
+    assert keys.index(ApiKey.TXN_OFFSET_COMMIT) < keys.index(ApiKey.END_TXN)
+
+
 def test_retriable_errors_are_retried() -> None:
     setup = Coordinator()
     setup.errors = {

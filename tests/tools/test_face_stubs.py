@@ -15,14 +15,7 @@ from kafkapy.admin.core import AdminCore
 from kafkapy.admin.kafka_python import KafkaPythonCore
 from kafkapy.admin.router import Router
 from kafkapy.clients.facade import operations
-from kafkapy.consumer.async_consumer import AsyncConsumer
 from kafkapy.tools.face_stubs import FACES, stub_of, write_stubs
-
-
-def _promising() -> dict[str, Callable[..., Any]]:
-    methods = inspect.getmembers(AsyncConsumer, inspect.isfunction)
-    annotated = {name: str(inspect.signature(method).return_annotation) for name, method in methods}
-    return {name: method for name, method in methods if name[0] != "_" and annotated[name].startswith("Promise[")}
 
 
 @pytest.mark.parametrize(
@@ -30,7 +23,6 @@ def _promising() -> dict[str, Callable[..., Any]]:
     [
         ("kafkapy.admin.methods", operations(KafkaPythonCore)),
         ("kafkapy.admin.typed_methods", operations(AdminCore, Router)),
-        ("kafkapy.consumer.async_faces", _promising()),
     ],
 )
 def test_a_stub_has_every_method(module: str, methods: dict[str, Callable[..., Any]]) -> None:
@@ -49,7 +41,6 @@ def test_a_stub_has_every_method(module: str, methods: dict[str, Callable[..., A
 
 def test_stubs_are_written_beside_their_modules(tmp_path: Path) -> None:
     (tmp_path / "kafkapy" / "admin").mkdir(parents=True)
-    (tmp_path / "kafkapy" / "consumer").mkdir()
     for _ in range(2):
         write_stubs(tmp_path)
         found = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.pyi"))

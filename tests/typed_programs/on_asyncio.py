@@ -38,14 +38,19 @@ async def consume() -> None:
         consumer.subscribe(pattern="trades.*", listener=Listener())
         async for record in consumer:
             assert_type(record, ConsumerRecord)
-        poll = consumer.poll(1000)
-        assert_type(poll, asyncio.Future[dict[TopicPartition, list[ConsumerRecord]]])
+        poll = asyncio.create_task(consumer.poll(1000))
         assert_type(await asyncio.wait_for(poll, 2), dict[TopicPartition, list[ConsumerRecord]])
-        assert_type(await consumer.getone(), ConsumerRecord)
+        assert_type(await consumer.getmany(TRADES, timeout_ms=10), dict[TopicPartition, list[ConsumerRecord]])
+        assert_type(await consumer.getone(TRADES), ConsumerRecord)
+        consumer.poll(1000)  # type: ignore[unused-coroutine]
         assert_type(await consumer.committed(TRADES), int | None)
         assert_type(await consumer.committed(TRADES, metadata=True), OffsetAndMetadata | None)
         assert_type(await consumer.topics(), set[str])
         await consumer.commit({TRADES: OffsetAndMetadata(3)})
+        await consumer.commit({TRADES: 3})
+        await consumer.commit({TRADES: (3, "mine")})
+        assert_type(await consumer.seek_to_end(TRADES), bool)
+        assert_type(consumer.partitions_for_topic("trades"), set[int] | None)
         await consumer.stop(autocommit="no")  # type: ignore[arg-type]
 
 

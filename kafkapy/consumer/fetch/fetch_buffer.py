@@ -58,15 +58,17 @@ class FetchBuffer:
                 ahead[fetch.partition] = size + fetch.size, fetch.end_offset
         return ahead
 
-    def next_fetch(self) -> CompletedFetch | None:
-        """The first that can be given out from."""
+    def next_fetch(self, only: Collection[TopicPartition] = ()) -> CompletedFetch | None:
+        """The first that can be given out from; `only` of these partitions, if there are any in it."""
         index = 0
         blocked: set[TopicPartition] = set()
         while index < len(self._fetches):
             fetch = self._fetches[index]
             if not self._is_good(fetch):
                 del self._fetches[index]
-            elif not fetch.state.is_fetchable or fetch.partition in blocked:
+            elif (only and fetch.partition not in only) or fetch.partition in blocked:
+                index += 1
+            elif not fetch.state.is_fetchable:
                 blocked.add(fetch.partition)  # paused, or being validated: it waits
                 index += 1
             elif not fetch.follows_position:
@@ -75,11 +77,13 @@ class FetchBuffer:
                 return fetch
         return None
 
-    def collect(self, max_records: int) -> dict[TopicPartition, list[ConsumerRecord]]:
+    def collect(
+        self, max_records: int, only: Collection[TopicPartition] = ()
+    ) -> dict[TopicPartition, list[ConsumerRecord]]:
         """Up to `max_records` records; positions move behind them. Raises what the first record is in trouble with."""
         found: dict[TopicPartition, list[ConsumerRecord]] = {}
         left = max_records
-        while left > 0 and (fetch := self.next_fetch()) is not None:
+        while left > 0 and (fetch := self.next_fetch(only)) is not None:
             try:
                 records = fetch.take(left, self._factory)
             except Exception:

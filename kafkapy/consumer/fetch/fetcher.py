@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from kafkapy.clients.completion import Completion, spawn
@@ -94,14 +94,17 @@ class Fetcher:
 
     # --- giving out
 
-    def collect(self, max_records: int) -> dict[TopicPartition, list[ConsumerRecord]]:
-        """Up to `max_records` records that are here already, and positions moved behind them.
+    def collect(
+        self, max_records: int, only: Collection[TopicPartition] = ()
+    ) -> dict[TopicPartition, list[ConsumerRecord]]:
+        """Up to `max_records` records that are here already, and positions moved behind them; `only` of these
+        partitions, if there are any in it.
 
         Raises what the next record, partition or position is in trouble with, if nothing can be given out before:
         CorruptRecordError (and its like), OffsetOutOfRangeError, LogTruncationError, TopicAuthorizationFailedError, or
         what a deserializer raised.
         """
-        found = self._buffer.collect(max_records)
+        found = self._buffer.collect(max_records, only)
         self._after_collecting(sum(map(len, found.values())))
         return found
 
@@ -120,9 +123,9 @@ class Fetcher:
             raise self._errors.popleft()
         self.fetch_soon()
 
-    def has_records(self) -> bool:
+    def has_records(self, only: Collection[TopicPartition] = ()) -> bool:
         """Would `collect` give or raise something?"""
-        return bool(self._errors) or self._buffer.next_fetch() is not None
+        return bool(self._errors) or self._buffer.next_fetch(only) is not None
 
     def drop(self, partitions: Iterable[TopicPartition]) -> None:
         """Forget what is here of these partitions (they were taken away, or sought in)."""
@@ -200,9 +203,10 @@ class Fetcher:
             self._send_later(0 if response.error_code else self._config.retry_backoff_ms)
             return
         nodes = [Node(n.node_id, n.host, n.port, n.rack) for n in response.node_endpoints or ()]
-        size = 0
+        size, now_ms = 0, self._time.milliseconds()
         for partition, data in answers.items():
             if partition in asked:
+                asked[partition][0].answered_ms = now_ms
                 size += len(data.records or b"")
                 self._take_over(node_id, partition, data, *asked[partition], nodes)
         self.statistics.bytes += size

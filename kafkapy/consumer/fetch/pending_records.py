@@ -64,7 +64,7 @@ class PendingRecords:
     def walk(self, count: int, held: Callable[[TopicPartition], bool]) -> Iterator[Any] | None:
         """An iterator over up to `count` records, those of the walk before first; None if there are none."""
         walk = self._walk
-        if walk is not None and walk[2].__length_hint__():  # type: ignore[attr-defined]
+        if walk is not None and walk[2].__length_hint__() and not held(walk[0]):  # type: ignore[attr-defined]
             return walk[2]
         self.end_walk()
         partition = next((p for p in self._parts if not held(p)), None)
@@ -118,7 +118,7 @@ class PendingRecords:
         walk = self._walk
         if walk is None:
             return any(not held(partition) for partition in self._parts)
-        if walk[2].__length_hint__():  # type: ignore[attr-defined]
+        if walk[2].__length_hint__() and not held(walk[0]):  # type: ignore[attr-defined]
             return True
         for partition, part in self._parts.items():
             left = len(part.records) - part.index - (len(walk[1]) if partition == walk[0] else 0)

@@ -1,0 +1,37 @@
+"""Offsets as aiokafka's users give them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.structs import OffsetAndMetadata
+
+GivenOffsets = Mapping[TopicPartition, int | tuple[int, str] | OffsetAndMetadata]
+"""The next offset of each partition: alone, with metadata, or as kafka-python has it."""
+
+
+def offsets_of(given: GivenOffsets) -> dict[TopicPartition, OffsetAndMetadata]:
+    """As kafka-python has them. Raises ValueError for what is none of these."""
+    if not isinstance(given, Mapping):
+        raise ValueError(f"offsets must be a dict of TopicPartition to offset; they are {given!r}")
+    return {_partition(partition): _offset(offset) for partition, offset in given.items()}
+
+
+def _partition(given: object) -> TopicPartition:
+    if not isinstance(given, TopicPartition):
+        raise ValueError(f"Key should be TopicPartition instance; it is {given!r}")
+    return given
+
+
+def _offset(given: object) -> OffsetAndMetadata:
+    if isinstance(given, OffsetAndMetadata):
+        return given
+    match given:
+        case bool():
+            pass
+        case int():
+            return OffsetAndMetadata(given, "", -1)
+        case (int(offset), str(metadata)):
+            return OffsetAndMetadata(offset, metadata, -1)
+    raise ValueError(f"An offset must be an int, (offset, metadata) or OffsetAndMetadata; it is {given!r}")

@@ -1,0 +1,60 @@
+"""aiokafka's options as kafka-python's."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from kafkapy.consumer.options import ConsumerOptions
+from kafkapy.errors import KafkaConfigurationError
+from kafkapy.producer.config import ProducerOptions
+
+_log = logging.getLogger("kafkapy.clients")
+
+_ABSENT = ("client_rack", "max_poll_records", "sasl_mechanism", "api_version")
+"""Options whose None means the default."""
+
+
+class AioConsumerOptions(ConsumerOptions, total=False):
+    """The keyword arguments of `kafkapy.KafkaConsumer`, and aiokafka's."""
+
+    loop: asyncio.AbstractEventLoop | None
+    rebalance_timeout_ms: int | None
+
+
+class AioProducerOptions(ProducerOptions, total=False):
+    """The keyword arguments of `kafkapy.KafkaProducer`, and aiokafka's."""
+
+    loop: asyncio.AbstractEventLoop | None
+    max_batch_size: int
+
+
+def consumer_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Raises KafkaConfigurationError for what cannot be."""
+    options = _shared(given)
+    rebalance_timeout = options.pop("rebalance_timeout_ms", None)
+    if rebalance_timeout is not None:
+        _log.warning("rebalance_timeout_ms has no effect: members have max_poll_interval_ms to join")
+    return options
+
+
+def producer_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Raises KafkaConfigurationError for what cannot be."""
+    options = _shared(given)
+    if "max_batch_size" in options:
+        if "batch_size" in options:
+            raise KafkaConfigurationError("max_batch_size is aiokafka's name of batch_size: give one of them")
+        options["batch_size"] = options.pop("max_batch_size")
+    return options
+
+
+def _shared(given: Mapping[str, Any]) -> dict[str, Any]:
+    options = {name: value for name, value in given.items() if value is not None or name not in _ABSENT}
+    loop = options.pop("loop", None)
+    if loop is not None and loop is not asyncio.get_running_loop():
+        raise KafkaConfigurationError("loop must be the running loop: a client belongs to the loop it is made in")
+    if options.get("sasl_kerberos_service_name") == "kafka":
+        del options["sasl_kerberos_service_name"]
+    return options
