@@ -109,6 +109,10 @@ class KafkaTimeoutError(RetriableError):
     error = Errors.REQUEST_TIMED_OUT
 
 
+class NoBrokersAvailable(InvalidMetadataError, KafkaTimeoutError):
+    """No bootstrap server answered in time: a constructor's KafkaTimeoutError, under the name that kafka-python 2 has for it."""
+
+
 class MetadataEmptyBrokerList(RetriableError):
     pass
 
@@ -324,7 +328,14 @@ class VoterNotFoundError(BrokerResponseError, error=Errors.VOTER_NOT_FOUND): ...
 # --- tables
 
 CorruptRecordException = CorruptRecordError
-"""An older name."""
+GroupLoadInProgressError = CoordinatorLoadInProgressError
+GroupCoordinatorNotAvailableError = CoordinatorNotAvailableError
+NotCoordinatorForGroupError = NotCoordinatorError
+InvalidMessageError = CorruptRecordError
+AuthenticationFailedError = SaslAuthenticationFailedError
+ProtocolError = KafkaProtocolError
+KafkaUnavailableError = NoBrokersAvailable
+"""Names that kafka-python 2 had for them."""
 
 kafka_errors: dict[int, type[BrokerResponseError]] = _BY_CODE
 """Error code -> exception class."""

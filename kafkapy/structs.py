@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kafkapy.common.timestamps import (
     EARLIEST_LOCAL_TIMESTAMP,
@@ -16,7 +16,9 @@ from kafkapy.common.topic_partition import TopicPartition
 
 __all__ = [
     "ConsumerGroupMetadata",
+    "GroupInformation",
     "IsolationLevel",
+    "MemberInformation",
     "MemberState",
     "OffsetAndMetadata",
     "OffsetAndTimestamp",
@@ -26,6 +28,29 @@ __all__ = [
     "TopicPartition",
     "TopicPartitionReplica",
 ]
+
+
+class MemberInformation(NamedTuple):
+    """A member in a `GroupInformation`. Of a consumer, `member_metadata` has `topics`, and `member_assignment` has
+    `partitions()`."""
+
+    member_id: str
+    client_id: str
+    client_host: str
+    member_metadata: Any
+    member_assignment: Any
+
+
+class GroupInformation(NamedTuple):
+    """What `describe_consumer_groups` says of a group, as kafka-python 2's does."""
+
+    error_code: int
+    group: str
+    state: str
+    protocol_type: str
+    protocol: str
+    members: list[MemberInformation]
+    authorized_operations: list[str] | None
 
 
 class TopicPartitionReplica(NamedTuple):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from kafkapy.admin.typed_methods import TypedMethods
 from kafkapy.clients.caller_driver import CallerDriver
 from kafkapy.clients.config import ClientConfig
 from kafkapy.clients.metadata import parse_bootstrap_servers
 from kafkapy.clients.network_client import NetworkClient
+from kafkapy.common.lazy_names import lazy_names
 
 DEFAULT_CLIENT_ID = "adminclient-1"
 BOOTSTRAP_TIMEOUT_MS = 15_000
@@ -79,3 +80,7 @@ class _QuietNetworkClient(NetworkClient):
 
     def tell_of_loss(self, node_id: int, sentence: str, is_first: bool) -> None:
         return
+
+
+if not TYPE_CHECKING:  # kafka-python has its admin client in a module of this name
+    __getattr__ = lazy_names("kafkapy.admin", {"KafkaAdminClient": "kafka_admin_client"})

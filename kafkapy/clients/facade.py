@@ -34,9 +34,23 @@ NOT_SUPPORTED: dict[str, Any] = {
 """kafka-python's options that these clients have no use for, with the values that say nothing."""
 
 
+_HAVE_NO_EFFECT = ("bootstrap_topics_filter", "legacy_iterator", "sock_chunk_buffer_count", "sock_chunk_bytes")
+"""Options of kafka-python 2 for what works otherwise here."""
+
+
+def without_old_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of kafka-python 2 under their names of today; what has no effect is left out."""
+    options = {name: value for name, value in given.items() if name not in _HAVE_NO_EFFECT}
+    patience = options.pop("api_version_auto_timeout_ms", None)
+    if patience is not None:
+        options.setdefault("bootstrap_timeout_ms", patience)
+    return options
+
+
 def merge_options(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """The defaults with what a user gave. Raises KafkaConfigurationError for options that are unknown, or known from
     kafka-python and not supported."""
+    given = without_old_options(given)
     unknown = sorted(set(given) - set(defaults) - set(NOT_SUPPORTED))
     if unknown:
         raise KafkaConfigurationError(f"Unrecognized configs: {', '.join(unknown)}")

@@ -23,6 +23,7 @@ from kafkapy.errors import (
     IllegalStateError,
     KafkaTimeoutError,
     LeaderNotAvailableError,
+    NoBrokersAvailable,
     NodeNotReadyError,
     UnknownTopicOrPartitionError,
     as_client_error,
@@ -284,14 +285,15 @@ class NetworkClient:
     # --- with patience
 
     async def bootstrap(self, timeout_ms: float | None = None) -> None:
-        """Wait for the first metadata. Raises KafkaTimeoutError, or what the brokers refuse the client with."""
+        """Wait for the first metadata. Raises NoBrokersAvailable (a KafkaTimeoutError), or what the brokers refuse the
+        client with."""
         timeout = self.config.bootstrap_timeout_ms if timeout_ms is None else timeout_ms
         try:
             await wait_for(self.driver, self.metadata.request_update(), timeout)
         except KafkaTimeoutError:
             servers = ",".join(map(str, self.config.bootstrap))
             last = f": {self._last_failure}" if self._last_failure else ""
-            raise KafkaTimeoutError(f"Unable to bootstrap from {servers} within {timeout:g} ms{last}") from None
+            raise NoBrokersAvailable(f"Unable to bootstrap from {servers} within {timeout:g} ms{last}") from None
 
     async def retry(self, name: str, attempt: Callable[[], Awaitable[T]], timeout_ms: float | None = None) -> T:
         """The result of `attempt`, repeated while it raises retriable errors; metadata is asked for where that helps.

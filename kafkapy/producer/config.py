@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from kafkapy.clients.client_options import ClientOptions
 from kafkapy.clients.config import ClientConfig
+from kafkapy.clients.facade import without_old_options
 from kafkapy.errors import KafkaConfigurationError
 from kafkapy.partitioner import DefaultPartitioner, Partitioner
 from kafkapy.producer.sender import SenderConfig
@@ -113,7 +114,7 @@ class ProducerConfig(ClientConfig):
     @classmethod
     def from_options(cls, options: Mapping[str, Any]) -> Self:
         """From keyword arguments. Raises ValueError for names that nobody knows."""
-        options = dict(options)
+        options = without_old_options(options)
         given = {name: options.pop(name) for name in cls.defaults() if name in options}
         _check_rest(options)
         if given.get("client_id") is None:

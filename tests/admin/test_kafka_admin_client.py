@@ -43,18 +43,22 @@ from kafkapy.errors import (
     KafkaConfigurationError,
     KafkaTimeoutError,
     NoError,
+    NonEmptyGroupError,
     NotControllerError,
     OffsetOutOfRangeError,
     TopicAlreadyExistsError,
     UnknownTopicOrPartitionError,
 )
 from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from kafkapy.protocol.messages.alter_configs import AlterConfigsResponse
 from kafkapy.protocol.messages.create_partitions import CreatePartitionsResponse
 from kafkapy.protocol.messages.create_topics import CreateTopicsResponse
+from kafkapy.protocol.messages.delete_groups import DeleteGroupsResponse
 from kafkapy.protocol.messages.delete_records import DeleteRecordsResponse
 from kafkapy.protocol.messages.delete_topics import DeleteTopicsResponse
 from kafkapy.protocol.messages.describe_configs import DescribeConfigsResponse
+from kafkapy.protocol.messages.describe_groups import DescribeGroupsResponse
 from kafkapy.protocol.messages.find_coordinator import FindCoordinatorResponse
 from kafkapy.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsResponse
 from kafkapy.protocol.messages.leave_group import LeaveGroupResponse
@@ -581,3 +585,34 @@ def test_all_three_faces() -> None:
 def test_no_broker() -> None:
     with pytest.raises(KafkaTimeoutError, match="Unable to bootstrap"):
         KafkaAdminClient(bootstrap_servers="127.0.0.1:1", bootstrap_timeout_ms=150)
+
+
+def test_groups_under_kafka_python_2_s_names(setup: Setup) -> None:
+    subscription = ConsumerProtocolSubscription(topics=["t"]).to_version_prefixed_bytes(0)
+    share = ConsumerProtocolAssignment.TopicPartition(topic="t", partitions=[0, 1])
+    assignment = ConsumerProtocolAssignment(assigned_partitions=[share]).to_version_prefixed_bytes(0)
+    member = DescribeGroupsResponse.DescribedGroupMember(
+        member_id="m", client_id="c", client_host="h", member_metadata=subscription, member_assignment=assignment
+    )
+    group = DescribeGroupsResponse.DescribedGroup(
+        group_id="g", group_state="Stable", protocol_type="consumer", protocol_data="range", members=[member]
+    )
+    listed = ListGroupsResponse.ListedGroup(group_id="g", protocol_type="consumer", group_state="Stable")
+    deleted = DeleteGroupsResponse.DeletableGroupResult(group_id="g", error_code=68)
+    setup.on(ApiKey.FIND_COORDINATOR, coordinated_by(1))
+    setup.on(ApiKey.DESCRIBE_GROUPS, lambda request: DescribeGroupsResponse(groups=[group]))
+    setup.on(ApiKey.LIST_GROUPS, lambda request: ListGroupsResponse(groups=[listed]))
+    setup.on(ApiKey.OFFSET_FETCH, committed)
+    setup.on(ApiKey.DELETE_GROUPS, lambda request: DeleteGroupsResponse(results=[deleted]))
+    admin = setup.admin
+    assert setup.run(admin.list_consumer_groups(broker_ids=[0])) == [("g", "consumer")]
+    (described,) = setup.run(admin.describe_consumer_groups(["g"]))
+    assert (described.group, described.state, described.protocol) == ("g", "Stable", "range")
+    (seen,) = described.members
+    assert (seen.client_host, seen.member_metadata.topics, seen.member_assignment.partitions()) == (
+        "h",
+        ["t"],
+        [P0, P1],
+    )
+    assert setup.run(admin.list_consumer_group_offsets("g")) == {P0: OffsetAndMetadata(4, "m", -1)}
+    assert setup.run(admin.delete_consumer_groups(["g"])) == [("g", NonEmptyGroupError)]

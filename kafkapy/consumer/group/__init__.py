@@ -1,1 +1,9 @@
-"""The consumer in its group: what it shares with other members, and the offsets that the group keeps."""
+"""The consumer in its group: what it shares with other members, and the offsets that the group keeps. kafka-python has its
+consumer in a module of this name."""
+
+from typing import TYPE_CHECKING
+
+from kafkapy.common.lazy_names import lazy_names
+
+if not TYPE_CHECKING:
+    __getattr__ = lazy_names("kafkapy.consumer", {"KafkaConsumer": "kafka_consumer"})

@@ -1,0 +1,105 @@
+"""Consumer groups under kafka-python 2's names, in its shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from kafkapy.admin.kafka_python.base import ErrorClass, error_class
+from kafkapy.admin.kafka_python.groups import GroupMethods, Offsets
+from kafkapy.admin.kafka_python.partitions import Chosen
+from kafkapy.admin.results import values_of
+from kafkapy.admin.structs import operations_of
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.common.wire_enums import ElectionType
+from kafkapy.protocol.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
+from kafkapy.protocol.errors import KafkaError
+from kafkapy.protocol.message import Message, version_prefix
+from kafkapy.protocol.messages.elect_leaders import ElectLeadersResponse
+from kafkapy.protocol.wire import SchemaError
+from kafkapy.structs import GroupInformation, MemberInformation
+
+
+class MemberMetadata:
+    """What a consumer told when it joined."""
+
+    def __init__(self, said: ConsumerProtocolSubscription) -> None:
+        self.topics = self.subscription = list(said.topics)
+        self.user_data = said.user_data
+
+
+class MemberAssignment:
+    """What a consumer was given."""
+
+    def __init__(self, given: ConsumerProtocolAssignment) -> None:
+        self.assignment = [(part.topic, list(part.partitions)) for part in given.assigned_partitions]
+        self.user_data = given.user_data
+
+    def partitions(self) -> list[TopicPartition]:
+        return [TopicPartition(topic, number) for topic, numbers in self.assignment for number in numbers]
+
+
+class OldGroupMethods(GroupMethods):
+    async def list_consumer_groups(self, broker_ids: Iterable[int] | None = None) -> list[tuple[str, str]]:
+        """(group, protocol type) of every group (kafka-python 2's `list_groups`)."""
+        groups = await self.list_groups(broker_ids)
+        return [(group["group_id"], group["protocol_type"]) for group in groups]
+
+    async def describe_consumer_groups(
+        self,
+        group_ids: Iterable[str],
+        group_coordinator_id: int | None = None,
+        include_authorized_operations: bool = False,
+    ) -> list[GroupInformation]:
+        """A `GroupInformation` for each (kafka-python 2's `describe_groups`)."""
+        call = self._call("coordinator")
+        answers = await self.core.descriptions(call, group_ids, group_coordinator_id, operations=True)
+        return [_information(group, answer.response) for group, answer in values_of(answers).items()]
+
+    async def list_consumer_group_offsets(
+        self,
+        group_id: str,
+        group_coordinator_id: int | None = None,
+        partitions: Iterable[TopicPartition] | None = None,
+    ) -> Offsets:
+        """Partition -> committed offset (kafka-python 2's `list_group_offsets`); -1 for partitions that are asked for by
+        name and have none. The coordinator is looked up."""
+        return (await self.list_group_offsets({group_id: partitions}))[group_id]
+
+    async def delete_consumer_groups(
+        self, group_ids: Iterable[str], group_coordinator_id: int | None = None
+    ) -> list[tuple[str, ErrorClass]]:
+        """(group, error class) of each, `NoError` for success (kafka-python 2's `delete_groups`)."""
+        answers = await self.core.deletions(self._call("coordinator"), group_ids, group_coordinator_id)
+        return [(group, error_class(answer.response.error_code)) for group, answer in values_of(answers).items()]
+
+    async def perform_leader_election(
+        self, election_type: ElectionType | int, topic_partitions: Chosen = None, timeout_ms: int | None = None
+    ) -> ElectLeadersResponse:
+        """kafka-python 2's `elect_leaders`."""
+        return await self.elect_leaders(election_type, topic_partitions, timeout_ms)
+
+
+def _information(group_id: str, group: Any) -> GroupInformation:
+    members = [
+        MemberInformation(
+            member.member_id,
+            member.client_id,
+            member.client_host,
+            _decoded_by(ConsumerProtocolSubscription, MemberMetadata, member.member_metadata),
+            _decoded_by(ConsumerProtocolAssignment, MemberAssignment, member.member_assignment),
+        )
+        for member in group.members
+    ]
+    operations = operations_of(group.authorized_operations)
+    return GroupInformation(
+        group.error_code, group_id, group.group_state, group.protocol_type, group.protocol_data, members, operations
+    )
+
+
+def _decoded_by(message: type[Message], made: Any, data: bytes) -> Any:
+    """The bytes themselves where they are something else."""
+    try:
+        return made(message.decode(data, min(version_prefix(data), message.VERSIONS.highest), 2)) if data else None
+    except (SchemaError, KafkaError):
+        return bytes(data)

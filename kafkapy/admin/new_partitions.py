@@ -1,0 +1,5 @@
+"""Where kafka-python 2 has `NewPartitions`."""
+
+from kafkapy.admin.topics import NewPartitions
+
+__all__ = ["NewPartitions"]

@@ -1,0 +1,5 @@
+"""Where kafka-python 2 has `NewTopic`."""
+
+from kafkapy.admin.topics import NewTopic
+
+__all__ = ["NewTopic"]

@@ -1,0 +1,5 @@
+"""Where kafka-python has its producer."""
+
+from kafkapy.producer.kafka_producer import KafkaProducer
+
+__all__ = ["KafkaProducer"]

@@ -1,0 +1,1 @@
+"""Where kafka-python has what SASL needs of its users."""
