@@ -36,8 +36,12 @@ class BulkSend:
         headers: Sequence[Any] | None = None,
         timestamps: Sequence[int] | None = None,
         partitions: Sequence[int] | None = None,
+        *,
+        empty_records: bool = False,
     ) -> None:
-        """`partitions`: one for each record. Raises TypeError and ValueError for columns that don't fit."""
+        """`partitions`: one for each record; `empty_records`: key and value may both be null. Raises TypeError and
+        ValueError for columns that don't fit.
+        """
         self.batches: list[ProducerBatch] = []
         self._intake = intake
         self._accumulator = intake.accumulator
@@ -54,7 +58,8 @@ class BulkSend:
         self._values, self._keys = self._serialized(topic, values, keys, headers)
         self._headers: list[Headers | None] | None = list(headers) if headers is not None else None
         self._timestamps = _checked(timestamps)
-        self._check_nulls()
+        if not empty_records:
+            self._check_nulls()
         self._work = self._pieces(partition, partitions)
         self._next: tuple[Any, ...] | None = None
 
@@ -204,23 +209,28 @@ def _checked(timestamps: Sequence[int] | None) -> list[int] | None:
     return checked
 
 
+_SENT = {"value", "key", "timestamp", "partition", "headers"}
+_OF_WHERE_IT_WAS = {"topic", "offset", "timestampType"}
+"""Columns of a table that a consumer has read: they say where a record was, and nothing of where it goes."""
+
+
 def columns_of_arrow(table: Any, partition: int | None) -> Iterator[dict[str, Any]]:
     """The columns of a `pyarrow` Table or RecordBatch as arguments of `BulkSend`, one for each chunk of rows.
 
-    Raises ValueError for columns that mean nothing here.
+    A table that a consumer has read is taken as it is. Raises ValueError for columns that mean nothing here.
     """
     need("arrow", "pyarrow", by="send_arrow")
     import pyarrow as pa  # type: ignore[import-untyped, unused-ignore]
 
     if isinstance(table, pa.RecordBatch):
         table = pa.Table.from_batches([table])
-    unknown = set(table.column_names) - {"value", "key", "timestamp", "partition", "headers"}
+    unknown = set(table.column_names) - _SENT - _OF_WHERE_IT_WAS
     if unknown or not {"value", "key"} & set(table.column_names):
         raise ValueError(
             "A table to send has the columns value, key, timestamp, partition and headers, and at least one of the first "
-            f"two; this one has {', '.join(table.column_names)}"
+            f"two (topic, offset and timestampType are passed over); this one has {', '.join(table.column_names)}"
         )
-    for batch in table.to_batches():
+    for batch in table.drop_columns(sorted(_OF_WHERE_IT_WAS.intersection(table.column_names))).to_batches():
         columns = {name: _python_column(pa, name, batch.column(i)) for i, name in enumerate(batch.schema.names)}
         yield {
             "values": columns.get("value", [None] * batch.num_rows),
@@ -229,12 +239,15 @@ def columns_of_arrow(table: Any, partition: int | None) -> Iterator[dict[str, An
             "timestamps": columns.get("timestamp"),
             "partitions": columns.get("partition") if partition is None else None,
             "partition": partition,
+            "empty_records": True,
         }
 
 
 def _python_column(pa: Any, name: str, column: Any) -> list[Any]:
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
     if name in ("value", "key"):
-        if pa.types.is_string(column.type):
+        if pa.types.is_string(column.type) or pa.types.is_string_view(column.type):
             column = column.cast(pa.binary())
         elif pa.types.is_large_string(column.type):
             column = column.cast(pa.large_binary())

@@ -163,8 +163,9 @@ class KafkaProducer:
         """Publish the rows of a `pyarrow` Table or RecordBatch; returns one future for all, of `BatchMetadata`s.
 
         Columns: `value` and `key` (binary or string), `timestamp` (a timestamp, or an integer of ms), `partition`
-        (integers), `headers` (lists of structs of key and value). All but one of value and key may be missing. Raises as
-        `send_many`, ValueError for other columns.
+        (integers), `headers` (lists of structs of key and value). All but one of value and key may be missing, and both
+        may be null. A table that `to_arrow` or `poll_arrow` gave is taken as it is: `topic`, `offset` and
+        `timestampType` are passed over. Raises as `send_many`, ValueError for other columns.
         """
         self._check_open()
         view = self._core.topic_view(topic) or self._wait_on_metadata(topic)

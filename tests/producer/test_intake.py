@@ -5,6 +5,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from kafkapy.consumer.arrow import record_schema
 from kafkapy.errors import KafkaConfigurationError
 from kafkapy.partitioner import Partitioner
 from kafkapy.partitioner.abc import Cluster
@@ -163,6 +164,29 @@ def test_arrow_columns() -> None:
     assert setup.log(1).keys == [b"1", None]
     with pytest.raises(ValueError, match="columns"):
         list(columns_of_arrow(pa.table({"other": [1]}), None))
+
+
+@pytest.mark.parametrize("text", [pa.string(), pa.string_view(), pa.binary()])
+def test_arrow_columns_that_are_encoded_otherwise(text: pa.DataType) -> None:
+    words = pa.array(["a", "b", None, "a"], text)
+    encoded = words if text == pa.string_view() else words.dictionary_encode()
+    partitions = pa.array([1, 0, 1, 1]).dictionary_encode()
+    setup = Setup([0, 0])
+    for columns in columns_of_arrow(pa.table({"value": encoded, "partition": partitions}), None):
+        bulk(setup, **columns)
+    setup.flush()
+    assert (setup.log(0).values, setup.log(1).values) == ([b"b"], [b"a", None, b"a"])
+
+
+def test_a_table_that_a_consumer_read_is_sent_as_it_is() -> None:
+    row = {"key": None, "value": None, "topic": "other", "partition": 1, "offset": 7}
+    rows = [row | {"timestamp": 5, "timestampType": 0, "headers": [{"key": "h", "value": b"1"}]}]
+    rows.append(row | {"value": b"v", "timestamp": 6, "timestampType": 0, "headers": None})
+    setup = Setup([0, 0])
+    for columns in columns_of_arrow(pa.Table.from_pylist(rows, record_schema()), None):
+        bulk(setup, **columns)
+    setup.flush()
+    assert (setup.log(1).values, setup.log(1).keys) == ([None, b"v"], [None, None])
 
 
 def test_idempotence_gives_way_to_what_the_user_asked_for() -> None:

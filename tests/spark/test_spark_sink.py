@@ -25,6 +25,7 @@ def test_rows(spark: Any, kafka: Any) -> None:
         (b"k", b"v", 1, [("a", b"1"), ("a", None)]),
         (None, b"", 0, None),
         (b"only a key", None, 1, []),
+        (None, None, 1, None),
     ]
     schema = "key binary, value binary, partition int, headers array<struct<key: string, value: binary>>"
     save(spark.createDataFrame(rows, schema).coalesce(1), kafka, topic=topic)
@@ -33,6 +34,7 @@ def test_rows(spark: Any, kafka: Any) -> None:
         (0, None, b""),
         (1, b"k", b"v"),
         (1, b"only a key", None),
+        (1, None, None),
     ]
     assert found[1].asDict(recursive=True)["headers"] == [{"key": "a", "value": b"1"}, {"key": "a", "value": None}]
 
