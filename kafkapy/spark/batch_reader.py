@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
-from kafkapy.spark.offset_ranges import OffsetRange, divide, ranges_of_batch
+from kafkapy.spark.offset_ranges import OffsetRange, ranges_of_batch
 from kafkapy.spark.offset_reader import OffsetReader
 from kafkapy.spark.options import SourceOptions
-from kafkapy.spark.partition_reader import KafkaInputPartition, PartitionReader
+from kafkapy.spark.partition_reader import PartitionReader, plan_tasks
 from kafkapy.spark.pushed_filters import PushedFilters
 
 if TYPE_CHECKING:
@@ -32,8 +32,7 @@ class KafkaBatchReader(DataSourceReader):
             ranges = self._narrow(self._ranges(reader), reader)
         finally:
             reader.close()
-        pieces = divide(ranges, self._options.min_partitions, self._options.max_records_per_partition)
-        return [KafkaInputPartition(piece) for piece in pieces]
+        return plan_tasks(ranges, self._options)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return self._partition_reader.read(partition)

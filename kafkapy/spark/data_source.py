@@ -45,7 +45,7 @@ class KafkaDataSource(DataSource):
 
         if overwrite:
             raise OptionError(
-                "Save mode Overwrite not allowed for Kafka. Allowed save modes are Append and ErrorIfExists (default)."
+                'Save mode Overwrite not allowed for Kafka: a topic is only appended to. Write with .mode("append").'
             )
         options = sink_options(self.options)
         check_sink_schema(schema, options.topic)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from kafkapy.common.limits import MAX_LONG
@@ -68,6 +69,43 @@ def _cut(r: OffsetRange, parts: int) -> list[OffsetRange]:
         pieces.append(OffsetRange(r.partition, start, start + size))
         start += size
     return pieces
+
+
+SMALL = 1_000
+"""Offsets: so few are read in less time than the task around them takes."""
+ENOUGH_TASKS = 32
+"""Ranges share tasks only where there are more than this: all machines shall have work."""
+MOST_RANGES = 32
+"""In one task."""
+
+
+def share_tasks(
+    pieces: Sequence[OffsetRange], min_partitions: int | None = None, max_records: int | None = None
+) -> list[tuple[OffsetRange, ...]]:
+    """What each task reads: of those that are small, some go into one task together.
+
+    At least `min_partitions` tasks are left if there were as many pieces; none has more than `max_records` offsets.
+    """
+    large = [(piece,) for piece in pieces if piece.size > SMALL]
+    small = [piece for piece in pieces if piece.size <= SMALL]
+    tasks = max(ENOUGH_TASKS - len(large), (min_partitions or 0) - len(large), math.ceil(len(small) / MOST_RANGES))
+    shared: list[tuple[OffsetRange, ...]] = []
+    for group in _evenly(small, tasks):
+        first, size = 0, 0
+        for n, piece in enumerate(group):
+            if max_records is not None and n > first and size + piece.size > max_records:
+                shared.append(tuple(group[first:n]))
+                first, size = n, 0
+            size += piece.size
+        shared.append(tuple(group[first:]))
+    return sorted(large + shared)
+
+
+def _evenly(pieces: Sequence[OffsetRange], parts: int) -> list[Sequence[OffsetRange]]:
+    """At most `parts` runs of them, as long as each other or longer by one."""
+    parts = min(parts, len(pieces))
+    edges = [part * len(pieces) // parts for part in range(parts + 1)] if parts else []
+    return [pieces[start:end] for start, end in pairwise(edges)]
 
 
 def ranges_of_batch(start: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int]) -> list[OffsetRange]:

@@ -36,7 +36,8 @@ _log = logging.getLogger("kafkapy.spark")
 class OffsetReader:
     """Asks the cluster through one admin client, which is made anew after a failure. Not thread-safe.
 
-    Every question is asked `fetchOffset.numRetries` times before its `KafkaError` is raised.
+    Every question is asked `fetchOffset.numRetries` times before its `KafkaError` is raised, but not again once
+    `default.api.timeout.ms` has passed since it was asked first.
     """
 
     def __init__(self, options: SourceOptions, time: Time | None = None) -> None:
@@ -165,16 +166,18 @@ class OffsetReader:
 
     def _retry(self, ask: Callable[[], T]) -> T:
         attempt = 1
+        deadline = self._time.monotonic_ms() + self._options.kafka["default.api.timeout.ms"]
         while True:
             try:
                 return ask()
             except KafkaError as error:
                 _log.warning("Error in attempt %d getting Kafka offsets: %s", attempt, error)
                 self.close()
-                if attempt >= self._options.fetch_offset_attempts:
+                interval_ms = self._options.fetch_offset_retry_interval_ms
+                if attempt >= self._options.fetch_offset_attempts or self._time.monotonic_ms() + interval_ms > deadline:
                     raise
                 attempt += 1
-                self._time.sleep(self._options.fetch_offset_retry_interval_ms / 1000)
+                self._time.sleep(interval_ms / 1000)
 
 
 def _check_all_specified(

@@ -1,16 +1,16 @@
-"""The executor's half: one task reads one range of offsets as Arrow batches."""
+"""The executor's half: a task reads its ranges of offsets as Arrow batches."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import InputPartition
 
 from kafkapy.spark.errors import DATA_LOSS_WARNING, DataLossError
 from kafkapy.spark.kafka_params import COMMON, SECURITY, with_group
-from kafkapy.spark.offset_ranges import OffsetRange
+from kafkapy.spark.offset_ranges import OffsetRange, divide, share_tasks
 from kafkapy.spark.worker import spare_collections
 
 if TYPE_CHECKING:
@@ -25,8 +25,14 @@ _log = logging.getLogger("kafkapy.spark")
 class KafkaInputPartition(InputPartition):
     """What one task reads."""
 
-    def __init__(self, offsets: OffsetRange) -> None:
-        super().__init__(offsets)
+    def __init__(self, ranges: tuple[OffsetRange, ...]) -> None:
+        super().__init__(ranges)
+
+
+def plan_tasks(ranges: Sequence[OffsetRange], options: SourceOptions) -> list[InputPartition]:
+    """The tasks of a query that reads these ranges."""
+    least, most = options.min_partitions, options.max_records_per_partition
+    return [KafkaInputPartition(shared) for shared in share_tasks(divide(ranges, least, most), least, most)]
 
 
 class PartitionReader:
@@ -43,18 +49,19 @@ class PartitionReader:
 
         Raises `DataLossError` if offsets of the range are gone, unless they may be passed over.
         """
+        for wanted in partition.value or ():
+            yield from self._range(wanted)
+        spare_collections()
+
+    def _range(self, wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
         from kafkapy.consumer.range_reader import OffsetRangeError
 
-        if partition.value is None:
-            return
-        wanted: OffsetRange = partition.value
         while wanted.size > 0:
             try:
                 yield from self._batches(wanted)
                 break
             except OffsetRangeError as error:
                 wanted = self._after_loss(wanted, error)
-        spare_collections()
 
     def _batches(self, wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
         from kafkapy.consumer.range_reader import read_range

@@ -20,10 +20,10 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.errors import KafkaError
 from kafkapy.spark.errors import DATA_LOSS_WARNING, DataLossError, OffsetError
 from kafkapy.spark.offset_limits import PartitionOffsets, names, offsets_from_json, offsets_to_json
-from kafkapy.spark.offset_ranges import divide, limit_offsets, new_offsets, ranges_of_micro_batch
+from kafkapy.spark.offset_ranges import limit_offsets, new_offsets, ranges_of_micro_batch
 from kafkapy.spark.offset_reader import OffsetReader
 from kafkapy.spark.options import SourceOptions
-from kafkapy.spark.partition_reader import KafkaInputPartition, PartitionReader
+from kafkapy.spark.partition_reader import PartitionReader, plan_tasks
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -128,8 +128,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         ranges = ranges_of_micro_batch(
             begin, until, self._offset_reader.earliest, self._report_data_loss, self._options.kafka["group.id"]
         )
-        pieces = divide(ranges, self._options.min_partitions, self._options.max_records_per_partition)
-        return [KafkaInputPartition(piece) for piece in pieces]
+        return plan_tasks(ranges, self._options)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return self._partition_reader.read(partition)

@@ -89,6 +89,16 @@ def test_strategies(spark: Any, kafka: Any) -> None:
     assert load(spark, kafka, subscribePattern="no such").count() == 0
 
 
+def test_many_small_partitions_share_tasks(spark: Any, kafka: Any) -> None:
+    topic = kafka.topic(200)
+    for partition in range(200):
+        kafka.fill(topic, partition, 3, first=3 * partition)
+    frame = load(spark, kafka, subscribe=topic)
+    assert values(frame) == list(range(600))
+    assert frame.rdd.getNumPartitions() == 32
+    assert load(spark, kafka, subscribe=topic, minPartitions="200").rdd.getNumPartitions() == 200
+
+
 def test_internal_topics_are_left_out(spark: Any, kafka: Any) -> None:
     with kafka.admin() as admin:
         from kafkapy.structs import OffsetAndMetadata

@@ -19,6 +19,7 @@ from kafkapy.spark.offset_ranges import (
     new_offsets,
     ranges_of_batch,
     ranges_of_micro_batch,
+    share_tasks,
 )
 
 P0, P1, P2, P3 = (TopicPartition("t", n) for n in range(4))
@@ -79,6 +80,49 @@ def test_pieces_cover_what_they_were_cut_from(
         mine = [piece for piece in pieces if piece.partition == whole.partition]
         assert sum(piece.size for piece in mine) == whole.size
         assert all(a.until == b.start for a, b in itertools.pairwise(mine))
+
+
+def ranges_of(*lengths: int) -> list[OffsetRange]:
+    return [OffsetRange(TopicPartition("t", n), 7, 7 + length) for n, length in enumerate(lengths)]
+
+
+def test_many_small_ranges_share_tasks() -> None:
+    few = ranges_of(*[5] * 32)
+    assert share_tasks(few) == [(r,) for r in few]
+    tasks = share_tasks(ranges_of(*[5] * 200))
+    assert len(tasks) == 32
+    assert {len(task) for task in tasks} == {6, 7}
+    assert [r for task in tasks for r in task] == ranges_of(*[5] * 200)
+    assert len(share_tasks(ranges_of(*[5] * 3200))) == 100
+
+
+def test_a_large_range_has_a_task_of_its_own() -> None:
+    ranges = ranges_of(*[5] * 50, 100_000, *[5] * 50)
+    tasks = share_tasks(ranges)
+    assert len(tasks) == 32
+    assert (ranges[50],) in tasks
+
+
+def test_ranges_share_tasks_within_the_limits_of_the_query() -> None:
+    assert len(share_tasks(ranges_of(*[5] * 200), min_partitions=150)) == 150
+    assert len(share_tasks(ranges_of(*[5] * 200), min_partitions=500)) == 200
+    assert len(share_tasks(ranges_of(*[5] * 200), max_records=10)) == 104  # of at most 2, cut out of 32 of 6 or 7
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.integers(1, 2_000), max_size=150),
+    st.one_of(st.none(), st.integers(1, 200)),
+    st.one_of(st.none(), st.integers(2_000, 5_000)),
+)
+def test_tasks_cover_all_ranges(lengths: list[int], min_partitions: int | None, max_records: int | None) -> None:
+    ranges = ranges_of(*lengths)
+    tasks = share_tasks(ranges, min_partitions, max_records)
+    assert sorted(r for task in tasks for r in task) == ranges
+    assert all(tasks)
+    assert len(tasks) >= min(len(ranges), min_partitions or 1)
+    if max_records is not None:
+        assert all(sum(r.size for r in task) <= max_records for task in tasks)
 
 
 def test_a_batch_needs_the_same_partitions_at_both_ends() -> None:

@@ -98,7 +98,14 @@ def test_refusals(spark: Any, kafka: Any, columns: str, options: dict[str, str],
 def test_overwriting_is_refused(spark: Any, kafka: Any) -> None:
     writer = spark.range(1).selectExpr("'x' value").write.format("kafkapy").mode("overwrite")
     writer = writer.option("kafka.bootstrap.servers", kafka.bootstrap).option("topic", "t")
-    assert "Save mode Overwrite not allowed for Kafka" in error_of(writer.save)
+    told = error_of(writer.save)
+    assert "Save mode Overwrite not allowed for Kafka" in told
+    assert 'Write with .mode("append")' in told
+
+
+def test_a_write_without_a_mode_is_told_which_to_give(spark: Any, kafka: Any) -> None:
+    writer = spark.range(1).selectExpr("'x' value").write.format("kafkapy").option("topic", "t")
+    assert '"Append"' in error_of(writer.option("kafka.bootstrap.servers", kafka.bootstrap).save)
 
 
 def test_a_partition_that_is_not_there(spark: Any, kafka: Any) -> None:
