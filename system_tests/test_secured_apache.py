@@ -231,7 +231,8 @@ def test_spark_plans_reads_and_writes(broker: SecuredBroker, way: tuple[str, str
     try:
         partition = TopicPartition("t", 0)
         assert planned.resolve(options.end, starting=False)[partition] == 100
-        batches = PartitionReader(options).read(KafkaInputPartition(OffsetRange(partition, 0, 100)))
+        task = KafkaInputPartition((OffsetRange(partition, 0, 100),))
+        batches = PartitionReader(options).read(task)
         assert sum(batch.num_rows for batch in batches) == 100
     finally:
         planned.close()

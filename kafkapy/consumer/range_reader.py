@@ -72,6 +72,7 @@ def read_range(
     fetch_min_bytes: int = 1,
     fetch_max_wait_ms: int = 500,
     timeout_ms: float = 120_000,
+    connections: RangeConnections | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The records with start <= offset < end, in order, in batches of `arrow.record_schema`.
 
@@ -82,7 +83,7 @@ def read_range(
     Raises `OffsetRangeError` when it comes to offsets that the log does not hold (with all records before given out),
     `KafkaTimeoutError`, CorruptRecordError and its like for damaged records, or what the cluster refused.
     """
-    reader = _RangeReader(as_client_config(config), TopicPartition(topic, partition), start, end)
+    reader = _RangeReader(as_client_config(config), TopicPartition(topic, partition), start, end, connections)
     reader.read_committed = is_read_committed(isolation_level)
     reader.check_crcs = check_crcs
     reader.timeout_ms = timeout_ms
@@ -130,6 +131,29 @@ def bulk_client(driver: CallerDriver, config: ClientConfig, address: Address) ->
     return NodeClient(driver, config, lambda: address, lambda: BulkBuffer(config.receive_message_max_bytes))
 
 
+class RangeConnections:
+    """What reads of one config that follow one another share: the loop, connections that are idle, and who leads."""
+
+    def __init__(self) -> None:
+        self.driver = CallerDriver()
+        self.metadata: dict[str, ClusterMetadata] = {}
+        """By topic: what the cluster said last."""
+        self._idle: dict[Address, NodeClient] = {}
+
+    def take(self, config: ClientConfig, address: Address) -> NodeClient:
+        return self._idle.pop(address, None) or bulk_client(self.driver, config, address)
+
+    def give_back(self, address: Address, connection: NodeClient) -> None:
+        """Nothing is under way there."""
+        self._idle[address] = connection
+
+    def close(self) -> None:
+        for connection in self._idle.values():
+            self.driver.act(connection.close)
+        self._idle.clear()
+        self.driver.close()
+
+
 class _RangeReader:
     """The way through one range.
 
@@ -143,14 +167,25 @@ class _RangeReader:
     check_crcs = True
     timeout_ms = 120_000.0
 
-    def __init__(self, config: ClientConfig, partition: TopicPartition, start: int, end: int) -> None:
+    def __init__(
+        self,
+        config: ClientConfig,
+        partition: TopicPartition,
+        start: int,
+        end: int,
+        shared: RangeConnections | None = None,
+    ) -> None:
         self.config = config
         self.partition = partition
         self.position = start
         self.end = end
         self.connection: NodeClient | None = None
         self.answer: Completion[FetchResponse] | None = None
-        self._driver = CallerDriver()
+        self._shared = shared or RangeConnections()
+        self._is_alone = shared is None
+        self._driver = self._shared.driver
+        self._leader: Address | None = None
+        """Where `connection` leads."""
         self._patience = 0.0
         self._failures = 0
 
@@ -256,10 +291,21 @@ class _RangeReader:
         self._ask()
 
     def _connection_to_leader(self) -> tuple[NodeClient, int]:
-        """(a connection to the leader, its epoch): found by the first bootstrap server that answers."""
+        """(a connection to the leader, its epoch)"""
+        topic = self.partition.topic
+        cluster = self._shared.metadata.get(topic)
+        if cluster is None:
+            cluster = self._shared.metadata[topic] = self._ask_who_leads()
+        leader = cluster.leader_of(self.partition)
+        found = cluster.partition(self.partition)
+        self._leader = Address(leader.host, leader.port)
+        return self._shared.take(self.config, self._leader), found.leader_epoch if found is not None else -1
+
+    def _ask_who_leads(self) -> ClusterMetadata:
+        """From the first bootstrap server that answers."""
         failure: KafkaError | None = None
         for address in self.config.bootstrap:
-            connection = bulk_client(self._driver, self.config, address)
+            connection = self._shared.take(self.config, address)
             try:
                 self._driver.run(connection.connect)
             except KafkaError as error:
@@ -267,17 +313,11 @@ class _RangeReader:
                 continue
             try:
                 response = self._driver.run(connection.call, MetadataRequestBuilder([self.partition.topic], False))
-                cluster = ClusterMetadata.of(response)
-                leader = cluster.leader_of(self.partition)
-                found = cluster.partition(self.partition)
-                epoch = found.leader_epoch if found is not None else -1
-                if (leader.host, leader.port) == address:
-                    return connection, epoch
             except BaseException:
                 self._driver.act(connection.close)
                 raise
-            self._driver.act(connection.close)
-            return bulk_client(self._driver, self.config, Address(leader.host, leader.port)), epoch
+            self._shared.give_back(address, connection)
+            return ClusterMetadata.of(response)
         assert failure is not None  # there is at least one bootstrap server
         raise failure
 
@@ -301,13 +341,21 @@ class _RangeReader:
         return bounds[0], bounds[1]
 
     def _disconnect(self) -> None:
+        """What is known of the topic may be wrong, too."""
+        self._shared.metadata.pop(self.partition.topic, None)
         if self.connection is not None:
             self._driver.act(self.connection.close)
             self.connection = self.answer = None
 
     def close(self) -> None:
-        self._disconnect()
-        self._driver.close()
+        if self._is_alone:
+            self._disconnect()
+            self._shared.close()
+        elif self.connection is not None and self._leader is not None and (self.answer is None or self.answer.done):
+            self._shared.give_back(self._leader, self.connection)
+            self.connection = self.answer = None
+        else:
+            self._disconnect()
 
     # --- patience
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import InputPartition
@@ -16,7 +17,7 @@ from kafkapy.spark.worker import spare_collections
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kafkapy.consumer.range_reader import OffsetRangeError
+    from kafkapy.consumer.range_reader import OffsetRangeError, RangeConnections
     from kafkapy.spark.options import SourceOptions
 
 _log = logging.getLogger("kafkapy.spark")
@@ -49,21 +50,25 @@ class PartitionReader:
 
         Raises `DataLossError` if offsets of the range are gone, unless they may be passed over.
         """
-        for wanted in partition.value or ():
-            yield from self._range(wanted)
+        from kafkapy.consumer.range_reader import RangeConnections
+
+        ranges: tuple[OffsetRange, ...] = partition.value or ()
+        with closing(RangeConnections()) as connections:
+            batches = (batch for wanted in ranges for batch in self._range(wanted, connections))
+            yield from batches if len(ranges) == 1 else _joined(batches)
         spare_collections()
 
-    def _range(self, wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
+    def _range(self, wanted: OffsetRange, connections: RangeConnections) -> Iterator[pa.RecordBatch]:
         from kafkapy.consumer.range_reader import OffsetRangeError
 
         while wanted.size > 0:
             try:
-                yield from self._batches(wanted)
+                yield from self._batches(wanted, connections)
                 break
             except OffsetRangeError as error:
                 wanted = self._after_loss(wanted, error)
 
-    def _batches(self, wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
+    def _batches(self, wanted: OffsetRange, connections: RangeConnections) -> Iterator[pa.RecordBatch]:
         from kafkapy.consumer.range_reader import read_range
 
         params = self._params
@@ -82,6 +87,7 @@ class PartitionReader:
             fetch_min_bytes=params["fetch.min.bytes"],
             fetch_max_wait_ms=params["fetch.max.wait.ms"],
             timeout_ms=self._poll_timeout_ms,
+            connections=connections,
         )
 
     def _after_loss(self, wanted: OffsetRange, error: OffsetRangeError) -> OffsetRange:
@@ -100,3 +106,22 @@ class PartitionReader:
             "%s. Records in [%d, %d) will be skipped. %s", error.message, error.offset, start, DATA_LOSS_WARNING
         )
         return OffsetRange(wanted.partition, start, until)
+
+
+_ENOUGH_ROWS = 10_000
+
+
+def _joined(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Small batches put together: in Spark each costs as much as hundreds of rows."""
+    import pyarrow as pa
+
+    waiting: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        waiting.append(batch)
+        rows += batch.num_rows
+        if rows >= _ENOUGH_ROWS:
+            yield from pa.Table.from_batches(waiting).combine_chunks().to_batches()
+            waiting, rows = [], 0
+    if waiting:
+        yield from pa.Table.from_batches(waiting).combine_chunks().to_batches()

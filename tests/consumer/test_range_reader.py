@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
 
 from kafkapy.clients.config import ClientConfig
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.consumer.range_reader import OffsetRangeError, read_range
+from kafkapy.consumer.range_reader import OffsetRangeError, RangeConnections, read_range
 from kafkapy.consumer.to_arrow import to_arrow
 from kafkapy.errors import (
     CorruptRecordError,
@@ -107,6 +108,19 @@ def test_a_range_with_a_gap(broker: LogBroker) -> None:
     assert broker.read(1, 6) == ALL[1:4]
     assert broker.read(3, 5) == []
     assert broker.read(4, 4) == []
+
+
+def test_reads_that_follow_one_another_share_a_connection(broker: LogBroker) -> None:
+    with closing(RangeConnections()) as connections:
+        assert broker.read(0, 3, connections=connections) == ALL[:3]
+        unfinished = read_range(broker.config(), "t", 0, 0, 7, connections=connections)
+        next(unfinished)
+        unfinished.close()  # type: ignore[attr-defined]
+        assert broker.read(0, 7, connections=connections) == ALL
+        broker.failures = [Errors.NOT_LEADER_OR_FOLLOWER]
+        assert broker.read(3, 7, connections=connections) == ALL[3:]
+    # Who leads is asked at first, after a read that was given up, and after a failure.
+    assert len(broker.asked(ApiKey.METADATA)) == 3
 
 
 def test_the_next_fetch_is_under_way_while_records_are_used(broker: LogBroker) -> None:
