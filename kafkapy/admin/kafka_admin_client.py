@@ -19,8 +19,6 @@ ADMIN_DEFAULTS: dict[str, Any] = {
     **ClientConfig.defaults(),
     "client_id": f"{software.NAME}-{software.VERSION}",
     "allow_auto_create_topics": False,
-    "metrics_num_samples": 2,
-    "metrics_sample_window_ms": 30_000,
 }
 
 

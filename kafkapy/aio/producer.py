@@ -243,8 +243,7 @@ class KafkaProducer(AsyncClient):
 
     def metrics(self, raw: bool = False) -> dict[str, Any]:
         """As in `kafkapy.KafkaProducer`."""
-        figures = self._core.metrics.snapshot()
-        return dict(figures) if raw else {"producer-metrics": figures}
+        return self._core.figures(raw)
 
     def _check_open(self) -> None:
         if self._closed:

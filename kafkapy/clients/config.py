@@ -97,6 +97,8 @@ class ClientConfig(_Options):
     sasl_plain_username: str | None = None
     sasl_plain_password: str | None = None
     sasl_oauth_token_provider: Any = None
+    metrics_num_samples: int = 2
+    metrics_sample_window_ms: int = 30_000
 
     def __post_init__(self) -> None:
         for name in _TIMES:

@@ -20,6 +20,7 @@ from kafkapy.clients.completion import Completion
 from kafkapy.clients.config import ClientConfig
 from kafkapy.clients.frames import Receiver
 from kafkapy.clients.handshake import Agreed, Ask, Blocking, Conversation, authenticate, handshake
+from kafkapy.clients.network_metrics import NodeMetrics
 from kafkapy.clients.pipeline import Pipeline
 from kafkapy.common.time import Time
 from kafkapy.errors import (
@@ -83,7 +84,14 @@ class Connection:
     moment at which `check` has something to do.
     """
 
-    def __init__(self, config: ClientConfig, address: str, time: Time, receiver: Receiver) -> None:
+    def __init__(
+        self,
+        config: ClientConfig,
+        address: str,
+        time: Time,
+        receiver: Receiver,
+        metrics: NodeMetrics | None = None,
+    ) -> None:
         self.address = address
         self.state = ConnectionState.WAITING
         self.versions: NodeApiVersions | None = config.pinned_versions
@@ -105,6 +113,7 @@ class Connection:
         self._receiver = receiver
         self._config = config
         self._time = time
+        self._metrics = metrics
         self._pipeline = Pipeline(config.client_id, time)
         self._in_flight = self._pipeline.in_flight
         self._max_in_flight = config.max_in_flight_requests_per_connection
@@ -239,6 +248,8 @@ class Connection:
         except Exception as error:
             completion.set_exception(error)
             return
+        if self._metrics is not None:
+            self._metrics.sent.record(sum(map(len, parts)), self._time.monotonic_ms())
         self.out = self.out + parts if self.out else parts
         if api_key is ApiKey.PRODUCE and message.acks == 0:
             self.last_used_ms = self._time.monotonic_ms()
@@ -263,8 +274,12 @@ class Connection:
         try:
             for frame, owned in self._receiver.received(count):
                 request, response = self._pipeline.receive(frame, owned)
-                if getattr(response, "throttle_time_ms", 0) > 0:
-                    self._throttle(response.throttle_time_ms)
+                throttle_ms = getattr(response, "throttle_time_ms", 0)
+                if self._metrics is not None:
+                    now = self.last_used_ms
+                    self._metrics.answered(request.api_key, len(frame) + 4, now - request.sent_ms, throttle_ms, now)
+                if throttle_ms > 0:
+                    self._throttle(throttle_ms)
                     quiet = False
                 request.context.set_result(response)
                 if self.state is _CLOSED or self.failure is not None:

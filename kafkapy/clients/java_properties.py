@@ -71,7 +71,6 @@ def _or_system(size: int) -> int | None:
 
 _JVM = "it is about the Java virtual machine"
 _JAVA_CLASS = "it names a Java class"
-_METRICS = "metrics are totals here"
 _REFRESH = "there is no Kerberos and no login thread here"
 _OAUTH = "tokens are not fetched by the tools"
 
@@ -99,9 +98,9 @@ COMMON = {
     "interceptor.classes": refused(LIST, [], _JAVA_CLASS),
     "metadata.recovery.strategy": no_effect(STRING, "none", "the bootstrap servers are always tried again"),
     "metric.reporters": refused(LIST, [], _JAVA_CLASS),
-    "metrics.num.samples": no_effect(INT, 2, _METRICS),
-    "metrics.recording.level": no_effect(STRING, "INFO", _METRICS),
-    "metrics.sample.window.ms": no_effect(LONG, 30_000, _METRICS),
+    "metrics.num.samples": acts(INT, 2, valid=at_least(1)),
+    "metrics.recording.level": no_effect(STRING, "INFO", "all metrics are recorded"),
+    "metrics.sample.window.ms": acts(LONG, 30_000, valid=at_least(0)),
     "security.providers": no_effect(STRING, None, _JVM),
     "sasl.mechanism": security(STRING, "GSSAPI"),
     "sasl.jaas.config": security(PASSWORD, None),

@@ -108,6 +108,12 @@ class MetadataUpdater:
         version = metadata.version
         self._client.driver.call_later(self._client.config.metadata_max_age_ms, lambda: self._metadata_aged(version))
 
+    @property
+    def age_ms(self) -> float:
+        """Since the metadata was last asked for; 0 if it never was."""
+        asked_ms = self._refreshed_ms
+        return max(0.0, self._client.driver.time.monotonic_ms() - asked_ms) if self._client.metadata.version else 0.0
+
     def _refresh_failed(self, wanted: Completion[ClusterMetadata], error: KafkaError) -> None:
         if error.retriable:
             self._client.metadata.give_back(wanted)

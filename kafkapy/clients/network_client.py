@@ -16,6 +16,7 @@ from kafkapy.clients.connection import ANY_VERSION, ConnectionState
 from kafkapy.clients.driver import Driver, wait_for
 from kafkapy.clients.metadata import Address, ClusterMetadata, Node
 from kafkapy.clients.metadata_updater import MetadataUpdater, exponential
+from kafkapy.clients.network_metrics import NetworkMetrics
 from kafkapy.clients.node_connection import NodeConnection
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.errors import (
@@ -62,8 +63,7 @@ class NetworkClient:
         self.metadata = ClientMetadata(self._updater.wanted, config.allow_auto_create_topics)
         self.metadata.listeners.append(self._forget_moved_nodes)
         self.closed = False
-        self.connection_count = 0
-        """Connections that were established since the beginning."""
+        self.metrics = NetworkMetrics(config.metrics_num_samples, config.metrics_sample_window_ms)
         self._bootstrap = {
             -1 - index: Node(-1 - index, address.host, address.port) for index, address in enumerate(config.bootstrap)
         }
@@ -165,6 +165,7 @@ class NetworkClient:
             Address(node.host, node.port),
             node_id=node_id,
             connect_timeout_ms=self._connect_timeout_ms(node_id),
+            metrics=self.metrics.of_node(_true_id(node_id)),
         )
         self._connections[node_id] = connection
         connection.open(self.connection_delay_ms(node_id))
@@ -176,7 +177,7 @@ class NetworkClient:
         return exponential(first, max(first, most), backoff.failures if backoff is not None else 0)
 
     def connection_ready(self, connection: NodeConnection) -> None:
-        self.connection_count += 1
+        self.metrics.created.record(1, self.driver.time.monotonic_ms())
         self._backoffs.pop(connection.node_id, None)
         self._authentication_errors.pop(connection.node_id, None)
 
@@ -190,6 +191,8 @@ class NetworkClient:
         backoff.until_ms = self.driver.time.monotonic_ms() + delay
         if connection.connection.authentication_error is not None:
             self._authentication_errors[node_id] = connection.connection.authentication_error
+        if was_ready:
+            self.metrics.closed.record(1, self.driver.time.monotonic_ms())
         verb = "ended" if was_ready else "could not be established"
         self._last_failure = f"The connection to {connection.address} {verb}: {reason}"
         self.tell_of_loss(node_id, self._last_failure, not was_ready and backoff.failures == 1)
@@ -236,6 +239,16 @@ class NetworkClient:
             return 1, 0, failed_ms
         return (0 if connection.state is ConnectionState.READY else 1), connection.connection.pending, failed_ms
 
+    def metadata_age_seconds(self) -> float:
+        return self._updater.age_ms / 1000
+
+    def figures(self) -> dict[str, float]:
+        """What `NetworkMetrics` tells of all brokers. From any thread."""
+        connections = [each.connection for each in list(self._connections.values())]
+        ready = sum(connection.state is ConnectionState.READY for connection in connections)
+        in_flight = sum(connection.pending for connection in connections)
+        return self.metrics.figures(self.driver.time.monotonic_ms(), ready, in_flight)
+
     # --- metadata
 
     def drop_bootstrap_connections(self) -> None:
@@ -251,6 +264,7 @@ class NetworkClient:
                 at_home = connection is not None and connection.address == (node.host, node.port)
                 if connection is not None and at_home and node.id not in self._connections:
                     self._connections[node.id] = self._connections.pop(node_id)
+                    self.metrics.adopt(node.id, node_id)
                     connection.node_id = node.id
 
     def _forget_moved_nodes(self, cluster: ClusterMetadata) -> None:

@@ -12,6 +12,7 @@ from kafkapy.clients.connection import NO_DEADLINE, Connection, ConnectionState
 from kafkapy.clients.driver import Driver, SocketOptions, TimerHandle, Transport
 from kafkapy.clients.frames import ReceiveBuffer, Receiver
 from kafkapy.clients.metadata import Address
+from kafkapy.clients.network_metrics import NodeMetrics
 from kafkapy.protocol.errors import KafkaError
 
 
@@ -40,12 +41,13 @@ class NodeConnection:
         node_id: int = 0,
         connect_timeout_ms: float | None = None,
         receiver: Receiver | None = None,
+        metrics: NodeMetrics | None = None,
     ) -> None:
         """`connect_timeout_ms` None: as the config says. `receiver` None: for responses of all sizes, many under way."""
         self.node_id = node_id
         self.address = address
         receiver = receiver or ReceiveBuffer(driver.scratch, config.receive_message_max_bytes)
-        self.connection = Connection(config, str(address), driver.time, receiver)
+        self.connection = Connection(config, str(address), driver.time, receiver, metrics)
         self.established = self.connection.established
         self.receive_buffer = self.connection.receive_buffer
         self._owner = owner

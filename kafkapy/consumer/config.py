@@ -51,6 +51,8 @@ class ConsumerConfig(ClientConfig):
     heartbeat_interval_ms: int = 3_000
     consumer_timeout_ms: float = float("inf")
     exclude_internal_topics: bool = True
+    metrics_enabled: bool = True
+    metric_group_prefix: str = "consumer"
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -21,6 +21,7 @@ from kafkapy.consumer.fetch.fetcher import Fetcher
 from kafkapy.consumer.fetch.pending_records import PendingRecords
 from kafkapy.consumer.group.coordinator import ConsumerCoordinator
 from kafkapy.consumer.health import ConsumerHealth, health_of
+from kafkapy.consumer.metrics import figures_of
 from kafkapy.consumer.subscription_state import FetchPosition, FetchState, SubscriptionState
 from kafkapy.errors import IllegalStateError, KafkaTimeoutError, NoOffsetForPartitionError
 from kafkapy.protocol.errors import KafkaError
@@ -458,30 +459,8 @@ class ConsumerCore:
         return health_of(self.driver.time, self.subscriptions, self.pending, member, self.last_poll_ms, read_committed)
 
     def metrics(self) -> dict[str, dict[str, float]]:
-        """Figures by group and name, named as the Java client's."""
-        health = self.health()
-        seen = self.fetcher.statistics
-        fetch: dict[str, float] = {
-            "fetch-total": seen.responses,
-            "fetch-latency-avg": seen.latency_ms / seen.responses if seen.responses else 0.0,
-            "bytes-consumed-total": seen.bytes,
-            "records-consumed-total": seen.records,
-        }
-        if health.lag is not None:
-            fetch["records-lag-max"] = max(_lags(health), default=0)
-        figures = {
-            "consumer-fetch-manager-metrics": fetch,
-            "consumer-metrics": {"last-poll-seconds-ago": health.last_poll_seconds},
-        }
-        if self.coordinator is not None:
-            figures["consumer-coordinator-metrics"] = {
-                "assigned-partitions": len(health.partitions),
-                "rebalance-total": self.coordinator.rebalances,
-                "last-heartbeat-seconds-ago": -1.0
-                if health.last_heartbeat_seconds is None
-                else health.last_heartbeat_seconds,
-            }
-        return figures
+        """Figures by group and name, named as the Java client's. From any thread."""
+        return figures_of(self)
 
     async def topics(self, timeout_ms: float) -> dict[str, set[int]]:
         """All topics with their partitions, fresh from the cluster."""
@@ -529,7 +508,3 @@ def _log_failure(done: Completion[Any]) -> None:
     error = done.exception()
     if isinstance(error, Exception):
         _log.error("A callback of the user failed", exc_info=error)
-
-
-def _lags(health: ConsumerHealth) -> list[int]:
-    return [lag.records for lag in health.partitions.values() if lag.records is not None]

@@ -12,14 +12,6 @@ from kafkapy.consumer.config import ConsumerConfig
 from kafkapy.serializer import Deserializer
 from kafkapy.version import __version__
 
-_METRICS: dict[str, Any] = {
-    "metrics_enabled": True,
-    "metrics_num_samples": 2,
-    "metrics_sample_window_ms": 30_000,
-    "metric_group_prefix": "consumer",
-}
-"""Of these only `metrics_enabled` matters: the figures are totals, not samples over time."""
-
 
 class ConsumerOptions(ClientOptions, total=False):
     """The keyword arguments of consumers. A deserializer may be a function of the bytes."""
@@ -55,7 +47,6 @@ def default_options() -> dict[str, Any]:
     """Option -> default."""
     return {
         **ConsumerConfig.defaults(),
-        **_METRICS,
         "client_id": f"kafkapy-{__version__}",
         "bootstrap_servers": "localhost",
     }

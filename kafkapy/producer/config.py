@@ -25,12 +25,10 @@ _CODECS = ("gzip", "snappy", "lz4", "zstd")
 _numbers = itertools.count(1)
 
 _WITHOUT_EFFECT = {
-    "metrics_num_samples": 2,
-    "metrics_sample_window_ms": 30_000,
     "selector": selectors.DefaultSelector,
     "sasl_kerberos_service_name": "kafka",
 }
-"""Options of kafka-python that change nothing here: metrics are totals, and the loop picks its selector."""
+"""Options of kafka-python that change nothing here: the loop picks its selector, and there is no Kerberos."""
 _UNSUPPORTED = (
     "metric_reporters",
     "sasl_kerberos_name",
@@ -193,5 +191,4 @@ def _check_rest(options: Mapping[str, Any]) -> None:
 
 
 DEFAULT_OPTIONS = ProducerConfig.defaults()
-DEFAULT_OPTIONS |= {name: value for name, value in _WITHOUT_EFFECT.items() if name.startswith("metrics")}
 DEFAULT_OPTIONS["client_id"] = None  # made up for each producer

@@ -21,7 +21,7 @@ from kafkapy.errors import (
     error_for,
 )
 from kafkapy.producer.config import ProducerConfig
-from kafkapy.producer.metrics import ProducerMetrics
+from kafkapy.producer.metrics import ProducerMetrics, figures_of
 from kafkapy.producer.record_accumulator import RecordAccumulator
 from kafkapy.producer.sender import Sender
 from kafkapy.producer.sequences import ProducerIdAndEpoch, Sequences
@@ -48,8 +48,8 @@ class ProducerCore:
     def __init__(self, driver: Driver, config: ProducerConfig) -> None:
         self.driver = driver
         self.config = config
-        self.metrics = ProducerMetrics()
         self.network = NetworkClient(driver, config)
+        self.metrics = ProducerMetrics(self.network.metrics.stat)
         self.accumulator = RecordAccumulator(
             batch_size=config.batch_size,
             max_batch_bytes=config.max_batch_bytes,
@@ -182,6 +182,11 @@ class ProducerCore:
             self.sender.abort(error)
         _log.warning("Idempotence is disabled: %s", error)
         self.sender.sequences = None
+
+    def figures(self, raw: bool = False) -> dict[str, Any]:
+        """What it has counted, by group and name; `raw`: those of `producer-metrics` alone. From any thread."""
+        groups = figures_of(self)
+        return dict(groups["producer-metrics"]) if raw else groups
 
     # --- the end
 

@@ -245,14 +245,9 @@ class KafkaProducer:
         return not self._closed and bool(self._driver.call(self._core.network.bootstrap_connected))
 
     def metrics(self, raw: bool = False) -> dict[str, Any] | None:
-        """Figures since the start, under the Java client's names, in the group `producer-metrics` (`raw`: no groups);
-        None if metrics_enabled is off."""
-        if not self.config["metrics_enabled"]:
-            return None
-        figures = self._core.metrics.snapshot()
-        figures["buffer-available-bytes"] = float(self._core.accumulator.available)
-        figures["connection-count"] = float(self._core.network.connection_count)
-        return dict(figures) if raw else {"producer-metrics": figures}
+        """Figures by group and name, under the names of the Java client and kafka-python (`raw`: those of the group
+        `producer-metrics`, without groups); None if metrics_enabled is off."""
+        return self._core.figures(raw) if self.config["metrics_enabled"] else None
 
     @classmethod
     def max_usable_produce_magic(cls, api_version: tuple[int, ...]) -> int:

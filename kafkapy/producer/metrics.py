@@ -1,45 +1,123 @@
-"""What a producer counts: the figures behind `KafkaProducer.metrics()`, under the Java client's names."""
+"""What a producer counts: the figures behind `KafkaProducer.metrics()`, under the names of the Java client and kafka-python."""
 
 from __future__ import annotations
 
-import time
+from functools import partial
 from typing import TYPE_CHECKING
+
+from kafkapy.clients.network_metrics import Figures
+from kafkapy.common.sampled_stat import SampledStat, average, largest
+from kafkapy.protocol.api_keys import ApiKey
 
 if TYPE_CHECKING:
     from kafkapy.producer.batch import ProducerBatch
+    from kafkapy.producer.core import ProducerCore
 
 
-class ProducerMetrics:
-    """Counters since the start; written on the driver's thread, read from any."""
+class TopicMetrics:
+    """What became of batches: a value each, of how many records or bytes they are."""
 
-    def __init__(self) -> None:
-        self.started = time.monotonic()
-        self.records = 0
-        self.batches = 0
-        self.bytes = 0
-        self.requests = 0
-        self.retries = 0
-        self.errors = 0
-        self.splits = 0
+    __slots__ = ("bytes", "errors", "records", "retries")
 
-    def sent(self, batch: ProducerBatch) -> None:
-        self.records += batch.record_count
-        self.batches += 1
-        self.bytes += batch.size_hint()
+    def __init__(self, stat: partial[SampledStat]) -> None:
+        self.records = stat()
+        self.bytes = stat()
+        self.retries = stat()
+        self.errors = stat()
 
-    def snapshot(self) -> dict[str, float]:
-        """Totals, and rates per second over the producer's life."""
-        seconds = max(time.monotonic() - self.started, 1e-3)
+    def figures(self, now: float) -> Figures:
         return {
-            "record-send-total": float(self.records),
-            "record-send-rate": self.records / seconds,
-            "byte-total": float(self.bytes),
-            "byte-rate": self.bytes / seconds,
-            "request-total": float(self.requests),
-            "request-rate": self.requests / seconds,
-            "record-retry-total": float(self.retries),
-            "record-error-total": float(self.errors),
-            "batch-split-total": float(self.splits),
-            "batch-size-avg": self.bytes / self.batches if self.batches else 0.0,
-            "records-per-request-avg": self.records / self.requests if self.requests else 0.0,
+            "record-send-rate": self.records.rate(now),
+            "record-send-total": self.records.total,
+            "byte-rate": self.bytes.rate(now),
+            "byte-total": self.bytes.total,
+            "record-retry-rate": self.retries.rate(now),
+            "record-retry-total": self.retries.total,
+            "record-error-rate": self.errors.rate(now),
+            "record-error-total": self.errors.total,
         }
+
+
+class ProducerMetrics(TopicMetrics):
+    """Of all topics, and of each; written on the driver's thread, read from any."""
+
+    __slots__ = ("_stat", "queue_times", "requests", "splits", "topics")
+
+    def __init__(self, stat: partial[SampledStat]) -> None:
+        super().__init__(stat)
+        self._stat = stat
+        self.requests = stat()
+        self.queue_times = stat()
+        self.splits = stat()
+        self.topics: dict[str, TopicMetrics] = {}
+
+    def requested(self, batches: list[ProducerBatch], now: float) -> None:
+        """A request goes out with these."""
+        self.requests.record(sum(batch.record_count for batch in batches), now)
+        for batch in batches:
+            if batch.attempts == 1:
+                self.queue_times.record(now - batch.created_ms, now)
+
+    def sent(self, batch: ProducerBatch, now: float) -> None:
+        """It has been acknowledged."""
+        count, size = batch.record_count, batch.size_hint()
+        for metrics in (self, self._of(batch)):
+            metrics.records.record(count, now)
+            metrics.bytes.record(size, now)
+
+    def retried(self, batch: ProducerBatch, now: float) -> None:
+        for metrics in (self, self._of(batch)):
+            metrics.retries.record(batch.record_count, now)
+
+    def failed(self, batch: ProducerBatch, now: float) -> None:
+        for metrics in (self, self._of(batch)):
+            metrics.errors.record(batch.record_count, now)
+
+    def split(self, now: float) -> None:
+        self.splits.record(1, now)
+
+    def _of(self, batch: ProducerBatch) -> TopicMetrics:
+        topic = batch.topic_partition.topic
+        found = self.topics.get(topic)
+        if found is None:
+            found = self.topics[topic] = TopicMetrics(self._stat)
+        return found
+
+    def figures(self, now: float) -> Figures:
+        in_batches = sum(sample[2] for sample in self.records.recent(now))
+        size = sum(sample[2] for sample in self.bytes.recent(now))
+        return {
+            **super().figures(now),
+            "batch-size-avg": self.bytes.average(now),
+            "batch-size-max": self.bytes.largest(now),
+            "record-size-avg": size / in_batches if in_batches else 0.0,
+            "records-per-request-avg": self.requests.average(now),
+            "record-queue-time-avg": self.queue_times.average(now),
+            "record-queue-time-max": self.queue_times.largest(now),
+            "batch-split-rate": self.splits.frequency(now),
+            "batch-split-total": self.splits.count,
+        }
+
+
+def figures_of(core: ProducerCore) -> dict[str, Figures]:
+    """By group and name. Groups of a topic or broker end with `.<topic>`, `.node-<id>`."""
+    now = core.driver.time.monotonic_ms()
+    network, accumulator = core.network.metrics, core.accumulator
+    latencies, throttles = network.latencies(ApiKey.PRODUCE), network.throttles(ApiKey.PRODUCE)
+    of_all = {
+        **core.network.figures(),
+        **core.metrics.figures(now),
+        "produce-latency-avg": average(latencies, now),
+        "produce-latency-max": largest(latencies, now),
+        "produce-throttle-time-avg": average(throttles, now),
+        "produce-throttle-time-max": largest(throttles, now),
+        "buffer-total-bytes": core.config.buffer_memory,
+        "buffer-available-bytes": accumulator.available,
+        "metadata-age": core.network.metadata_age_seconds(),
+    }
+    topics = list(core.metrics.topics.items())
+    return {
+        "producer-metrics": of_all,
+        **{f"producer-topic-metrics.{topic}": metrics.figures(now) for topic, metrics in topics},
+        **network.node_figures("producer", now),
+    }

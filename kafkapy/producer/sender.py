@@ -81,15 +81,15 @@ class Sender:
         network: NetworkClient,
         accumulator: RecordAccumulator,
         config: SenderConfig,
-        sequences: Sequences | None = None,
-        metrics: ProducerMetrics | None = None,
+        sequences: Sequences | None,
+        metrics: ProducerMetrics,
     ) -> None:
         self.driver = driver
         self.network = network
         self.accumulator = accumulator
         self.config = config
         self.sequences = sequences
-        self.metrics = metrics or ProducerMetrics()
+        self.metrics = metrics
         self.need_producer_id: Callable[[], None] = lambda: None
         """Called when sequences are wanted and there is no producer id."""
         self.transaction: TransactionGate | None = None
@@ -267,7 +267,7 @@ class Sender:
             batch.last_node = node_id
             batch.attempts += 1
             self.in_flight[batch] = None
-        self.metrics.requests += 1
+        self.metrics.requested(batches, self.driver.time.monotonic_ms())
         completion = self.network.send(
             node_id, request, timeout_ms=config.request_timeout_ms, min_version=request.min_version
         )
@@ -329,7 +329,7 @@ class Sender:
         if self.sequences is not None and batch.has_sequence:
             self.sequences.completed(batch, base_offset)
         if not batch.done:
-            self.metrics.sent(batch)
+            self.metrics.sent(batch, self.driver.time.monotonic_ms())
             batch.complete(base_offset, log_append_time)
             self._done(batch)
 
@@ -351,7 +351,7 @@ class Sender:
             self._completed(batch, -1, -1)
         elif self._can_retry(batch, error, code, log_start_offset):
             _log.warning("Retrying %r, attempt %d: %s", batch, batch.attempts, error)
-            self.metrics.retries += 1
+            self.metrics.retried(batch, self.driver.time.monotonic_ms())
             self._back_off(batch)
             self.accumulator.put_back(batch)
         else:
@@ -385,7 +385,7 @@ class Sender:
             for part in parts:
                 if part.has_sequence:
                     self.sequences.track(part)
-        self.metrics.splits += 1
+        self.metrics.split(self.driver.time.monotonic_ms())
         self.accumulator.replace(batch, parts)
 
     def _give_up(
@@ -400,7 +400,7 @@ class Sender:
             self.sequences.failed(batch, may_be_written=may_be_written)
         if self.transaction is not None:
             self.transaction.batch_failed(error)
-        self.metrics.errors += batch.record_count
+        self.metrics.failed(batch, self.driver.time.monotonic_ms())
         batch.fail(error, record_errors)
         self._done(batch)
 

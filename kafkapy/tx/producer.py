@@ -208,8 +208,7 @@ class KafkaProducer:
 
     def metrics(self, raw: bool = False) -> dict[str, Any]:
         """As in `kafkapy.KafkaProducer`."""
-        figures = self._core.metrics.snapshot()
-        return dict(figures) if raw else {"producer-metrics": figures}
+        return self._core.figures(raw)
 
     def stop(self, timeout: float | None = None) -> Deferred[None]:
         """Wait for what was sent, at most `timeout` seconds, and disconnect; then what is left fails."""

@@ -93,7 +93,11 @@ def test_assignors_are_the_java_clients() -> None:
     ("name", "value", "warning"),
     [
         ("no.such.config", "1", "The config no.such.config is not known to Kafka's clients and has no effect"),
-        ("metrics.num.samples", "3", "The config metrics.num.samples has no effect here: metrics are totals here"),
+        (
+            "metrics.recording.level",
+            "DEBUG",
+            "The config metrics.recording.level has no effect here: all metrics are recorded",
+        ),
         (
             "ssl.truststore.location",
             "x",

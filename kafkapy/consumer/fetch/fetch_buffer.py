@@ -99,8 +99,9 @@ class FetchBuffer:
             self._advance(fetch)
         return found
 
-    def collect_arrow(self, max_records: int | None = None) -> pa.Table | None:
-        """The same as a table in `arrow.record_schema()`, None for no records. `max_records` None: all that is here."""
+    def collect_arrow(self, max_records: int | None, taken: list[tuple[str, int]]) -> pa.Table | None:
+        """The same as a table in `arrow.record_schema()`, None for no records. `max_records` None: all that is here.
+        `taken` gets how many are of which topic."""
         batches: list[pa.RecordBatch] = []
         left = sys.maxsize if max_records is None else max_records
         while left > 0 and (fetch := self.next_fetch()) is not None:
@@ -113,6 +114,7 @@ class FetchBuffer:
             if batch is not None:
                 left -= batch.num_rows
                 batches.append(batch)
+                taken.append((fetch.partition.topic, batch.num_rows))
             self._advance(fetch)
         if not batches:
             return None

@@ -23,6 +23,7 @@ from kafkapy.consumer.fetch.completed_fetch import CompletedFetch
 from kafkapy.consumer.fetch.fetch_buffer import FetchBuffer
 from kafkapy.consumer.fetch.fetch_plan import FetchPlan
 from kafkapy.consumer.fetch.offsets import OffsetFetcher
+from kafkapy.consumer.fetch.statistics import FetchStatistics
 from kafkapy.consumer.records import ConsumerRecord, RecordFactory
 from kafkapy.consumer.subscription_state import SubscriptionState, TopicPartitionState
 from kafkapy.errors import (
@@ -56,16 +57,6 @@ _STALE_LEADER = (
 )
 
 
-class FetchStatistics:
-    """Counters since the beginning; `latency_ms` is the sum over `responses`."""
-
-    def __init__(self) -> None:
-        self.responses = 0
-        self.bytes = 0
-        self.records = 0
-        self.latency_ms = 0.0
-
-
 class Fetcher:
     """Fetches the assigned partitions of one consumer. Everything here runs on the driver's thread.
 
@@ -74,7 +65,7 @@ class Fetcher:
     """
 
     def __init__(self, client: NetworkClient, subscriptions: SubscriptionState, config: ConsumerConfig) -> None:
-        self.statistics = FetchStatistics()
+        self.statistics = FetchStatistics(client.metrics.stat)
         self._client = client
         self._time = client.driver.time
         self._subscriptions = subscriptions
@@ -105,7 +96,7 @@ class Fetcher:
         what a deserializer raised.
         """
         found = self._buffer.collect(max_records, only)
-        self._after_collecting(sum(map(len, found.values())))
+        self._after_collecting([(partition.topic, len(records)) for partition, records in found.items()])
         return found
 
     def collect_arrow(self, max_records: int | None = None) -> pa.Table | None:
@@ -113,13 +104,18 @@ class Fetcher:
 
         `max_records` None: all that is here.
         """
-        found = self._buffer.collect_arrow(max_records)
-        self._after_collecting(0 if found is None else found.num_rows)
+        taken: list[tuple[str, int]] = []
+        found = self._buffer.collect_arrow(max_records, taken)
+        self._after_collecting(taken)
         return found
 
-    def _after_collecting(self, count: int) -> None:
-        self.statistics.records += count
-        if not count and self._errors:
+    def _after_collecting(self, taken: list[tuple[str, int]]) -> None:
+        """`taken`: how many records of which topic."""
+        if taken:
+            now = self._time.monotonic_ms()
+            for topic, count in taken:
+                self.statistics.taken(topic, count, now)
+        elif self._errors:
             raise self._errors.popleft()
         self.fetch_soon()
 
@@ -173,20 +169,17 @@ class Fetcher:
             partition: (assignment[partition], assignment[partition].version, wish.fetch_offset)
             for partition, wish in wishes.items()
         }
-        sent = self._time.monotonic_ms()
         response: Completion[FetchResponse] = self._client.send(
             node_id, request, max_version=32767 if by_id else FIRST_WITH_TOPIC_IDS - 1
         )
-        response.add_callback(lambda done: self._answered(node_id, session, sent, done))
+        response.add_callback(lambda done: self._answered(node_id, session, done))
 
     def _send_later(self, delay_ms: float) -> None:
         self._client.driver.call_later(delay_ms + 1, self._progress)
 
     # --- what comes
 
-    def _answered(
-        self, node_id: int, session: FetchSessionHandler, sent_ms: float, done: Completion[FetchResponse]
-    ) -> None:
+    def _answered(self, node_id: int, session: FetchSessionHandler, done: Completion[FetchResponse]) -> None:
         asked = self._in_flight.pop(node_id, {})
         if self._client.closed:
             return
@@ -196,20 +189,20 @@ class Fetcher:
             return
         response = done.result()
         answers = self._by_partition(response, session)
-        self.statistics.responses += 1
-        self.statistics.latency_ms += self._time.monotonic_ms() - sent_ms
         if not session.accept(response, answers):
             # A refused session is made anew at once; whoever answers nonsense gets a pause.
             self._send_later(0 if response.error_code else self._config.retry_backoff_ms)
             return
         nodes = [Node(n.node_id, n.host, n.port, n.rack) for n in response.node_endpoints or ()]
-        size, now_ms = 0, self._time.milliseconds()
+        sizes: dict[str, int] = {}
+        now_ms = self._time.milliseconds()
         for partition, data in answers.items():
             if partition in asked:
                 asked[partition][0].answered_ms = now_ms
-                size += len(data.records or b"")
+                sizes[partition.topic] = sizes.get(partition.topic, 0) + len(data.records or b"")
                 self._take_over(node_id, partition, data, *asked[partition], nodes)
-        self.statistics.bytes += size
+        size = sum(sizes.values())
+        self.statistics.fetched(sizes, self._time.monotonic_ms())
         if size >= _FETCH_FIRST_BYTES:
             self.send_fetches()
         self._progress()

@@ -52,7 +52,7 @@ class ConsumerCoordinator:
         subscriptions: SubscriptionState,
         host: Host,
     ) -> None:
-        self.rebalances = 0
+        self.rebalances = client.metrics.stat()
         """Rebalances that this member completed."""
         self._client = client
         self._config = config
@@ -166,7 +166,7 @@ class ConsumerCoordinator:
         self._assignor(generation.protocol or "").on_assignment(message, generation.id)
         self.commits.postpone_auto_commit()
         self._assign(assigned)
-        self.rebalances += 1
+        self.rebalances.record(1, self._client.driver.time.monotonic_ms())
         _log.info("Group %s: generation %d assigned %s", self._group_id, generation.id, sorted(assigned))
         self._host.wake()
         error = await self._listen("on_partitions_assigned", assigned - owned) or error
