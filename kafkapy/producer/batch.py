@@ -177,6 +177,13 @@ class ProducerBatch:
         """About how many bytes it takes on the wire."""
         return len(self.encoded.body) + 61 if self.encoded is not None else max(61, self.reserved - self.room)
 
+    def compression_ratio(self) -> float:
+        """Bytes after compression by bytes before; 1 if that is not known."""
+        encoded = self.encoded
+        return (
+            len(encoded.body) / encoded.uncompressed_size if encoded is not None and encoded.uncompressed_size else 1.0
+        )
+
     def _timestamp(self, index: int) -> int:
         runs = self.time_columns()
         return runs[bisect_right(runs, index, key=lambda run: run[0]) - 1][1]

@@ -17,11 +17,13 @@ if TYPE_CHECKING:
 class TopicMetrics:
     """What became of batches: a value each, of how many records or bytes they are."""
 
-    __slots__ = ("bytes", "errors", "records", "retries")
+    __slots__ = ("bytes", "compression", "errors", "records", "retries")
 
     def __init__(self, stat: partial[SampledStat]) -> None:
         self.records = stat()
         self.bytes = stat()
+        self.compression = stat()
+        """Bytes after compression, by bytes before."""
         self.retries = stat()
         self.errors = stat()
 
@@ -31,6 +33,7 @@ class TopicMetrics:
             "record-send-total": self.records.total,
             "byte-rate": self.bytes.rate(now),
             "byte-total": self.bytes.total,
+            "compression-rate": self.compression.average(now),
             "record-retry-rate": self.retries.rate(now),
             "record-retry-total": self.retries.total,
             "record-error-rate": self.errors.rate(now),
@@ -60,10 +63,11 @@ class ProducerMetrics(TopicMetrics):
 
     def sent(self, batch: ProducerBatch, now: float) -> None:
         """It has been acknowledged."""
-        count, size = batch.record_count, batch.size_hint()
+        count, size, ratio = batch.record_count, batch.size_hint(), batch.compression_ratio()
         for metrics in (self, self._of(batch)):
             metrics.records.record(count, now)
             metrics.bytes.record(size, now)
+            metrics.compression.record(ratio, now)
 
     def retried(self, batch: ProducerBatch, now: float) -> None:
         for metrics in (self, self._of(batch)):
@@ -88,6 +92,7 @@ class ProducerMetrics(TopicMetrics):
         size = sum(sample[2] for sample in self.bytes.recent(now))
         return {
             **super().figures(now),
+            "compression-rate-avg": self.compression.average(now),
             "batch-size-avg": self.bytes.average(now),
             "batch-size-max": self.bytes.largest(now),
             "record-size-avg": size / in_batches if in_batches else 0.0,
