@@ -84,7 +84,7 @@ class AsyncConsumer(ConsumerFace):
         if core.subscriptions.auto_assigned:
             patience = 0 if coordinator is None else core.config.request_timeout_ms
             deadline = self._now() + patience
-            await self._next(None, lambda: coordinator is None or coordinator.rebalances > 0, deadline)
+            await self._next(None, lambda: coordinator is None or coordinator.rebalances.count > 0, deadline)
 
     async def _stop(self, autocommit: bool, timeout_ms: float) -> None:
         if self._stopping is None:
