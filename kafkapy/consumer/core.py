@@ -460,7 +460,14 @@ class ConsumerCore:
 
     def metrics(self) -> dict[str, dict[str, float]]:
         """Figures by group and name, named as the Java client's. From any thread."""
-        return figures_of(self)
+        return figures_of(
+            self.client,
+            self.config.metric_group_prefix,
+            self.fetcher.statistics,
+            self.subscriptions,
+            self.coordinator,
+            self.health(),
+        )
 
     async def topics(self, timeout_ms: float) -> dict[str, set[int]]:
         """All topics with their partitions, fresh from the cluster."""

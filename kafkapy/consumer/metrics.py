@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from kafkapy.clients.network_client import NetworkClient
 from kafkapy.clients.network_metrics import Figures, timing
 from kafkapy.common.sampled_stat import average, largest
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.consumer.fetch.statistics import FetchStatistics
+from kafkapy.consumer.group.coordinator import ConsumerCoordinator
 from kafkapy.consumer.health import ConsumerHealth
+from kafkapy.consumer.subscription_state import SubscriptionState
 from kafkapy.protocol.api_keys import ApiKey
 
-if TYPE_CHECKING:
-    from kafkapy.consumer.core import ConsumerCore
 
-
-def figures_of(core: ConsumerCore) -> dict[str, Figures]:
+def figures_of(
+    client: NetworkClient,
+    prefix: str,
+    statistics: FetchStatistics,
+    subscriptions: SubscriptionState,
+    coordinator: ConsumerCoordinator | None,
+    health: ConsumerHealth,
+) -> dict[str, Figures]:
     """By group and name. Groups of a topic, partition or broker end with `.<topic>`, `.<topic>-<partition>`, `.node-<id>`."""
-    now = core.driver.time.monotonic_ms()
-    prefix = core.config.metric_group_prefix
+    now = client.driver.time.monotonic_ms()
     of_fetches = f"{prefix}-fetch-manager-metrics"
-    health = core.health()
-    network = core.client.metrics
+    network = client.metrics
     throttle = network.throttles(ApiKey.FETCH)
-    seen = core.fetcher.statistics
-    partitions = {partition: _partition_figures(core, health, partition) for partition in health.partitions}
+    partitions = {partition: _partition_figures(subscriptions, health, partition) for partition in health.partitions}
     fetch = {
-        **seen.figures(now),
+        **statistics.figures(now),
         **timing(network.latencies(ApiKey.FETCH), now, "fetch", "fetch-latency"),
         "fetch-throttle-time-avg": average(throttle, now),
         "fetch-throttle-time-max": largest(throttle, now),
@@ -34,11 +37,11 @@ def figures_of(core: ConsumerCore) -> dict[str, Figures]:
     }
     groups = {
         of_fetches: fetch,
-        f"{prefix}-metrics": {**core.client.figures(), "last-poll-seconds-ago": health.last_poll_seconds},
+        f"{prefix}-metrics": {**client.figures(), "last-poll-seconds-ago": health.last_poll_seconds},
     }
-    if core.coordinator is not None:
-        groups[f"{prefix}-coordinator-metrics"] = _coordinator_figures(core, health, now)
-    groups |= {f"{of_fetches}.{topic}": found.figures(now) for topic, found in list(seen.topics.items())}
+    if coordinator is not None:
+        groups[f"{prefix}-coordinator-metrics"] = _coordinator_figures(client, coordinator, health, now)
+    groups |= {f"{of_fetches}.{topic}": found.figures(now) for topic, found in list(statistics.topics.items())}
     groups |= {
         f"{of_fetches}.{partition.topic}-{partition.partition}": found for partition, found in partitions.items()
     }
@@ -50,9 +53,9 @@ def _all(partitions: dict[TopicPartition, Figures], name: str) -> list[float]:
     return [figures[name] for figures in partitions.values() if name in figures]
 
 
-def _partition_figures(core: ConsumerCore, health: ConsumerHealth, partition: TopicPartition) -> Figures:
+def _partition_figures(subscriptions: SubscriptionState, health: ConsumerHealth, partition: TopicPartition) -> Figures:
     lag = health.partitions[partition]
-    state = core.subscriptions.assignment.get(partition)
+    state = subscriptions.assignment.get(partition)
     figures: Figures = {}
     if lag.records is not None:
         figures["records-lag"] = lag.records
@@ -61,9 +64,10 @@ def _partition_figures(core: ConsumerCore, health: ConsumerHealth, partition: To
     return figures
 
 
-def _coordinator_figures(core: ConsumerCore, health: ConsumerHealth, now: float) -> Figures:
-    assert core.coordinator is not None
-    latencies = core.client.metrics.latencies
+def _coordinator_figures(
+    client: NetworkClient, coordinator: ConsumerCoordinator, health: ConsumerHealth, now: float
+) -> Figures:
+    latencies = client.metrics.latencies
     beat = health.last_heartbeat_seconds
     return {
         "assigned-partitions": len(health.partitions),
@@ -72,6 +76,6 @@ def _coordinator_figures(core: ConsumerCore, health: ConsumerHealth, now: float)
         **timing(latencies(ApiKey.JOIN_GROUP), now, "join", "join-time"),
         **timing(latencies(ApiKey.SYNC_GROUP), now, "sync", "sync-time"),
         "last-heartbeat-seconds-ago": -1.0 if beat is None else beat,
-        "rebalance-total": core.coordinator.rebalances.count,
-        "rebalance-rate-per-hour": core.coordinator.rebalances.frequency(now) * 3600,
+        "rebalance-total": coordinator.rebalances.count,
+        "rebalance-rate-per-hour": coordinator.rebalances.frequency(now) * 3600,
     }

@@ -185,7 +185,7 @@ class ProducerCore:
 
     def figures(self, raw: bool = False) -> dict[str, Any]:
         """What it has counted, by group and name; `raw`: those of `producer-metrics` alone. From any thread."""
-        groups = figures_of(self)
+        groups = figures_of(self.network, self.accumulator, self.metrics)
         return dict(groups["producer-metrics"]) if raw else groups
 
     # --- the end

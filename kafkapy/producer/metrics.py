@@ -10,8 +10,9 @@ from kafkapy.common.sampled_stat import SampledStat, average, largest
 from kafkapy.protocol.api_keys import ApiKey
 
 if TYPE_CHECKING:
+    from kafkapy.clients.network_client import NetworkClient
     from kafkapy.producer.batch import ProducerBatch
-    from kafkapy.producer.core import ProducerCore
+    from kafkapy.producer.record_accumulator import RecordAccumulator
 
 
 class TopicMetrics:
@@ -104,25 +105,25 @@ class ProducerMetrics(TopicMetrics):
         }
 
 
-def figures_of(core: ProducerCore) -> dict[str, Figures]:
+def figures_of(client: NetworkClient, accumulator: RecordAccumulator, metrics: ProducerMetrics) -> dict[str, Figures]:
     """By group and name. Groups of a topic or broker end with `.<topic>`, `.node-<id>`."""
-    now = core.driver.time.monotonic_ms()
-    network, accumulator = core.network.metrics, core.accumulator
+    now = client.driver.time.monotonic_ms()
+    network = client.metrics
     latencies, throttles = network.latencies(ApiKey.PRODUCE), network.throttles(ApiKey.PRODUCE)
     of_all = {
-        **core.network.figures(),
-        **core.metrics.figures(now),
+        **client.figures(),
+        **metrics.figures(now),
         "produce-latency-avg": average(latencies, now),
         "produce-latency-max": largest(latencies, now),
         "produce-throttle-time-avg": average(throttles, now),
         "produce-throttle-time-max": largest(throttles, now),
-        "buffer-total-bytes": core.config.buffer_memory,
+        "buffer-total-bytes": accumulator.buffer_memory,
         "buffer-available-bytes": accumulator.available,
-        "metadata-age": core.network.metadata_age_seconds(),
+        "metadata-age": client.metadata_age_seconds(),
     }
-    topics = list(core.metrics.topics.items())
+    topics = list(metrics.topics.items())
     return {
         "producer-metrics": of_all,
-        **{f"producer-topic-metrics.{topic}": metrics.figures(now) for topic, metrics in topics},
+        **{f"producer-topic-metrics.{topic}": of_topic.figures(now) for topic, of_topic in topics},
         **network.node_figures("producer", now),
     }
