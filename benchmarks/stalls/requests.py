@@ -6,18 +6,31 @@ import threading
 from collections.abc import Callable
 
 from benchmarks.brokers import Server
-from benchmarks.stalls.client import FrameClient, batch, list_offsets_request, metadata_request, produce_request, values
+from benchmarks.stalls.client import (
+    FrameClient,
+    batch,
+    list_offsets_request,
+    make_topic,
+    metadata_request,
+    produce_request,
+    values,
+)
 from benchmarks.stalls.measure import PROBE_TOPIC, Scenario
-from benchmarks.stalls.partitions import PARTITIONS, OfOneTopic
+from benchmarks.stalls.partitions import PARTITIONS, OfOneTopic, commit_offsets
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.messages.api_versions import ApiVersionsRequest
+from kafkapy.protocol.messages.delete_groups import DeleteGroupsRequest
 from kafkapy.protocol.messages.delete_records import DeleteRecordsRequest
 from kafkapy.protocol.messages.describe_groups import DescribeGroupsRequest
 from kafkapy.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
 from kafkapy.protocol.messages.elect_leaders import ElectLeadersRequest
 from kafkapy.protocol.messages.find_coordinator import FindCoordinatorRequest
 from kafkapy.protocol.messages.join_group import JoinGroupRequest
+from kafkapy.protocol.messages.list_groups import ListGroupsRequest
+from kafkapy.protocol.messages.offset_commit import OffsetCommitRequest
+from kafkapy.protocol.messages.offset_delete import OffsetDeleteRequest
 from kafkapy.protocol.messages.offset_fetch import OffsetFetchRequest
+from kafkapy.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from kafkapy.protocol.messages.produce import ProduceRequest
 from kafkapy.record.compression import CompressionType
 from kafkapy.record.records_builder import MemoryRecordsBuilder
@@ -125,6 +138,49 @@ def _offset_fetch() -> OffsetFetchRequest:
     return OffsetFetchRequest(group_id="stalls-0", topics=[topic], require_stable=False)
 
 
+def _commit(topic: str, partitions: int) -> OffsetCommitRequest:
+    wanted = [
+        OffsetCommitRequest.OffsetCommitRequestPartition(
+            partition_index=p, committed_offset=p, committed_leader_epoch=-1, committed_metadata="metadata"
+        )
+        for p in range(partitions)
+    ]
+    topics = [OffsetCommitRequest.OffsetCommitRequestTopic(name=topic, partitions=wanted)]
+    return OffsetCommitRequest(group_id="stalls-0", generation_id_or_member_epoch=-1, member_id="", topics=topics)
+
+
+def _offset_delete() -> OffsetDeleteRequest:
+    wanted = [OffsetDeleteRequest.OffsetDeleteRequestPartition(partition_index=p) for p in range(PARTITIONS)]
+    topics = [OffsetDeleteRequest.OffsetDeleteRequestTopic(name=OfOneTopic.topic, partitions=wanted)]
+    return OffsetDeleteRequest(group_id="stalls-0", topics=topics)
+
+
+def _ends_of_epochs() -> OffsetForLeaderEpochRequest:
+    wanted = [
+        OffsetForLeaderEpochRequest.OffsetForLeaderPartition(partition=p, current_leader_epoch=-1, leader_epoch=0)
+        for p in range(_MANY)
+    ]
+    topics = [OffsetForLeaderEpochRequest.OffsetForLeaderTopic(topic="unknown", partitions=wanted)]
+    return OffsetForLeaderEpochRequest(replica_id=-2, topics=topics)
+
+
+class ManyGroups(Scenario):
+    """They have one offset each."""
+
+    name = "ListGroups and DeleteGroups of 20,000 groups"
+    broker = "groups"
+    groups = 20_000
+
+    def prepare(self, server: Server) -> None:
+        make_topic(server, PROBE_TOPIC, exists=True)
+        commit_offsets(server, self.groups, PROBE_TOPIC, 1)
+
+    def load(self, server: Server) -> None:
+        with FrameClient(server.port) as client:
+            client.ask(ListGroupsRequest(), 4)
+            client.ask(DeleteGroupsRequest(groups_names=[f"stalls-{n}" for n in range(self.groups)]), 2)
+
+
 def scenarios() -> list[Scenario]:
     return [
         Storm(),
@@ -143,6 +199,13 @@ def scenarios() -> list[Scenario]:
         OneRequest(
             "ListOffsets of 300,000 unknown partitions", 1, lambda: list_offsets_request("unknown", range(_MANY), 1)
         ),
+        OneRequest(
+            "OffsetCommit of 5,000 partitions, 5 times", 7, lambda: _commit(OfOneTopic.topic, PARTITIONS), times=5
+        ),
+        OneRequest("OffsetCommit of 300,000 unknown partitions", 7, lambda: _commit("unknown", _MANY)),
+        OneRequest("OffsetDelete of 5,000 partitions", 0, _offset_delete),
+        OneRequest("OffsetForLeaderEpoch of 300,000 unknown partitions", 3, _ends_of_epochs),
+        ManyGroups(),
         OneRequest("OffsetFetch of 300,000 unknown partitions", 5, _offset_fetch),
         OneRequest(
             "DescribeGroups of 300,000 unknown groups",

@@ -11,6 +11,7 @@ from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.create_topics import CreateTopicsRequest
 from kafkapy.protocol.messages.delete_topics import DeleteTopicsRequest
 from kafkapy.protocol.messages.describe_configs import DescribeConfigsRequest
+from kafkapy.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from kafkapy.protocol.messages.metadata import MetadataRequest
 
 _TOPIC_RESOURCE = 2
@@ -100,6 +101,19 @@ class DescribingTopics(_ManyTopics):
                     client.ask(metadata_request(None), 9)
 
 
+class AlteringConfigs(DescribingTopics):
+    def load(self, server: Server) -> None:
+        request = IncrementalAlterConfigsRequest
+        config = request.AlterableConfig(name="segment.ms", config_operation=0, value="3600000")
+        resources = [
+            request.AlterConfigsResource(resource_type=_TOPIC_RESOURCE, resource_name=name, configs=[config])
+            for name in names(self._count)
+        ]
+        with FrameClient(server.port) as client:
+            for response in client.call(request(resources=resources, validate_only=False), 1).responses:
+                check(response.error_code)
+
+
 class DeletingTopics(DescribingTopics):
     def load(self, server: Server) -> None:
         delete(server, names(self._count))
@@ -109,6 +123,7 @@ def scenarios() -> list[Scenario]:
     return [
         CreatingTopics("CreateTopics of 2,000 in a request", 2000),
         DescribingTopics("DescribeConfigs of 2,000 topics", 2000, 3, configs=True),
+        AlteringConfigs("IncrementalAlterConfigs of 2,000 topics", 2000, 1, configs=True),
         DescribingTopics("Metadata of 2,000 topics, 20 times", 2000, 20, configs=False),
         DeletingTopics("DeleteTopics of 2,000 in a request", 2000, 1, configs=False),
         CreatingTopics("CreateTopics of 4,000 in a request", 4000),
