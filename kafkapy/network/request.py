@@ -106,6 +106,7 @@ class Request:
         "correlation_id",
         "encoded",
         "hurry",
+        "rest",
         "size",
         "times",
         "unwritten",
@@ -135,6 +136,9 @@ class Request:
 
         self.encoded: tuple[list[Any], dict[int, int]] | None = None
         """The response in pieces, and how often each error code is in it, of one that was too large to be encoded in passing."""
+
+        self.rest: object = None
+        """A `Rest` of the collector, while there is very much in the request."""
 
         self.hurry: Callable[[], object] | None = None
         """Answers a Produce that waits for its replicas with what there is."""

@@ -17,6 +17,7 @@ from twisted.internet.defer import maybeDeferred
 from kafkapy.clients.completion import spawn
 from kafkapy.common.broker import EndPoint
 from kafkapy.common.clock import InThread
+from kafkapy.common.garbage import Rest
 from kafkapy.common.metrics_requests import RequestStatsByApi
 from kafkapy.common.rate import Rate
 from kafkapy.network.channel import KafkaChannel
@@ -27,9 +28,14 @@ from kafkapy.network.stall_meter import StallMeter
 from kafkapy.network.transport import PlaintextPort
 from kafkapy.protocol.api_codecs import ApiCodecs
 from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.many import has_many_structs
 from kafkapy.protocol.wire import SchemaError
 
 log = logging.getLogger("kafkapy.network.SocketServer")
+
+RESTED_FOR = 1 << 19
+"""Bytes of a request that may be of so many structs that the collector rests while they are there."""
+MANY_STRUCTS = 20_000
 
 IDLE_SCAN_SECONDS = 1.0
 
@@ -254,8 +260,12 @@ class SocketServer:
         spawn(self._decode(channel, request, frame, position))
 
     async def _decode(self, channel: KafkaChannel, request: Request, frame: memoryview | bytes, position: int) -> None:
+        if request.size > RESTED_FOR:
+            request.rest = Rest()
         try:
             request.body = await self._decoding(request.codec.decode, frame, position)
+            if request.rest is not None and not has_many_structs(request.body, MANY_STRUCTS):
+                request.rest = None
         except SchemaError as error:
             channel.close(f"malformed request: {error}")
         except Exception:

@@ -180,7 +180,8 @@ class KafkaApis:
         """It is answered, so nobody needs what was asked any more."""
         body, request.body = request.body, None
         messages.append(body)
-        spawn(_finished(self._in_thread(let_go, messages)))
+        rest, request.rest = request.rest, None
+        spawn(_finished(self._in_thread(let_go, messages), rest))
 
     def _send(self, request: Request, response: Message) -> None:
         try:
@@ -208,5 +209,6 @@ class KafkaApis:
         request.close_connection(f"{request.api_key.name} failed: {code.name}")
 
 
-async def _finished(work: Awaitable[None]) -> None:
+async def _finished(work: Awaitable[None], rest: object) -> None:
+    """The collector rests until then."""
     await work

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +16,7 @@ from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 from kafkapy.protocol.messages.envelope import EnvelopeRequest
 from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from kafkapy.protocol.messages.list_offsets import ListOffsetsRequest
 from kafkapy.protocol.messages.produce import ProduceRequest
 from kafkapy.server.kafka_apis import HANDLERS
 from tests.server.broker_core import BrokerCore, Client
@@ -166,3 +168,20 @@ def test_large_requests_and_answers_are_forgotten_in_a_thread(core: BrokerCore, 
     assert answered[0].body is None
     client.call(DescribeGroupsRequest(groups=["one"]), 0)
     assert answered[1].body is not None
+
+
+def test_the_collector_rests_while_there_is_very_much_in_a_request(core: BrokerCore, client: Client) -> None:
+    worked: list[bool] = []
+    describe = core.by_api[ApiKey.LIST_OFFSETS]
+
+    def handler(request: Request) -> Any:
+        worked.append(gc.isenabled())
+        return describe(request)
+
+    core.by_api[ApiKey.LIST_OFFSETS] = handler
+    for many, times in ((50_000, 1), (10, 1)):
+        partition = ListOffsetsRequest.ListOffsetsPartition(partition_index=1, timestamp=-1)
+        topic = ListOffsetsRequest.ListOffsetsTopic(name="none", partitions=[partition] * many)
+        client.call(ListOffsetsRequest(replica_id=-1, topics=[topic] * times), 1)
+        assert gc.isenabled()
+    assert worked == [False, True]

@@ -235,13 +235,16 @@ def _search(logs: list[tuple[_Search, Log]]) -> dict[_Search, _Found]:
 
 
 def _duplicates(body: ListOffsetsRequest) -> Steps[set[tuple[str, int]]]:
-    seen: set[tuple[str, int]] = set()
+    seen: dict[str, set[int]] = {}
     twice: set[tuple[str, int]] = set()
     for topic in body.topics:
+        of_topic = seen.setdefault(topic.name, set())
         for some in portions(topic.partitions):
             for wanted in some:
-                partition = (topic.name, wanted.partition_index)
-                (twice if partition in seen else seen).add(partition)
+                index = wanted.partition_index
+                if index in of_topic:
+                    twice.add((topic.name, index))
+                of_topic.add(index)
             yield
     return twice
 
