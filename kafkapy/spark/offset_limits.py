@@ -143,6 +143,19 @@ def offsets_to_json(offsets: Mapping[TopicPartition, int]) -> dict[str, dict[str
     return result
 
 
+Offsets = dict[str, Any]
+"""As Spark keeps them: `{"topic": {"0": 17}}`, the next offset to read. The end of a query's first batch also says
+where it began, under START, which no topic can be called: Spark's own source has a file of its checkpoint for that,
+which Python sources have not. So a first batch that is run again, after a restart, is the same batch."""
+START = "@start"
+
+
+def end_and_start(offsets: Offsets) -> tuple[PartitionOffsets, PartitionOffsets | None]:
+    start = offsets.get(START)
+    end = offsets_from_json({topic: found for topic, found in offsets.items() if topic != START})
+    return end, None if start is None else offsets_from_json(start)
+
+
 def _integer(value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         raise ValueError(value)

@@ -19,7 +19,7 @@ from kafkapy.common.time import SystemTime, Time
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.errors import KafkaError
 from kafkapy.spark.errors import DATA_LOSS_WARNING, DataLossError, OffsetError
-from kafkapy.spark.offset_limits import PartitionOffsets, names, offsets_from_json, offsets_to_json
+from kafkapy.spark.offset_limits import START, Offsets, PartitionOffsets, end_and_start, names, offsets_to_json
 from kafkapy.spark.offset_ranges import limit_offsets, new_offsets, ranges_of_micro_batch
 from kafkapy.spark.offset_reader import OffsetReader
 from kafkapy.spark.options import SourceOptions
@@ -29,12 +29,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _log = logging.getLogger("kafkapy.spark")
-
-Offsets = dict[str, Any]
-"""As Spark keeps them: `{"topic": {"0": 17}}`, the next offset to read. The end of a query's first batch also says
-where it began, under START, which no topic can be called: Spark's own source has a file of its checkpoint for that,
-which Python sources have not. So a first batch that is run again, after a restart, is the same batch."""
-START = "@start"
 
 
 class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -73,7 +67,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._available_now = True
 
     def latestOffset(self, start: Offsets, limit: ReadLimit) -> Offsets:
-        begin, _ = _end_and_start(start)
+        begin, _ = end_and_start(start)
         # Spark asks for the next batch only after it has run the last one, which ended here.
         self._commit_to_group(begin)
         end = self._end_of_batch(begin, limit)
@@ -120,8 +114,8 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # --- batches
 
     def partitions(self, start: Offsets, end: Offsets) -> Sequence[InputPartition]:
-        begin, _ = _end_and_start(start)
-        until, first = _end_and_start(end)
+        begin, _ = end_and_start(start)
+        until, first = end_and_start(end)
         begin = begin if first is None else first
         if self._target is not None:
             self._verify_available_now(until, self._target)
@@ -134,7 +128,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._partition_reader.read(partition)
 
     def commit(self, end: Offsets) -> None:
-        self._commit_to_group(_end_and_start(end)[0])
+        self._commit_to_group(end_and_start(end)[0])
 
     def stop(self) -> None:
         self._offset_reader.close()
@@ -186,12 +180,6 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 f"running query with Trigger.AvailableNow. {_TRANSIENT} latest offset: {offsets_to_json(latest)}, end "
                 f"offset: {offsets_to_json(end)}"
             )
-
-
-def _end_and_start(offsets: Offsets) -> tuple[PartitionOffsets, PartitionOffsets | None]:
-    start = offsets.get(START)
-    end = offsets_from_json({topic: found for topic, found in offsets.items() if topic != START})
-    return end, None if start is None else offsets_from_json(start)
 
 
 _TRANSIENT = "The error could be transient - restart your query, and report if you still see the same issue."

@@ -12,8 +12,9 @@ from kafkapy.admin.results import values_of
 from kafkapy.admin.topics import NewPartitions
 from kafkapy.common.time import MockTime
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.spark.offset_limits import START
 from kafkapy.spark.options import Mode, source_options
-from kafkapy.spark.stream_reader import START, KafkaStreamReader
+from kafkapy.spark.stream_reader import KafkaStreamReader
 from tests.spark.test_spark_batch import error_of
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
