@@ -80,7 +80,7 @@ def _names_in_or_made(directory: str) -> list[str]:
     try:
         return _file_names(directory)
     except FileNotFoundError:
-        os.makedirs(directory)
+        os.makedirs(directory, exist_ok=True)
         return []
 
 
