@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from kafkapy.common.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from kafkapy.schemas import arrow as arrow
     from kafkapy.schemas.avro import AvroDeserializer, AvroSerializer
     from kafkapy.schemas.errors import (
         MissingLibraryError,
@@ -52,6 +53,7 @@ _HOMES = {
     "SchemaRegistryError": "errors",
     "SchemaRegistryUnavailableError": "errors",
     "SchemaSerializationError": "errors",
+    "arrow": "arrow",
     "record_subject_name_strategy": "subject_names",
     "topic_record_subject_name_strategy": "subject_names",
     "topic_subject_name_strategy": "subject_names",
@@ -74,6 +76,7 @@ __all__ = [
     "SchemaRegistryUnavailableError",
     "SchemaSerializationError",
     "SerdeError",
+    "arrow",
     "record_subject_name_strategy",
     "topic_record_subject_name_strategy",
     "topic_subject_name_strategy",

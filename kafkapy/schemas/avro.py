@@ -14,7 +14,7 @@ from kafkapy.schemas.types import Schema
 from kafkapy.schemas.wire_format import Written
 
 try:
-    import fastavro
+    import fastavro as fastavro
 except ImportError as error:
     raise missing("fastavro", "avro") from error
 
