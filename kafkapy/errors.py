@@ -113,6 +113,10 @@ class NoBrokersAvailable(InvalidMetadataError, KafkaTimeoutError):
     """No bootstrap server answered in time: a constructor's KafkaTimeoutError, under the name that kafka-python 2 has for it."""
 
 
+class LookUpFailedError(RetriableError):
+    """A deserializer could not find out what it needs for the next record, such as a schema; the record comes again."""
+
+
 class MetadataEmptyBrokerList(RetriableError):
     pass
 

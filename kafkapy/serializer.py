@@ -43,8 +43,14 @@ class LookUpFirst(Exception):
     """
 
     def __init__(self, look_up: Callable[[], object]) -> None:
-        super().__init__(look_up)
+        super().__init__("Something must be looked up first, which cannot be waited for here")
         self.look_up = look_up
+
+
+def for_client(given: Any, *, is_key: bool, waits: bool) -> Any:
+    """A serializer or deserializer as a client works with it; most stay what they are."""
+    make = getattr(given, "for_client", None)
+    return given if make is None else make(is_key=is_key, waits=waits)
 
 
 class DefaultSerializer(Serializer, Deserializer):

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from kafkapy.aio.base import AsyncClient, ask, from_awaitable, happened, until
 from kafkapy.aio.batch_builder import BatchBuilder
@@ -22,11 +22,13 @@ from kafkapy.producer.core import ProducerCore, TopicView
 from kafkapy.producer.future import FutureRecordMetadata, RecordMetadata
 from kafkapy.producer.intake import Intake
 from kafkapy.producer.transactions import Transactions
-from kafkapy.serializer import Headers
+from kafkapy.serializer import Headers, LookUpFirst
 from kafkapy.structs import ConsumerGroupMetadata
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+T = TypeVar("T")
 
 __all__ = ["BatchBuilder", "BatchDelivery", "Delivery", "KafkaProducer", "TransactionContext"]
 
@@ -42,7 +44,7 @@ class KafkaProducer(AsyncClient):
         self.config = ProducerConfig.from_options(producer_options(configs))
         super().__init__()
         self._core = ProducerCore(self._driver, self.config)
-        self._intake = Intake(self._core)
+        self._intake = Intake(self._core, waits=False)
         self._short_path: Mapping[str, ProducerBatch] = {}
         self._clock = self._core.accumulator.clock
         self._closed = True
@@ -95,7 +97,11 @@ class KafkaProducer(AsyncClient):
         timestamp_ms: int | None,
     ) -> Delivery:
         self._check_open()
-        record = self._intake.serialize(topic, value, key, headers)
+        try:
+            record = self._intake.serialize(topic, value, key, headers)
+        except LookUpFirst:
+            record = await ask(self._intake.looked_up(lambda: self._intake.serialize(topic, value, key, headers)))
+            self._check_open()
         if self._began_batch:
             self._began_batch = False
             await asyncio.sleep(0)  # a loop that only sends must let the sender have its turn
@@ -150,7 +156,8 @@ class KafkaProducer(AsyncClient):
         """As `kafkapy.KafkaProducer.send_many`; await what it gives for the delivery of all."""
         self._check_open()
         view = await self._view(topic)
-        bulk = BulkSend(self._intake, view, topic, values, keys, partition, headers, timestamps)
+        columns = (values, keys, partition, headers, timestamps)
+        bulk = await self._looked_up(lambda: BulkSend(self._intake, view, topic, *columns))
         await self._append_bulk(bulk)
         return BatchDelivery(bulk.batches)
 
@@ -160,10 +167,17 @@ class KafkaProducer(AsyncClient):
         """As `kafkapy.KafkaProducer.send_arrow`."""
         self._check_open()
         view = await self._view(topic)
-        bulks = [BulkSend(self._intake, view, topic, **columns) for columns in columns_of_arrow(table, partition)]
+        parts = list(columns_of_arrow(table, partition))
+        bulks = await self._looked_up(lambda: [BulkSend(self._intake, view, topic, **columns) for columns in parts])
         for bulk in bulks:
             await self._append_bulk(bulk)
         return BatchDelivery([batch for bulk in bulks for batch in bulk.batches])
+
+    async def _looked_up(self, f: Callable[[], T]) -> T:
+        try:
+            return f()
+        except LookUpFirst:
+            return await ask(self._intake.looked_up(f))
 
     async def _append_bulk(self, bulk: BulkSend) -> None:
         while not bulk.append():

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from kafkapy.record.columns import Header, RecordColumns
 from kafkapy.record.record_batch import Record, RecordBatch
+from kafkapy.serializer import for_client
 
 _LEADER_EPOCH, _TIMESTAMP_TYPE = 1, 2  # the fields of `Segment`
 _new = tuple.__new__
@@ -51,8 +52,8 @@ class RecordFactory:
     function of the bytes; None leaves the bytes."""
 
     def __init__(self, key_deserializer: Any = None, value_deserializer: Any = None) -> None:
-        self._key_deserializer = key_deserializer
-        self._value_deserializer = value_deserializer
+        self._key_deserializer = for_client(key_deserializer, is_key=True, waits=False)
+        self._value_deserializer = for_client(value_deserializer, is_key=False, waits=False)
 
     def make(self, topic: str, partition: int, columns: RecordColumns, first: int, last: int) -> list[ConsumerRecord]:
         """Records `first` to `last` (exclusive) of `columns`. Raises `DeserializerFailure`."""

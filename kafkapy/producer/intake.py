@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.partitioner import DefaultPartitioner, Partitioner, StickyPartitioner
@@ -12,20 +12,26 @@ from kafkapy.producer.batch import ProducerBatch
 from kafkapy.producer.core import ProducerCore, TopicView
 from kafkapy.producer.future import FutureRecordMetadata
 from kafkapy.record.batch_encoder import Headers
-from kafkapy.serializer import Serializer, SerializeWrapper
+from kafkapy.serializer import LookUpFirst, Serializer, SerializeWrapper, for_client
 
+T = TypeVar("T")
+Serialized = tuple[bytes | None, bytes | None, Headers | None]
+"""Value, key and headers."""
 Bytes = bytes | bytearray | memoryview
 
 
 class Intake:
     """The front door of a producer, for any thread."""
 
-    def __init__(self, core: ProducerCore) -> None:
+    def __init__(self, core: ProducerCore, *, waits: bool = True) -> None:
+        """`waits`: may serializers block? Else they raise `LookUpFirst`."""
         config = core.config
         self.core = core
         self.accumulator = core.accumulator
-        self.key_serializer = _serializer(config.key_serializer, "key_serializer")
-        self.value_serializer = _serializer(config.value_serializer, "value_serializer")
+        key_serializer = _serializer(config.key_serializer, "key_serializer")
+        value_serializer = _serializer(config.value_serializer, "value_serializer")
+        self.key_serializer = for_client(key_serializer, is_key=True, waits=waits)
+        self.value_serializer = for_client(value_serializer, is_key=False, waits=waits)
         self.partitioner = config.partitioner
         self.own_choice = type(self.partitioner) in (DefaultPartitioner, StickyPartitioner)
         """Partitions are chosen here and not by an object of the user."""
@@ -38,9 +44,7 @@ class Intake:
             return self.accumulator.sticky
         return {}
 
-    def serialize(
-        self, topic: str, value: Any, key: Any, headers: Any
-    ) -> tuple[bytes | None, bytes | None, Headers | None]:
+    def serialize(self, topic: str, value: Any, key: Any, headers: Any) -> Serialized:
         """Value, key and headers as they are sent. Raises TypeError, ValueError, and what the serializers raise."""
         if value is None and key is None:
             raise ValueError("Need at least one: key or value")
@@ -53,6 +57,14 @@ class Intake:
         if self.value_serializer is not None:
             value = self.value_serializer.serialize(topic, own_headers, value)
         return _as_bytes(value, "value"), _as_bytes(key, "key"), list(headers) if headers else None
+
+    async def looked_up(self, f: Callable[[], T]) -> T:
+        """What `f` gives once the serializers that it calls know what they need. Raises what a look-up has failed with."""
+        while True:
+            try:
+                return f()
+            except LookUpFirst as needed:
+                await self.core.driver.run_in_thread(needed.look_up)
 
     def append(
         self,

@@ -28,7 +28,7 @@ try:
     import pyarrow as pa  # type: ignore[import-untyped, unused-ignore]
     import pyarrow.json as pa_json  # type: ignore[import-untyped, unused-ignore]
 except ImportError as error:
-    raise missing("pyarrow") from error
+    raise missing("pyarrow", "arrow") from error
 
 from kafkapy.schemas.column_types import type_of_avro, type_of_json, without_times
 

@@ -41,6 +41,5 @@ class MissingLibraryError(KafkaConfigurationError, ImportError):
     """A format needs a library that is not installed; the sentence says how to install it."""
 
 
-def missing(library: str, extra: str | None = None) -> MissingLibraryError:
-    wanted = library if extra is None else f"'kafkapy[{extra}]'"
-    return MissingLibraryError(f"{library} is not installed, which this needs: pip install {wanted}")
+def missing(library: str, extra: str) -> MissingLibraryError:
+    return MissingLibraryError(f"{library} is not installed, which this needs: pip install 'kafkapy[{extra}]'")

@@ -18,8 +18,8 @@ from kafkapy.producer.bulk import BulkSend, columns_of_arrow
 from kafkapy.producer.config import ProducerConfig, ProducerOptions
 from kafkapy.producer.core import ProducerCore
 from kafkapy.producer.future import BatchMetadata, DeliveryFuture, FutureBatchMetadata, RecordMetadata
-from kafkapy.producer.intake import Intake
-from kafkapy.serializer import Headers
+from kafkapy.producer.intake import Intake, Serialized
+from kafkapy.serializer import Headers, LookUpFirst
 from kafkapy.structs import ConsumerGroupMetadata, OffsetAndMetadata
 from kafkapy.tx.base import run
 
@@ -40,7 +40,7 @@ class KafkaProducer:
         self.config = ProducerConfig.from_options(configs)
         self._driver = TwistedDriver(reactor)
         self._core = ProducerCore(self._driver, self.config)
-        self._intake = Intake(self._core)
+        self._intake = Intake(self._core, waits=False)
         self._waiting: deque[tuple[Callable[[], Coroutine[Any, Any, Any]], Deferred[Any]]] = deque()
         self._pumping = False
         self._closed = True
@@ -72,20 +72,28 @@ class KafkaProducer:
         which come through the Deferred."""
         if self._closed:
             return fail(IllegalStateError("KafkaProducer is not started, or closed already"))
+
+        def serialize() -> Serialized:
+            return self._intake.serialize(topic, value, key, headers)
+
+        record: Serialized | None = None
         try:
-            record = self._intake.serialize(topic, value, key, headers)
+            record = serialize()
             view = self._core.topic_view(topic)
             if view is not None and not self._waiting:
                 future = self._intake.append(view, topic, record, partition, timestamp_ms, (value, key))
                 if future is not None:
                     return _deferred(future)
+        except LookUpFirst:
+            pass
         except Exception:
             return fail(Failure())
 
         async def send_later() -> DeliveryFuture[RecordMetadata]:
+            ready = await self._intake.looked_up(serialize) if record is None else record
             view = await self._core.wait_on_metadata(topic)
             while True:
-                future = self._intake.append(view, topic, record, partition, timestamp_ms, (value, key))
+                future = self._intake.append(view, topic, ready, partition, timestamp_ms, (value, key))
                 if future is not None:
                     return future
                 await self._memory()
@@ -123,7 +131,9 @@ class KafkaProducer:
 
         async def send() -> DeliveryFuture[list[BatchMetadata]]:
             view = await self._core.wait_on_metadata(topic)
-            bulks = [BulkSend(self._intake, view, topic, **columns) for columns in parts()]
+            bulks = await self._intake.looked_up(
+                lambda: [BulkSend(self._intake, view, topic, **columns) for columns in parts()]
+            )
             for bulk in bulks:
                 while not bulk.append():
                     await self._memory()

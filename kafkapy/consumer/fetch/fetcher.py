@@ -28,6 +28,7 @@ from kafkapy.consumer.records import ConsumerRecord, RecordFactory
 from kafkapy.consumer.subscription_state import SubscriptionState, TopicPartitionState
 from kafkapy.errors import (
     CorruptRecordError,
+    LookUpFailedError,
     OffsetOutOfRangeError,
     TopicAuthorizationFailedError,
     as_client_error,
@@ -35,6 +36,7 @@ from kafkapy.errors import (
 )
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.fetch import FetchResponse
+from kafkapy.serializer import LookUpFirst
 from kafkapy.structs import OffsetAndTimestamp, OffsetResetStrategy
 
 if TYPE_CHECKING:
@@ -77,6 +79,8 @@ class Fetcher:
         self._in_flight: dict[int, dict[TopicPartition, tuple[TopicPartitionState, int, int]]] = {}
         self._errors: deque[KafkaError] = deque()
         self._fetching_soon = False
+        self._look_up: Completion[object] | None = None
+        """What a deserializer has to ask for, while it does; nothing is given out meanwhile."""
         self.notify: Callable[[], object] = lambda: None
         """Called when there is something to collect."""
         self.is_awaited: Callable[[], bool] = lambda: False
@@ -93,9 +97,15 @@ class Fetcher:
 
         Raises what the next record, partition or position is in trouble with, if nothing can be given out before:
         CorruptRecordError (and its like), OffsetOutOfRangeError, LogTruncationError, TopicAuthorizationFailedError, or
-        what a deserializer raised.
+        what a deserializer raised; LookUpFailedError.
         """
-        found = self._buffer.collect(max_records, only)
+        if self._look_up is not None:
+            return {}
+        try:
+            found = self._buffer.collect(max_records, only)
+        except LookUpFirst as needed:
+            self._begin_look_up(needed, only)
+            return {}
         self._after_collecting([(partition.topic, len(records)) for partition, records in found.items()])
         return found
 
@@ -121,7 +131,28 @@ class Fetcher:
 
     def has_records(self, only: Collection[TopicPartition] = ()) -> bool:
         """Would `collect` give or raise something?"""
+        if self._look_up is not None:
+            return False
         return bool(self._errors) or self._buffer.next_fetch(only) is not None
+
+    def _begin_look_up(self, needed: LookUpFirst, only: Collection[TopicPartition]) -> None:
+        """In a thread; what it fails with is raised where the record would have come, which stays next."""
+        fetch = self._buffer.next_fetch(only)
+        assert fetch is not None
+        partition, offset = fetch.partition, fetch.next_offset
+
+        def ended(done: Completion[object]) -> None:
+            self._look_up = None
+            failure = done.exception()
+            if failure is not None and partition in self._subscriptions.assignment:
+                where = f"topic {partition.topic}, partition {partition.partition}, offset {offset}"
+                error = LookUpFailedError(f"The record at {where} cannot be deserialized yet: {failure}")
+                error.__cause__ = failure
+                self._errors.append(error)
+            self._progress()
+
+        self._look_up = self._client.driver.run_in_thread(needed.look_up)
+        self._look_up.add_callback(ended)
 
     def drop(self, partitions: Iterable[TopicPartition]) -> None:
         """Forget what is here of these partitions (they were taken away, or sought in)."""
