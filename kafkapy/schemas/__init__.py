@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from kafkapy.schemas import arrow as arrow
     from kafkapy.schemas.avro import AvroDeserializer, AvroSerializer
     from kafkapy.schemas.errors import (
-        MissingLibraryError,
         SchemaDeserializationError,
         SchemaRegistryError,
         SchemaRegistryUnavailableError,
@@ -41,7 +40,6 @@ _HOMES = {
     "AvroSerializer": "avro",
     "JSONDeserializer": "json_schema",
     "JSONSerializer": "json_schema",
-    "MissingLibraryError": "errors",
     "ProtobufDeserializer": "protobuf",
     "ProtobufSerializer": "protobuf",
     "RegisteredSchema": "types",
@@ -64,7 +62,6 @@ __all__ = [
     "AvroSerializer",
     "JSONDeserializer",
     "JSONSerializer",
-    "MissingLibraryError",
     "ProtobufDeserializer",
     "ProtobufSerializer",
     "RegisteredSchema",

@@ -15,22 +15,21 @@ from collections.abc import Callable
 from io import BytesIO
 from typing import Any, Literal
 
-import numpy as np
-
+from kafkapy.common.extras import need
 from kafkapy.schemas import wire_format
-from kafkapy.schemas.errors import SchemaDeserializationError, SchemaRegistryError, SerdeError, missing
+from kafkapy.schemas.errors import SchemaDeserializationError, SchemaRegistryError, SerdeError
 from kafkapy.schemas.registry_client import SchemaRegistryClient
 from kafkapy.schemas.serde import describe, with_references
 from kafkapy.schemas.types import AVRO, JSON, Schema
 from kafkapy.schemas.wire_format import MAGIC_BYTE, PREFIX_SIZE
 
-try:
-    import pyarrow as pa  # type: ignore[import-untyped, unused-ignore]
-    import pyarrow.json as pa_json  # type: ignore[import-untyped, unused-ignore]
-except ImportError as error:
-    raise missing("pyarrow", "arrow") from error
+need("arrow", "pyarrow", "numpy", by="A typed column")
 
-from kafkapy.schemas.column_types import type_of_avro, type_of_json, without_times
+import numpy as np  # noqa: E402
+import pyarrow as pa  # type: ignore[import-untyped, unused-ignore]  # noqa: E402
+import pyarrow.json as pa_json  # type: ignore[import-untyped, unused-ignore]  # noqa: E402
+
+from kafkapy.schemas.column_types import type_of_avro, type_of_json, without_times  # noqa: E402
 
 OnError = Literal["raise", "null"]
 

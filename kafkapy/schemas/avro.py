@@ -7,16 +7,15 @@ from collections.abc import Callable, Mapping
 from io import BytesIO
 from typing import Any
 
-from kafkapy.schemas.errors import missing
+from kafkapy.common.extras import need
 from kafkapy.schemas.registry_client import SchemaRegistryClient
 from kafkapy.schemas.serde import SchemaDeserializer, SchemaSerializer, with_references
 from kafkapy.schemas.types import Schema
 from kafkapy.schemas.wire_format import Written
 
-try:
-    import fastavro as fastavro
-except ImportError as error:
-    raise missing("fastavro", "avro") from error
+need("avro", "fastavro", by="Avro")
+
+import fastavro as fastavro  # noqa: E402
 
 AvroSchema = str | list[Any] | dict[str, Any]
 """As fastavro has parsed it; it stands for itself."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafkapy.errors import ClientError, KafkaConfigurationError, RetriableError
+from kafkapy.errors import ClientError, RetriableError
 
 
 class SerdeError(ClientError):
@@ -35,11 +35,3 @@ class SchemaRegistryError(SerdeError):
 
 class SchemaRegistryUnavailableError(RetriableError):
     """No registry has answered; the sentence has the last URL and the cause."""
-
-
-class MissingLibraryError(KafkaConfigurationError, ImportError):
-    """A format needs a library that is not installed; the sentence says how to install it."""
-
-
-def missing(library: str, extra: str) -> MissingLibraryError:
-    return MissingLibraryError(f"{library} is not installed, which this needs: pip install 'kafkapy[{extra}]'")

@@ -6,18 +6,18 @@ import json
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from kafkapy.schemas.errors import SchemaDeserializationError, SchemaSerializationError, missing
+from kafkapy.common.extras import need
+from kafkapy.schemas.errors import SchemaDeserializationError, SchemaSerializationError
 from kafkapy.schemas.registry_client import SchemaRegistryClient
 from kafkapy.schemas.serde import SchemaDeserializer, SchemaSerializer, with_references
 from kafkapy.schemas.types import JSON, Schema
 from kafkapy.schemas.wire_format import Written
 
-try:
-    import jsonschema
-    import referencing
-    from referencing.jsonschema import DRAFT7
-except ImportError as error:
-    raise missing("jsonschema", "json-schema") from error
+need("json-schema", "jsonschema", "referencing", by="JSON Schema")
+
+import jsonschema  # noqa: E402
+import referencing  # noqa: E402
+from referencing.jsonschema import DRAFT7  # noqa: E402
 
 
 def compact(value: Any) -> str:

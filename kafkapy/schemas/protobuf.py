@@ -7,19 +7,19 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
+from kafkapy.common.extras import need
 from kafkapy.schemas import wire_format
-from kafkapy.schemas.errors import SchemaDeserializationError, SchemaSerializationError, missing
+from kafkapy.schemas.errors import SchemaDeserializationError, SchemaSerializationError
 from kafkapy.schemas.registry_client import SchemaRegistryClient
 from kafkapy.schemas.serde import SchemaDeserializer, SchemaSerializer, with_references
 from kafkapy.schemas.types import PROTOBUF, Schema, SchemaReference
 from kafkapy.serializer import Headers
 
-try:
-    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-    from google.protobuf.descriptor import Descriptor, FileDescriptor
-    from google.protobuf.message import Message
-except ImportError as error:
-    raise missing("protobuf", "protobuf") from error
+need("protobuf", "google.protobuf", by="Protobuf")
+
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory  # noqa: E402
+from google.protobuf.descriptor import Descriptor, FileDescriptor  # noqa: E402
+from google.protobuf.message import Message  # noqa: E402
 
 ReferenceSubjectNameStrategy = Callable[[str, bool, str], str]
 """Topic, is it the key, name of an imported file -> the subject that the file is registered under."""

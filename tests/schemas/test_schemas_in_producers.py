@@ -67,7 +67,12 @@ def test_a_loop_goes_on_while_the_registry_is_asked(
     broker: ProducingBroker, options: dict[str, Any], server: RegistryServer
 ) -> None:
     asked, answer = threading.Event(), threading.Event()
-    server.state.barrier = lambda: (asked.set(), answer.wait())
+
+    def hold() -> None:
+        asked.set()
+        answer.wait()
+
+    server.state.barrier = hold
 
     async def main() -> None:
         async with aio.KafkaProducer(**options) as producer:
@@ -106,7 +111,7 @@ async def test_deferreds_stay_in_order(broker: ProducingBroker, options: dict[st
     await producer.send("t", 0)
     answer = threading.Event()
     server.state.barrier = answer.wait
-    sent = [producer.send("t", 1, key="k"), producer.send("t", 2), producer.send_many("t", [3, 4])]
+    sent: list[Any] = [producer.send("t", 1, key="k"), producer.send("t", 2), producer.send_many("t", [3, 4])]
     assert not any(deferred.called for deferred in sent)
     answer.set()
     await defer.gatherResults(sent)

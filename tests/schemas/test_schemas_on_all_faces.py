@@ -153,7 +153,12 @@ def test_the_loop_goes_on_while_a_schema_is_asked_for(
         producer.send("slow", values[0])
     registry.clear_caches()
     asked, answer = threading.Event(), threading.Event()
-    server.state.barrier = lambda: (asked.set(), answer.wait())
+
+    def hold() -> None:
+        asked.set()
+        answer.wait()
+
+    server.state.barrier = hold
 
     async def main() -> None:
         async with aio.KafkaConsumer("slow", **reading(broker, registry, deserializer)) as consumer:
