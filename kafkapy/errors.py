@@ -53,6 +53,10 @@ class InvalidMetadataError(RetriableError):
 # --- what a client finds out by itself
 
 
+class WakeupException(ClientError):  # Java's name
+    """A poll was ended by `wakeup()`."""
+
+
 class Cancelled(RetriableError):
     pass
 

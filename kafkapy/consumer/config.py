@@ -59,6 +59,8 @@ class ConsumerConfig(ClientConfig):
         self.auto_offset_reset = _RESET_WORDS.get(self.auto_offset_reset, self.auto_offset_reset)
         self.reset_strategy = OffsetResetStrategy.of(self.auto_offset_reset)
         self._check_times()
+        if self.group_id is not None and not isinstance(self.group_id, str):
+            raise KafkaConfigurationError(f"group_id must be a string; it is {self.group_id!r}")
         if self.isolation_level not in _ISOLATION_LEVELS:
             raise KafkaConfigurationError(f"isolation_level={self.isolation_level!r} is not known")
         if self.group_instance_id is not None:

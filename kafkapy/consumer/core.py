@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from kafkapy.clients.client_metadata import MetadataRequestBuilder
 from kafkapy.clients.completion import Completion, spawn
 from kafkapy.clients.driver import Driver, wait_for
+from kafkapy.clients.metadata import ClusterMetadata
 from kafkapy.clients.network_client import NetworkClient
 from kafkapy.common.extras import need
 from kafkapy.common.topic_partition import TopicPartition
@@ -23,14 +24,15 @@ from kafkapy.consumer.group.coordinator import ConsumerCoordinator
 from kafkapy.consumer.health import ConsumerHealth, health_of
 from kafkapy.consumer.metrics import figures_of
 from kafkapy.consumer.subscription_state import FetchPosition, FetchState, SubscriptionState
-from kafkapy.errors import IllegalStateError, KafkaTimeoutError, NoOffsetForPartitionError
-from kafkapy.protocol.errors import KafkaError
+from kafkapy.errors import IllegalStateError, KafkaTimeoutError, NoOffsetForPartitionError, WakeupException
+from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.structs import ConsumerGroupMetadata, MemberState, OffsetAndMetadata, OffsetResetStrategy
 
 _log = logging.getLogger("kafkapy.consumer")
 _HANDED_OVER_RECORDS = 10_000
 """Records that are handed over at once: enough that the hand-over costs nothing, few enough to stay in the cache."""
 _ALL = 1 << 31
+_TROUBLES = (Errors.UNKNOWN_TOPIC_OR_PARTITION, Errors.TOPIC_AUTHORIZATION_FAILED, Errors.INVALID_TOPIC_EXCEPTION)
 
 
 class UserCall(NamedTuple):
@@ -62,6 +64,8 @@ class ConsumerCore:
         if config.group_id is not None:
             self.coordinator = ConsumerCoordinator(self.client, config, self.subscriptions, self)
         self.closed = False
+        self.woken = False
+        """The next poll, or the one that waits, ends with WakeupException. Any thread may set it and `wake`."""
         self._polled_ms: float = driver.time.monotonic_ms()
         self._inside = 0
         self._gate: Completion[None] = Completion()
@@ -70,7 +74,9 @@ class ConsumerCore:
         self._assigned_by: tuple[Any, ...] = ()
         """What the last assignment without a group was made of."""
         self._error: KafkaError | None = None
-        self.client.metadata.listeners.append(lambda cluster: self.wake())
+        self.troubles: dict[str, str] = {}
+        """Topics that are wanted and cannot be read, and why."""
+        self.client.metadata.listeners.append(self._metadata_changed)
 
     # -- poll
 
@@ -86,7 +92,7 @@ class ConsumerCore:
     @property
     def needs_poll(self) -> bool:
         """Must `poll` run, though there are records pending? Any thread may ask."""
-        if self.calls or self._error is not None:
+        if self.calls or self._error is not None or self.woken:
             return True
         coordinator = self.coordinator
         return coordinator is not None and (coordinator.needs_poll or coordinator.commits.auto_commit_due)
@@ -115,6 +121,9 @@ class ConsumerCore:
     def look(self, collect: Callable[[], Any]) -> Any:
         """One round of a poll, without waiting: what `collect` finds; None if the user must be called first."""
         self._renew_wake()  # first: what happens from here on is not slept over
+        if self.woken:
+            self.woken = False
+            raise WakeupException("The consumer was woken up")
         if self.calls:
             return None
         self._prepare_fetch()
@@ -456,7 +465,25 @@ class ConsumerCore:
     def health(self) -> ConsumerHealth:
         member = None if self.coordinator is None else self.coordinator.member
         read_committed = self.config.read_committed
-        return health_of(self.driver.time, self.subscriptions, self.pending, member, self.last_poll_ms, read_committed)
+        return health_of(
+            self.driver.time,
+            self.subscriptions,
+            self.pending,
+            member,
+            self.last_poll_ms,
+            read_committed,
+            dict(self.troubles),
+        )
+
+    def _metadata_changed(self, cluster: ClusterMetadata) -> None:
+        """Each trouble is told once."""
+        before = self.troubles
+        self.troubles = {
+            name: topic.error.message for name, topic in cluster.topics.items() if topic.error in _TROUBLES
+        }
+        for name in self.troubles.keys() - before.keys():
+            _log.warning("Topic %s cannot be read: %s", name, self.troubles[name])
+        self.wake()
 
     def metrics(self) -> dict[str, dict[str, float]]:
         """Figures by group and name, named as the Java client's. From any thread."""

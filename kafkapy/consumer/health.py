@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kafkapy.common.time import Time
 from kafkapy.common.topic_partition import TopicPartition
@@ -34,6 +34,15 @@ class ConsumerHealth(NamedTuple):
     coordinator: int | None
     last_heartbeat_seconds: float | None
     partitions: dict[TopicPartition, PartitionLag]
+    topics: dict[str, str]
+    """Topics in trouble, and what it is: one that does not exist, that may not be read."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same as JSON takes it; partitions by topic and number."""
+        partitions: dict[str, dict[str, Any]] = {}
+        for partition, lag in sorted(self.partitions.items()):
+            partitions.setdefault(partition.topic, {})[str(partition.partition)] = lag._asdict()
+        return {**self._asdict(), "partitions": partitions}
 
 
 def health_of(
@@ -43,8 +52,9 @@ def health_of(
     member: GroupMember | None,
     last_poll_ms: float,
     read_committed: bool,
+    topics: dict[str, str],
 ) -> ConsumerHealth:
-    """`member` None: a consumer without a group."""
+    """`member` None: a consumer without a group. `topics`: those in trouble."""
     now = time.monotonic_ms()
     lags = {p: _lag_of(time, subscriptions, pending, p, read_committed) for p in subscriptions.assignment}
     records = [lag.records for lag in lags.values() if lag.records is not None]
@@ -59,6 +69,7 @@ def health_of(
         coordinator=None if member is None else member.lookup.node_id,
         last_heartbeat_seconds=None if beat is None else (now - beat) / 1000,
         partitions=lags,
+        topics=topics,
     )
 
 

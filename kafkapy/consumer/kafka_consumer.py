@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import time
+import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, Unpack, overload
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from kafkapy.consumer.to_arrow import Bound
+
+
+_LAST_WORDS_MS = 1_000
+"""How long a consumer that was forgotten may take to leave its group."""
 
 
 class KafkaConsumer(ConsumerFace):
@@ -278,6 +283,12 @@ class KafkaConsumer(ConsumerFace):
         if refresh or not self._core.client.metadata.version:
             self._call(self._core.client.bootstrap, timeout_ms)
 
+    def wakeup(self) -> None:
+        """From any thread: the poll (or `next`) that waits, else the next one, raises WakeupException. The consumer can be
+        used, and closed, as before."""
+        self._core.woken = True
+        self._driver.call_soon_threadsafe(self._core.wake)
+
     # -- the end
 
     def close(self, autocommit: bool = True, timeout_ms: float | None = None) -> None:
@@ -296,6 +307,23 @@ class KafkaConsumer(ConsumerFace):
                 close = getattr(deserializer, "close", None)
                 if close is not None:
                     close()
+
+    def __del__(self) -> None:
+        """It was forgotten: the group need not wait for the session's end to know."""
+        driver: ThreadDriver | None = vars(self).get("_driver")
+        if driver is None or self._closing or not driver.running:
+            return
+        warnings.warn(f"{self!r} was not closed", ResourceWarning, source=self, stacklevel=2)
+        core = self._core
+
+        def close() -> None:
+            core.subscriptions.listener = None  # there is no thread that could call it
+            spawn(core.close(False, _LAST_WORDS_MS)).add_callback(lambda _: driver.stop())
+
+        driver.call_soon_threadsafe(close)  # without waiting: this may be anybody's thread
+
+    def __repr__(self) -> str:
+        return f"<KafkaConsumer client_id={self.config['client_id']} group_id={self.config['group_id']}>"
 
     def __enter__(self) -> Self:
         return self

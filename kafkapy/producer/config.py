@@ -107,6 +107,11 @@ class ProducerConfig(ClientConfig):
         for name in ("buffer_memory", "max_request_size"):
             if getattr(self, name) < 1:
                 raise KafkaConfigurationError(f"{name} must be at least 1")
+        if not isinstance(self.partitioner, Partitioner) and not callable(self.partitioner):
+            raise KafkaConfigurationError(
+                "partitioner must be a Partitioner, or a function of the key's bytes, all partitions and those with a leader;"
+                f" it is {self.partitioner!r}"
+            )
         self.max_batch_bytes = min(max(self.batch_size, 1), self.max_request_size)
 
     @classmethod

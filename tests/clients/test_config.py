@@ -5,7 +5,9 @@ import pytest
 from kafkapy.clients.broker_releases import LATEST_RELEASE, parse_release, release_of, versions_of_release
 from kafkapy.clients.config import ClientConfig
 from kafkapy.clients.facade import merge_options
+from kafkapy.consumer.config import ConsumerConfig
 from kafkapy.errors import KafkaConfigurationError
+from kafkapy.producer.config import ProducerConfig
 from kafkapy.protocol.api_keys import ApiKey
 
 
@@ -52,3 +54,10 @@ def test_figures_of_a_release_match_what_kafka_python_knows() -> None:
     for release, theirs in BROKER_API_VERSIONS.items():
         ours = versions_of_release(release).ranges
         assert {key: tuple(theirs[key]) for key in ours} == ours
+
+
+def test_values_of_the_wrong_kind_get_a_sentence() -> None:
+    with pytest.raises(KafkaConfigurationError, match="group_id must be a string; it is 5"):
+        ConsumerConfig(group_id=5)  # type: ignore[arg-type]
+    with pytest.raises(KafkaConfigurationError, match=r"partitioner must be a Partitioner.*'murmur'"):
+        ProducerConfig(partitioner="murmur")

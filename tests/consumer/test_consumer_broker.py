@@ -17,11 +17,17 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from kafkapy import KafkaConsumer, TopicPartition
+from kafkapy import KafkaAdminClient, KafkaConsumer, TopicPartition
 from kafkapy.aio import KafkaConsumer as AioConsumer
 from kafkapy.consumer import AsyncConsumerRebalanceListener, ConsumerRebalanceListener
 from kafkapy.consumer.assignors import CooperativeStickyAssignor
-from kafkapy.errors import CommitFailedError, IllegalStateError, KafkaConfigurationError, KafkaTimeoutError
+from kafkapy.errors import (
+    CommitFailedError,
+    IllegalStateError,
+    KafkaConfigurationError,
+    KafkaTimeoutError,
+    WakeupException,
+)
 from kafkapy.structs import OffsetAndMetadata
 from tests.broker_process import BrokerProcess
 
@@ -121,6 +127,27 @@ def test_a_listener_commits_while_the_consumer_closes(broker: BrokerProcess, top
     consumer.close()
     with KafkaConsumer(**config) as other:
         assert other.committed(TopicPartition(name, 0)) == 3
+
+
+def test_another_thread_wakes_a_poll(broker: BrokerProcess, topic: Callable[..., str]) -> None:
+    with KafkaConsumer(topic(0), **options(broker)) as consumer:
+        threading.Timer(0.2, consumer.wakeup).start()
+        begun = time.monotonic()
+        with pytest.raises(WakeupException):
+            while True:
+                consumer.poll(20_000)
+        assert time.monotonic() - begun < 10
+
+
+def test_a_consumer_that_is_forgotten_warns_and_leaves(broker: BrokerProcess, topic: Callable[..., str]) -> None:
+    name, config = topic(3), options(broker)
+    consumer: KafkaConsumer | None = KafkaConsumer(name, **config)
+    assert consumer is not None
+    take(consumer, 3)
+    with pytest.warns(ResourceWarning, match=config["group_id"]):
+        consumer = None
+    with KafkaAdminClient(bootstrap_servers=broker.address) as admin:
+        until(lambda: admin.describe_consumer_groups([config["group_id"]])[0].members == [])
 
 
 def test_positions_and_commits_in_the_middle_of_a_loop(broker: BrokerProcess, topic: Callable[..., str]) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from kafkapy.errors import (
     KafkaTimeoutError,
     RebalanceInProgressError,
     UnknownTopicOrPartitionError,
+    WakeupException,
 )
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import Errors
@@ -437,3 +439,34 @@ def test_a_seek_puts_a_missing_position_right() -> None:
         group.core.seek(partition, 4)
     group.poll(100)
     assert {p: at.offset for p, at in group.core.positions().items()} == {P0: 4, P1: 4}
+
+
+def test_health_as_json_and_topics_in_trouble(caplog: pytest.LogCaptureFixture) -> None:
+    group = Group()
+    group.core.subscribe(["t", "nowhere"], None, None)
+    for _ in range(40):
+        group.poll(100)
+    health = group.core.health()
+    assert list(health.topics) == ["nowhere"]
+    assert caplog.text.count("Topic nowhere cannot be read: This server does not host") == 1
+    plain = json.loads(json.dumps(health.as_dict()))
+    assert plain["partitions"]["t"]["0"]["position"] == 10
+    assert plain["group_state"] == "stable"
+
+
+def test_a_poll_is_woken_up() -> None:
+    """The next one, if none waits; nothing is changed by it."""
+    group = Group().join()
+    poll = spawn(group.core.poll(5_000))
+    group.driver.run()
+    group.core.woken = True
+    group.core.wake()
+    with pytest.raises(WakeupException):
+        group.driver.result_of(poll)
+    group.core.woken = True
+    assert group.core.needs_poll
+    with pytest.raises(WakeupException):
+        group.poll(100)
+    assert not group.core.needs_poll
+    group.poll(100)
+    assert group.state == "stable"
