@@ -17,7 +17,6 @@ from kafkapy.common.time import Time
 from kafkapy.coordinator.runtime.owned_topic import OwnedTopic, Record
 from kafkapy.coordinator.runtime.timers import Timers
 from kafkapy.protocol.errors import Errors
-from kafkapy.protocol.message import Message
 from kafkapy.record.record_batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE
 
 Recipient = Callable[[Any], None]
@@ -59,7 +58,14 @@ class Write:
     producer_epoch: int = NO_PRODUCER_EPOCH
 
 
-Effect = Reply | StartTimer | CancelTimer | Write
+@dataclass(slots=True)
+class Order:
+    """What only this kind of machine wants done: its coordinator does it (`Performer`'s `on_order`)."""
+
+    what: Any
+
+
+Effect = Reply | StartTimer | CancelTimer | Write | Order
 
 
 class Machine(Protocol):
@@ -84,10 +90,19 @@ class Performer:
     are sent by the outermost call only, after its effects are done, in the order in which they came up.
     """
 
-    def __init__(self, topic: OwnedTopic[Any], scheduler: Scheduler, time: Time, log: Logger) -> None:
+    def __init__(
+        self,
+        topic: OwnedTopic[Any],
+        scheduler: Scheduler,
+        time: Time,
+        log: Logger,
+        on_order: Callable[[Any, Any], None] | None = None,
+    ) -> None:
+        """`on_order(machine, what)` does what only these machines want."""
         self._topic = topic
         self._time = time
         self._log = log
+        self._on_order = on_order
         self.timers: Timers[tuple[Machine, str, str]] = Timers(scheduler, time, self._timer_fired)
         self._replies: deque[Reply] = deque()
         self._busy = False
@@ -103,6 +118,9 @@ class Performer:
                     self._replies.append(effect)
                 elif isinstance(effect, Write):
                     self._write(machine, effect)
+                elif isinstance(effect, Order):
+                    assert self._on_order is not None
+                    self._on_order(machine, effect.what)
                 else:
                     self.timers.cancel((machine, effect.timer, effect.of))
         finally:
@@ -111,7 +129,7 @@ class Performer:
                     self._send_replies()
                 self._busy = False
 
-    def reply(self, to: Recipient, response: Message) -> None:
+    def reply(self, to: Recipient, response: Any) -> None:
         """An answer that no machine has to give, in its turn."""
         self.answer(Reply(to, response))
 

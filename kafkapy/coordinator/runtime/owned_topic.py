@@ -110,6 +110,10 @@ class OwnedTopic(Generic[Contents]):
             return Errors.NOT_COORDINATOR
         return NONE if term.state is ACTIVE else Errors.COORDINATOR_LOAD_IN_PROGRESS
 
+    def epoch(self, key: str) -> int:
+        """The newest leader epoch heard of for the key's partition: what Kafka calls the coordinator epoch. -1: none."""
+        return self._ownership.newest_epoch(self.partition_for(key))
+
     @property
     def is_loading(self) -> bool:
         return self._ownership.is_loading

@@ -1,0 +1,110 @@
+"""What is known of a transactional id at one moment (Kafka's `TxnTransitMetadata`), and its record in `__transaction_state`."""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import NamedTuple
+
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.coordinator.transaction.transaction_state import EMPTY, TransactionState
+from kafkapy.protocol.records.transaction_log import TransactionLogKey, TransactionLogValue
+from kafkapy.protocol.wire import SchemaError
+from kafkapy.record.record_batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
+
+LAST_EPOCH = 0x7FFF
+"""Kept for fencing off the producer that has the epoch before it."""
+
+_VERSION = Struct(">h")
+_KEY_VERSION = 0
+_VALUE_VERSION = 0
+"""The newest that is not flexible: brokers write 1 only where the feature `transaction.version` says so, with KRaft."""
+
+
+class TransactionMetadata(NamedTuple):
+    """Never changed: each step of the transactional id has its own. Times: ms since the epoch, -1: none."""
+
+    state: TransactionState
+    producer_id: int
+    producer_epoch: int
+    timeout_ms: int
+    partitions: frozenset[TopicPartition]
+    start_ms: int
+    updated_ms: int
+    last_producer_id: int = NO_PRODUCER_ID
+    """The id before this one, as long as its producer may ask again what it has been told."""
+    last_producer_epoch: int = NO_PRODUCER_EPOCH
+    """The same of the epoch."""
+
+    @property
+    def is_epoch_exhausted(self) -> bool:
+        return is_exhausted(self.producer_epoch)
+
+
+def is_exhausted(producer_epoch: int) -> bool:
+    """Is there none after it that a producer may have?"""
+    return producer_epoch >= LAST_EPOCH - 1
+
+
+def transaction_key(transactional_id: str) -> bytes:
+    return _VERSION.pack(_KEY_VERSION) + TransactionLogKey(transactional_id=transactional_id).encode(_KEY_VERSION)
+
+
+def transaction_value(metadata: TransactionMetadata) -> bytes:
+    """Neither the last id nor the last epoch is kept."""
+    value = TransactionLogValue(
+        producer_id=metadata.producer_id,
+        producer_epoch=metadata.producer_epoch,
+        transaction_timeout_ms=metadata.timeout_ms,
+        transaction_status=metadata.state.code,
+        transaction_partitions=None if metadata.state is EMPTY else by_topic(metadata.partitions),
+        transaction_last_update_timestamp_ms=metadata.updated_ms,
+        transaction_start_timestamp_ms=metadata.start_ms,
+    )
+    return _VERSION.pack(_VALUE_VERSION) + value.encode(_VALUE_VERSION)
+
+
+def by_topic(partitions: frozenset[TopicPartition]) -> list[TransactionLogValue.PartitionsSchema]:
+    topics: dict[str, list[int]] = {}
+    for topic, partition in sorted(partitions):
+        topics.setdefault(topic, []).append(partition)
+    return [TransactionLogValue.PartitionsSchema(topic=topic, partition_ids=ids) for topic, ids in topics.items()]
+
+
+def read_key(data: bytes) -> str | int:
+    """The transactional id; of a key of another kind its version. `SchemaError` if it is not what its version says."""
+    version = _read_version(data)
+    if version != _KEY_VERSION:
+        return version
+    return TransactionLogKey.decode(data, version, _VERSION.size).transactional_id
+
+
+def read_value(data: bytes) -> TransactionMetadata:
+    """`SchemaError` for an unknown version or state, and bytes that are not what it says."""
+    version = _read_version(data)
+    if not 0 <= version <= 1:
+        raise SchemaError(f"Unknown version {version} from the transaction log message value")
+    value = TransactionLogValue.decode(data, version, _VERSION.size)
+    try:
+        state = TransactionState.of_code(value.transaction_status)
+    except ValueError as error:
+        raise SchemaError(str(error)) from None
+    return TransactionMetadata(
+        state,
+        value.producer_id,
+        value.producer_epoch,
+        value.transaction_timeout_ms,
+        frozenset(
+            TopicPartition(topic.topic, partition)
+            for topic in value.transaction_partitions or ()
+            for partition in topic.partition_ids
+        ),
+        value.transaction_start_timestamp_ms,
+        value.transaction_last_update_timestamp_ms,
+    )
+
+
+def _read_version(data: bytes) -> int:
+    if len(data) < _VERSION.size:
+        raise SchemaError(f"{len(data)} bytes cannot hold a version")
+    version: int = _VERSION.unpack_from(data)[0]
+    return version

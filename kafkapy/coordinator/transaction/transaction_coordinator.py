@@ -1,0 +1,321 @@
+"""The coordinator of transactions (Kafka's `TransactionCoordinator` and `TransactionStateManager`).
+
+Everything is on the reactor thread. A request becomes an event of its transactional id (`transaction.py`); the effects are done by
+`runtime/`, and the markers are sent by a `MarkerSender`. Nothing here knows the network or the log.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Sequence
+from typing import Any, Protocol
+
+from kafkapy.clients.completion import Completion
+from kafkapy.common.clock import Steps
+from kafkapy.common.scheduler import ScheduledTask, Scheduler
+from kafkapy.common.time import Time
+from kafkapy.common.topic_names import TRANSACTION_STATE_TOPIC
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.coordinator.runtime.effects import Performer, Recipient
+from kafkapy.coordinator.runtime.owned_topic import InternalTopic, OwnedTopic
+from kafkapy.coordinator.runtime.partition_log import PartitionLog
+from kafkapy.coordinator.runtime.turns import in_turns
+from kafkapy.coordinator.transaction.config import TransactionConfig
+from kafkapy.coordinator.transaction.metadata import by_topic
+from kafkapy.coordinator.transaction.replayed_transactions import ReplayedTransactions
+from kafkapy.coordinator.transaction.transaction import (
+    Effects,
+    Forget,
+    InitProducerIdResult,
+    ProducerIdAndEpoch,
+    SendMarkers,
+    Transaction,
+)
+from kafkapy.coordinator.transaction.transaction_state import DEAD, TransactionState
+from kafkapy.protocol.errors import NONE, Errors, KafkaError
+from kafkapy.protocol.messages.describe_transactions import DescribeTransactionsResponse
+from kafkapy.protocol.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
+from kafkapy.record.compression import CompressionType
+
+log = logging.getLogger("kafkapy.coordinator.transaction.TransactionCoordinator")
+store_log = logging.getLogger("kafkapy.coordinator.transaction.TransactionStateManager")
+
+PER_TURN = 1000
+"""How many transactional ids are looked at before the reactor does something else."""
+
+NewProducerId = Callable[[], Coroutine[Any, Any, int]]
+
+
+class MarkerSender(Protocol):
+    """Writes the ends of transactions to the logs of their partitions, wherever these are led."""
+
+    def send(self, transaction: Transaction, order: SendMarkers, coordinator_epoch: int) -> None:
+        """`TransactionCoordinator.markers_written` is told of the partitions as they are done. What is not done when the
+        transaction `is_gone` is dropped."""
+        ...
+
+
+class TransactionCoordinator:
+    """Checks that a request is for this broker and hands it to the transactional id.
+
+    Invariant: `transactions` holds ids of partitions that are led here, none of them gone.
+    """
+
+    def __init__(
+        self,
+        config: TransactionConfig,
+        partition_log: PartitionLog,
+        scheduler: Scheduler,
+        time: Time,
+    ) -> None:
+        self._config = config
+        self._scheduler = scheduler
+        self._time = time
+        topic = InternalTopic(
+            TRANSACTION_STATE_TOPIC, config.topic_num_partitions, CompressionType.NONE, config.request_timeout_ms
+        )
+        self._topic: OwnedTopic[ReplayedTransactions] = OwnedTopic(
+            topic, partition_log, self, scheduler, time, store_log
+        )
+        self._performer = Performer(self._topic, scheduler, time, log, self._ordered)
+        self._perform = self._performer.perform
+        self.transactions: dict[str, Transaction] = {}
+        """Those that are coordinated here, by id."""
+        self._active = False
+        self._tasks: list[ScheduledTask] = []
+        self._markers: MarkerSender | None = None
+        self._new_producer_id: NewProducerId | None = None
+
+    def startup(
+        self, new_producer_id: NewProducerId, markers: MarkerSender, topic_partition_count: int | None = None
+    ) -> None:
+        """Begin to answer; before and after `shutdown` it is COORDINATOR_NOT_AVAILABLE.
+
+        `topic_partition_count`: how many partitions `__transaction_state` has; None if it is not there yet.
+        """
+        self._new_producer_id, self._markers = new_producer_id, markers
+        self._topic.startup(topic_partition_count)
+        config, schedule = self._config, self._scheduler.schedule
+        for name, work, period in (
+            ("transaction-abort", self._abort_timed_out, config.abort_timed_out_interval_ms),
+            ("transactionalId-expiration", self._remove_expired, config.remove_expired_interval_ms),
+        ):
+            self._tasks.append(
+                schedule(name, lambda name=name, work=work: in_turns(self._scheduler, name, work()), period, period)
+            )
+        self._active = True
+
+    def shutdown(self) -> None:
+        self._active = False
+        for task in self._tasks:
+            task.cancel()
+
+    def partition_for(self, transactional_id: str) -> int:
+        """The partition of `__transaction_state` whose leader coordinates the id."""
+        return self._topic.partition_for(transactional_id)
+
+    def _status(self, transactional_id: str | None) -> Errors:
+        """NONE if this broker can speak for the id."""
+        if not transactional_id:
+            return Errors.INVALID_REQUEST
+        if not self._active:
+            return Errors.COORDINATOR_NOT_AVAILABLE
+        return self._topic.status(transactional_id)
+
+    # ------------------------------------------------------------------------------------------------ producers
+
+    async def init_producer_id(
+        self, transactional_id: str, timeout_ms: int, expected: ProducerIdAndEpoch | None
+    ) -> InitProducerIdResult:
+        """The id and epoch with which a producer's transactions begin; `expected`: those it has had so far (KIP-360)."""
+        error = self._status(transactional_id)
+        if error is not Errors.INVALID_REQUEST and not 0 < timeout_ms <= self._config.max_timeout_ms:
+            error = Errors.INVALID_TRANSACTION_TIMEOUT
+        if error is not NONE:
+            return InitProducerIdResult(error)
+        transaction = self.transactions.get(transactional_id)
+        new_id = -1
+        if transaction is None or transaction.needs_producer_id(expected):
+            assert self._new_producer_id is not None
+            try:
+                new_id = await self._new_producer_id()
+            except KafkaError as refused:
+                return InitProducerIdResult(refused.error)
+            if (error := self._status(transactional_id)) is not NONE:
+                return InitProducerIdResult(error)
+            transaction = self.transactions.get(transactional_id)
+        now = self._time.milliseconds()
+        if transaction is None:
+            transaction = self.transactions[transactional_id] = Transaction.new(
+                transactional_id, new_id, timeout_ms, now
+            )
+        elif new_id < 0 and transaction.needs_producer_id(expected):  # it came to this meanwhile
+            return InitProducerIdResult(Errors.CONCURRENT_TRANSACTIONS)
+        answer: Completion[InitProducerIdResult] = Completion()
+        self._perform(transaction, transaction.init_producer(expected, timeout_ms, new_id, answer.set_result, now))
+        return await answer
+
+    # ------------------------------------------------------------------------------------------------ partitions
+
+    def add_partitions(
+        self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: Collection[TopicPartition], to: Recipient
+    ) -> None:
+        """`to` hears the error, once they are known in the log."""
+        now = self._time.milliseconds()
+        self._event(transactional_id, to, lambda found: found.add_partitions(producer, partitions, to, now))
+
+    def verify_partitions(
+        self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: Collection[TopicPartition]
+    ) -> dict[TopicPartition, Errors]:
+        """Which of them belong to the producer's open transaction."""
+        error = self._status(transactional_id)
+        found = self.transactions.get(transactional_id)
+        if error is not NONE or found is None:
+            return dict.fromkeys(partitions, Errors.INVALID_PRODUCER_ID_MAPPING if error is NONE else error)
+        return found.verify(producer, partitions)
+
+    def end_transaction(
+        self, transactional_id: str, producer: ProducerIdAndEpoch, commit: bool, to: Recipient
+    ) -> None:
+        """`to` hears the error, once the outcome is in the log."""
+        now = self._time.milliseconds()
+        self._event(transactional_id, to, lambda found: found.end(producer, commit, to, now))
+
+    def _event(self, transactional_id: str, to: Recipient, event: Callable[[Transaction], Effects]) -> None:
+        error = self._status(transactional_id)
+        found = self.transactions.get(transactional_id)
+        if error is NONE and found is None:
+            error = Errors.INVALID_PRODUCER_ID_MAPPING
+        if error is not NONE or found is None:
+            self._performer.reply(to, error)
+        else:
+            self._perform(found, event(found))
+
+    def markers_written(self, transaction: Transaction, partitions: Iterable[TopicPartition]) -> None:
+        """They have their markers, or are no more."""
+        self._perform(transaction, transaction.markers_written(partitions, self._time.milliseconds()))
+
+    def _ordered(self, transaction: Transaction, what: SendMarkers | Forget) -> None:
+        if isinstance(what, SendMarkers):
+            assert self._markers is not None
+            self._markers.send(transaction, what, self._topic.epoch(transaction.key))
+        elif self.transactions.get(transaction.key) is transaction:
+            del self.transactions[transaction.key]
+
+    # ------------------------------------------------------------------------------------------------ time
+
+    def _abort_timed_out(self) -> Iterator[None]:
+        for count, transaction in enumerate(list(self.transactions.values()), 1):
+            now = self._time.milliseconds()
+            if not transaction.is_gone and transaction.is_timed_out(now):
+                log.info("Aborting the transaction of %s, whose time is over", transaction.transactional_id)
+                self._perform(transaction, transaction.time_out(now))
+            if count % PER_TURN == 0:
+                yield
+
+    def _remove_expired(self) -> Iterator[None]:
+        for count, transaction in enumerate(list(self.transactions.values()), 1):
+            now = self._time.milliseconds()
+            if not transaction.is_gone and transaction.is_expired(now, self._config.transactional_id_expiration_ms):
+                self._perform(transaction, transaction.expire())
+            if count % PER_TURN == 0:
+                yield
+
+    # ------------------------------------------------------------------------------------------------ administration
+
+    def describe_transaction(self, transactional_id: str) -> DescribeTransactionsResponse.TransactionState:
+        described = DescribeTransactionsResponse.TransactionState(transactional_id=transactional_id)
+        error = self._status(transactional_id)
+        found = self.transactions.get(transactional_id)
+        if error is NONE and (found is None or _is_expiring(found)):
+            error = Errors.TRANSACTIONAL_ID_NOT_FOUND
+        if error is not NONE or found is None:
+            described.error_code = error.code
+            return described
+        now = found.metadata
+        described.transaction_state = now.state.value
+        described.transaction_timeout_ms = now.timeout_ms
+        described.transaction_start_time_ms = now.start_ms
+        described.producer_id = now.producer_id
+        described.producer_epoch = now.producer_epoch
+        left = frozenset(found.unmarked) if found.unmarked else now.partitions
+        described.topics = [
+            DescribeTransactionsResponse.TopicData(topic=topic.topic, partitions=topic.partition_ids)
+            for topic in by_topic(left)
+        ]
+        return described
+
+    def list_transactions(self, request: ListTransactionsRequest) -> Steps[ListTransactionsResponse]:
+        """Those that all given filters let through; a state that nobody knows is named in the answer."""
+        response = ListTransactionsResponse()
+        if not self._active:
+            response.error_code = Errors.COORDINATOR_NOT_AVAILABLE.code
+            return response
+        if self._topic.is_loading:
+            response.error_code = Errors.COORDINATOR_LOAD_IN_PROGRESS.code
+            return response
+        known = {state.value for state in TransactionState}
+        response.unknown_state_filters = [name for name in request.state_filters if name not in known]
+        for count, found in enumerate(list(self.transactions.values()), 1):
+            if self._is_listed(found, request):
+                response.transaction_states.append(
+                    ListTransactionsResponse.TransactionState(
+                        transactional_id=found.transactional_id,
+                        producer_id=found.metadata.producer_id,
+                        transaction_state=found.metadata.state.value,
+                    )
+                )
+            if count % PER_TURN == 0:
+                yield
+        return response
+
+    def _is_listed(self, found: Transaction, request: ListTransactionsRequest) -> bool:
+        now = found.metadata
+        if _is_expiring(found) or found.is_gone:
+            return False
+        if request.producer_id_filters and now.producer_id not in request.producer_id_filters:
+            return False
+        if request.state_filters and now.state.value not in request.state_filters:
+            return False
+        age = self._time.milliseconds() - now.start_ms
+        return request.duration_filter < 0 or age > request.duration_filter
+
+    # ------------------------------------------------------------------------------------------------ the cluster
+
+    def on_election(self, partition: int, leader_epoch: int) -> None:
+        """This broker became leader of that partition of `__transaction_state`."""
+        self._topic.on_election(partition, leader_epoch)
+
+    def on_resignation(self, partition: int, leader_epoch: int | None) -> None:
+        """This broker leads that partition no longer (None: the replica is gone, whatever the epoch)."""
+        self._topic.on_resignation(partition, leader_epoch)
+
+    def handle_deleted_partitions(self, partitions: Sequence[TopicPartition]) -> None:
+        """The sender of markers finds out by itself."""
+
+    # ------------------------------------------------------------------------------------------------ loading (`Keeper`)
+
+    def new_replayed(self) -> ReplayedTransactions:
+        return ReplayedTransactions()
+
+    def install(self, partition: int, replayed: ReplayedTransactions) -> Iterator[None]:
+        for count, transaction in enumerate(replayed.all_transactions(), 1):
+            self.transactions[transaction.key] = transaction
+            self._perform(transaction, transaction.resume(self._time.milliseconds()))
+            if count % PER_TURN == 0:
+                yield
+
+    def installed(self, partition: TopicPartition, elapsed_ms: int) -> None:
+        store_log.info("Finished loading transactions from %s in %d milliseconds.", partition, elapsed_ms)
+
+    def load_failed(self, partition: TopicPartition, error: Exception) -> None:
+        store_log.error("Error loading transactions from %s; trying again", partition, exc_info=error)
+
+    def unload(self, partition: int) -> None:
+        for transaction in [found for found in self.transactions.values() if self.partition_for(found.key) == partition]:
+            transaction.is_gone = True
+            del self.transactions[transaction.key]
+
+
+def _is_expiring(transaction: Transaction) -> bool:
+    return transaction.pending is not None and transaction.pending.state is DEAD
