@@ -159,6 +159,11 @@ def is_alter_partition_supported(version: str) -> bool:
     return is_at_least(version, "2.7-IV2")
 
 
+def write_txn_markers_version(version: str) -> int:
+    """With compact headers since 2.8."""
+    return 1 if is_at_least(version, "2.8-IV1") else 0
+
+
 def offset_commit_value_version(version: str) -> int:
     """The version in which a group coordinator of `version` writes offsets: from 2.1-IV1 on the newest that is not flexible."""
     return _newest(version, (("2.1-IV1", 3), ("2.1-IV0", 2), ("0.8.0", 1)))

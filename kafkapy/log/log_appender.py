@@ -326,6 +326,8 @@ class LogAppender:
                         info.log_append_time = duplicate.timestamp
                         info.valid_bytes = 0
                         break
+                if origin is not AppendOrigin.REPLICATION:
+                    self._check_verification(batch)
                 # Kept with its position for transactions, so that the last stable offset needs no look-up.
                 first_offset = LogOffsetMetadata(batch.base_offset, segment.base_offset, position)
                 txn = producers.note_batch(batch, infos, origin, first_offset)
@@ -333,6 +335,13 @@ class LogAppender:
                     completed.append(txn)
             position += batch.size_in_bytes
         return infos, completed
+
+    def _check_verification(self, batch: Batch) -> None:
+        kind = batch.attributes & _TRANSACTIONAL_OR_CONTROL
+        if kind == TRANSACTIONAL_MASK:
+            self._producers.check_verified(batch.producer_id, batch.producer_epoch)
+        elif kind & CONTROL_MASK:
+            self._producers.end_verification(batch.producer_id)
 
     def _change_producers(self, changes: _ProducerChanges, segment: LogSegment) -> None:
         infos, completed = changes

@@ -14,15 +14,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kafkapy.clients.driver import Driver
+from kafkapy.clients.metadata import Address
 from kafkapy.clients.twisted_driver import TwistedDriver
 from kafkapy.common import metadata_version
 from kafkapy.common.clock import Clock, InThread
 from kafkapy.common.rate import Rate
-from kafkapy.common.topic_names import GROUP_METADATA_TOPIC
+from kafkapy.common.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from kafkapy.controller.controller_config import ControllerConfig
 from kafkapy.controller.kafka_controller import KafkaController
 from kafkapy.coordinator.group.config import GroupConfig, OffsetConfig
 from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
+from kafkapy.coordinator.transaction.config import TransactionConfig
+from kafkapy.coordinator.transaction.transaction_coordinator import TransactionCoordinator
 from kafkapy.log.cleaning.log_cleaner import CleanerConfig, LogCleaner
 from kafkapy.log.manager.log_manager import LogManager
 from kafkapy.network.connection_quotas import ConnectionLimits
@@ -36,6 +39,9 @@ from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.coordinators.coordinator_log import CoordinatorLog
 from kafkapy.server.coordinators.elections import CoordinatorElections
+from kafkapy.server.coordinators.marker_channels import MarkerChannels
+from kafkapy.server.coordinators.txn_markers import TxnMarkerWriter
+from kafkapy.server.coordinators.txn_verifier import TxnVerifier
 from kafkapy.server.fetch.fetch_session import FetchSessionCache
 from kafkapy.server.handlers.configs import ConfigsHandler
 from kafkapy.server.handlers.control import ControlHandler
@@ -51,7 +57,9 @@ from kafkapy.server.handlers.produce import ProduceHandler
 from kafkapy.server.handlers.producer_ids import ProducerIdsHandler
 from kafkapy.server.handlers.records import RecordsHandler
 from kafkapy.server.handlers.topics import TopicsHandler
-from kafkapy.server.inter_broker.client_config import controller_client_config
+from kafkapy.server.handlers.transactions import TransactionsHandler
+from kafkapy.server.inter_broker.broker_clients import BrokerClients
+from kafkapy.server.inter_broker.client_config import controller_client_config, inter_broker_client_config
 from kafkapy.server.inter_broker.producer_ids import ProducerIdManager
 from kafkapy.server.kafka_apis import HANDLERS, Handlers
 from kafkapy.server.metadata.finalized_features import FinalizedFeatureListener
@@ -97,6 +105,24 @@ class Outside:
 
 
 @dataclass(frozen=True)
+class Transactions:
+    """What transactions need on all sides: their coordinator, and what a leader of partitions does for any coordinator."""
+
+    coordinator: TransactionCoordinator
+    channels: MarkerChannels
+    writer: TxnMarkerWriter
+    verifier: TxnVerifier
+
+    def startup(self, producer_ids: ProducerIdManager, topic_partition_count: int | None) -> None:
+        self.coordinator.startup(producer_ids.generate_when_ready, self.channels, topic_partition_count)
+
+    def shutdown(self) -> None:
+        self.coordinator.shutdown()
+        self.channels.close()
+        self.verifier.close()
+
+
+@dataclass(frozen=True)
 class Core:
     """What a broker does with partitions: keep, replicate, lead and follow them, and coordinate by them."""
 
@@ -107,6 +133,7 @@ class Core:
     replication: Replication
     log_dir_moves: ReplicaAlterLogDirsManager
     group_coordinator: GroupCoordinator
+    transactions: Transactions
     leadership: Leadership
     fetch_sessions: FetchSessionCache
 
@@ -141,6 +168,7 @@ def build_core(
     replica_manager, alter_partitions = _replica_manager(config, outside, driver, log_manager, metadata_cache)
     replication = Replication(config, driver, clock, replica_manager, alter_partitions, outside.broker_epoch)
     group_coordinator = _group_coordinator(config, clock, replica_manager, metadata_cache)
+    transactions = _transactions(config, clock, driver, replica_manager, metadata_cache, group_coordinator)
     high_watermarks = HighWatermarkCheckpoints(log_manager)
     log_dir_moves = ReplicaAlterLogDirsManager(
         replica_manager,
@@ -154,7 +182,11 @@ def build_core(
     leadership = Leadership(
         replica_manager,
         high_watermarks,
-        [CoordinatorElections(GROUP_METADATA_TOPIC, group_coordinator), *listeners],
+        [
+            CoordinatorElections(GROUP_METADATA_TOPIC, group_coordinator),
+            CoordinatorElections(TRANSACTION_STATE_TOPIC, transactions.coordinator),
+            *listeners,
+        ],
         replication.fetchers if fetchers is None else fetchers,
         log_dir_moves,
         metadata_version.is_truncation_on_fetch_supported(config.inter_broker_protocol_version),
@@ -167,6 +199,7 @@ def build_core(
         replication,
         log_dir_moves,
         group_coordinator,
+        transactions,
         leadership,
         FetchSessionCache(config.max_incremental_fetch_session_cache_slots, clock, replica_manager=replica_manager),
     )
@@ -227,6 +260,50 @@ def _group_coordinator(
     return GroupCoordinator(group_config, coordinator_log, clock, clock)
 
 
+def _transactions(
+    config: KafkaConfig,
+    clock: Clock,
+    driver: Driver,
+    replica_manager: ReplicaManager,
+    cache: MetadataCache,
+    groups: GroupCoordinator,
+) -> Transactions:
+    coordinator_log = CoordinatorLog(replica_manager, cache, config.transaction_state_log_load_buffer_size)
+    transaction_config = TransactionConfig(
+        transactional_id_expiration_ms=config.transactional_id_expiration_ms,
+        max_timeout_ms=config.transaction_max_timeout_ms,
+        topic_num_partitions=config.transaction_state_log_num_partitions,
+        abort_timed_out_interval_ms=config.transaction_abort_timed_out_transaction_cleanup_interval_ms,
+        remove_expired_interval_ms=config.transaction_remove_expired_transaction_cleanup_interval_ms,
+        request_timeout_ms=config.request_timeout_ms,
+    )
+    coordinator = TransactionCoordinator(transaction_config, coordinator_log, clock, clock)
+    listener = config.inter_broker_listener_name
+
+    def address_of(broker_id: int) -> Address | None:
+        node = cache.alive_broker(broker_id, listener)
+        return None if node is None else Address(node.host, node.port)
+
+    def brokers(purpose: str) -> BrokerClients:
+        client_id = f"broker-{config.broker_id}-{purpose}"
+        client_config = inter_broker_client_config(config, client_id, config.request_timeout_ms)
+        return BrokerClients(driver, client_config, address_of)
+
+    writer = TxnMarkerWriter(replica_manager, coordinator_log, groups, clock, config.request_timeout_ms)
+    channels = MarkerChannels(
+        config.broker_id,
+        listener,
+        cache,
+        writer,
+        brokers("txn-marker-sender"),
+        clock,
+        metadata_version.write_txn_markers_version(config.inter_broker_protocol_version),
+        coordinator.markers_written,
+    )
+    verifier = TxnVerifier(config, replica_manager, coordinator, cache, brokers("txn-verifier"))
+    return Transactions(coordinator, channels, writer, verifier)
+
+
 def build_sockets(config: KafkaConfig, outside: Outside, limits: ConnectionLimits) -> SocketServer:
     """It listens nowhere yet."""
     return SocketServer(
@@ -281,12 +358,19 @@ def build_handlers(
 ) -> Handlers:
     zk_client, in_thread = outside.zk_client, outside.requests
     replicas, cache, throttles = core.replica_manager, core.metadata_cache, core.replication.throttles
-    groups = core.group_coordinator
+    groups, transactions = core.group_coordinator, core.transactions
     authorizer = AllowAll()
     admin_manager = ZkAdminManager(config, zk_client)
     auto_topics = AutoTopicCreationManager(config, zk_client, cache, in_thread)
     return Handlers(
-        produce=ProduceHandler(replicas, authorizer, cache, LargeAppends(replicas, outside.records), outside.clock),
+        produce=ProduceHandler(
+            replicas,
+            authorizer,
+            cache,
+            LargeAppends(replicas, outside.records),
+            outside.clock,
+            core.transactions.verifier,
+        ),
         fetch=FetchHandler(core.fetch_sessions, config, replicas, cache, authorizer, outside.records),
         offsets=OffsetsHandler(replicas, authorizer, outside.cold_reads, outside.clock),
         metadata=MetadataHandler(cache, cluster_id, authorizer, config, auto_topics.create_topics, outside.clock),
@@ -312,10 +396,21 @@ def build_handlers(
         log_dirs=LogDirsHandler(
             authorizer, core.log_dir_moves, core.log_manager, config, replicas, in_thread, outside.clock
         ),
-        producer_ids=ProducerIdsHandler(authorizer, producer_ids),
-        find_coordinator=FindCoordinatorHandler(groups, cache, auto_topics, authorizer, outside.clock),
+        producer_ids=ProducerIdsHandler(authorizer, producer_ids, transactions.coordinator),
+        find_coordinator=FindCoordinatorHandler(
+            groups, transactions.coordinator, cache, auto_topics, authorizer, outside.clock
+        ),
         groups=GroupsHandler(groups, authorizer, config, outside.clock),
         group_offsets=GroupOffsetsHandler(groups, cache, authorizer, config, zk_client, in_thread, outside.clock),
+        transactions=TransactionsHandler(
+            transactions.coordinator,
+            groups,
+            transactions.verifier,
+            transactions.writer,
+            cache,
+            authorizer,
+            outside.clock,
+        ),
         features=FinalizedFeatureListener(zk_client, lambda work: outside.clock.schedule_in_thread("features", work)),
     )
 

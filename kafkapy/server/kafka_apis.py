@@ -31,6 +31,7 @@ from kafkapy.server.handlers.produce import ProduceHandler
 from kafkapy.server.handlers.producer_ids import ProducerIdsHandler
 from kafkapy.server.handlers.records import RecordsHandler
 from kafkapy.server.handlers.topics import TopicsHandler
+from kafkapy.server.handlers.transactions import TransactionsHandler
 from kafkapy.server.metadata.finalized_features import FinalizedFeatureListener
 
 log = logging.getLogger("kafkapy.server.KafkaApis")
@@ -57,6 +58,7 @@ class Handlers:
     find_coordinator: FindCoordinatorHandler
     groups: GroupsHandler
     group_offsets: GroupOffsetsHandler
+    transactions: TransactionsHandler
     features: FinalizedFeatureListener
 
     def by_api(self) -> dict[ApiKey, Handler]:
@@ -87,6 +89,13 @@ HANDLERS: dict[ApiKey, Callable[[Handlers], Handler]] = {
     ApiKey.DELETE_TOPICS: lambda h: h.topics.handle_delete_topics,
     ApiKey.DELETE_RECORDS: lambda h: h.records.handle_delete_records,
     ApiKey.INIT_PRODUCER_ID: lambda h: h.producer_ids.handle_init_producer_id,
+    ApiKey.ADD_PARTITIONS_TO_TXN: lambda h: h.transactions.handle_add_partitions_to_txn,
+    ApiKey.ADD_OFFSETS_TO_TXN: lambda h: h.transactions.handle_add_offsets_to_txn,
+    ApiKey.END_TXN: lambda h: h.transactions.handle_end_txn,
+    ApiKey.WRITE_TXN_MARKERS: lambda h: h.transactions.handle_write_txn_markers,
+    ApiKey.TXN_OFFSET_COMMIT: lambda h: h.transactions.handle_txn_offset_commit,
+    ApiKey.DESCRIBE_TRANSACTIONS: lambda h: h.transactions.handle_describe_transactions,
+    ApiKey.LIST_TRANSACTIONS: lambda h: h.transactions.handle_list_transactions,
     ApiKey.OFFSET_FOR_LEADER_EPOCH: lambda h: h.offsets.handle_offset_for_leader_epoch,
     ApiKey.DESCRIBE_ACLS: lambda _: security.handle_describe_acls,
     ApiKey.CREATE_ACLS: lambda _: security.handle_alter_acls,

@@ -19,7 +19,7 @@ from kafkapy.clients.blocking_client import BlockingClient
 from kafkapy.common import metadata_version
 from kafkapy.common.broker import Broker, EndPoint
 from kafkapy.common.clock import P, R
-from kafkapy.common.topic_names import GROUP_METADATA_TOPIC
+from kafkapy.common.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.controller.kafka_controller import KafkaController
 from kafkapy.controller.producer_ids import new_producer_ids_block
@@ -162,7 +162,9 @@ class KafkaServer:
         self._zk_client, self._metadata_cache = zk_client, core.metadata_cache
         producer_ids = ProducerIdManager(self._request_producer_ids, self._clock.monotonic_ms)
         handlers = build_handlers(config, outside, core, cluster_id, controller, producer_ids, dynamic_config)
-        for part in self._parts(outside, core, cluster_id, sockets, controller, handlers, dynamic_config, threads):
+        for part in self._parts(
+            outside, core, cluster_id, sockets, controller, producer_ids, handlers, dynamic_config, threads
+        ):
             await self._start(part)
         log.info("[KafkaServer id=%d] started", broker_id)
 
@@ -208,6 +210,7 @@ class KafkaServer:
         cluster_id: str,
         sockets: SocketServer,
         controller: KafkaController,
+        producer_ids: ProducerIdManager,
         handlers: Handlers,
         dynamic_config: DynamicBrokerConfig,
         threads: RequestThreads,
@@ -229,6 +232,13 @@ class KafkaServer:
             coordinator.startup(partitions)
 
         yield Part("group coordinator", start_coordinator, coordinator.shutdown)
+        transactions = core.transactions
+
+        async def start_transactions() -> None:
+            partitions = await self._in_thread(outside.zk_client.get_topic_partition_count, TRANSACTION_STATE_TOPIC)
+            transactions.startup(producer_ids, partitions)
+
+        yield Part("transaction coordinator", start_transactions, transactions.shutdown)
         if metadata_version.is_feature_versioning_supported(config.inter_broker_protocol_version):
             yield Part("features", lambda: self._in_thread(handlers.features.startup))
         listener = self._config_listener(outside, core, sockets, controller, dynamic_config, threads)

@@ -216,9 +216,10 @@ class ClassicGroup(GroupData):
         if self.state is EMPTY and is_simple:
             return NONE
         if is_simple and member_id == NO_MEMBER_ID and instance_id is None:
-            return Errors.UNKNOWN_MEMBER_ID
+            # A producer that knows no members (before KIP-447) is fenced off by its transactional id.
+            return NONE if commit.is_transactional else Errors.UNKNOWN_MEMBER_ID
         error = self.validate(member_id, instance_id, generation_id)
-        if error is not NONE:
+        if error is not NONE or commit.is_transactional:
             return error
         if self.state is COMPLETING_REBALANCE:
             # The member has the new generation already, so what it commits may belong to somebody else.

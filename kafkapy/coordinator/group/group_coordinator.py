@@ -46,6 +46,7 @@ from kafkapy.protocol.messages.offset_commit import OffsetCommitRequest, OffsetC
 from kafkapy.protocol.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 from kafkapy.protocol.messages.offset_fetch import OffsetFetchResponse
 from kafkapy.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from kafkapy.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
 from kafkapy.record.compression import CompressionType
 
 log = logging.getLogger("kafkapy.coordinator.group.GroupCoordinator")
@@ -211,6 +212,23 @@ class GroupCoordinator:
         too_large = self._too_large(offsets)
         commit = Commit(request.member_id, request.group_instance_id, generation_id, offsets, too_large, reply)
         self._commit(request.group_id, commit)
+
+    def commit_transactional_offsets(
+        self, request: TxnOffsetCommitRequest, reply: Callable[[OffsetCommitResponse], None]
+    ) -> None:
+        """Store the offsets as part of the producer's transaction; answered when they are in the log."""
+        error = self._status(request.group_id)
+        offsets = self._offsets_to_commit(_as_offset_commit(request))
+        commit = Commit(
+            request.member_id, request.group_instance_id, request.generation_id, offsets, self._too_large(offsets), reply,
+            request.producer_id, request.producer_epoch,
+        )  # fmt: skip
+        if error is not NONE:
+            self._performer.answer(commit.answer(error))
+            return
+        self._open_groups.setdefault(request.producer_id, set()).add(request.group_id)
+        group = self._get_or_create(request.group_id)
+        self._perform(group, group.commit(commit))
 
     def large_commit(self, request: OffsetCommitRequest) -> LargeCommit:
         """What a commit of very many offsets takes long with; on any thread. Then comes `commit_large`."""
@@ -513,6 +531,27 @@ class GroupCoordinator:
 
 def _nobody(answer: object) -> None:
     """Waits for it so far."""
+
+
+def _as_offset_commit(request: TxnOffsetCommitRequest) -> OffsetCommitRequest:
+    return OffsetCommitRequest(
+        group_id=request.group_id,
+        topics=[
+            OffsetCommitRequest.OffsetCommitRequestTopic(
+                name=topic.name,
+                partitions=[
+                    OffsetCommitRequest.OffsetCommitRequestPartition(
+                        partition_index=partition.partition_index,
+                        committed_offset=partition.committed_offset,
+                        committed_leader_epoch=partition.committed_leader_epoch,
+                        committed_metadata=partition.committed_metadata,
+                    )
+                    for partition in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ],
+    )
 
 
 def _join(

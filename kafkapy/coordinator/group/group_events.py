@@ -61,6 +61,10 @@ class Commit:
     producer_id: int = NO_PRODUCER_ID
     producer_epoch: int = NO_PRODUCER_EPOCH
 
+    @property
+    def is_transactional(self) -> bool:
+        return self.producer_id != NO_PRODUCER_ID
+
     def stored(self) -> Offsets:
         """Without those that are too large."""
         if not self.too_large:

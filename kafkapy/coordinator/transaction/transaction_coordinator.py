@@ -1,7 +1,7 @@
 """The coordinator of transactions (Kafka's `TransactionCoordinator` and `TransactionStateManager`).
 
-Everything is on the reactor thread. A request becomes an event of its transactional id (`transaction.py`); the effects are done by
-`runtime/`, and the markers are sent by a `MarkerSender`. Nothing here knows the network or the log.
+Everything is on the reactor thread. A request becomes an event of its transactional id (`transaction.py`); the effects are
+done by `runtime/`, and the markers are sent by a `MarkerSender`. Nothing here knows the network or the log.
 """
 
 from __future__ import annotations
@@ -95,15 +95,13 @@ class TransactionCoordinator:
         """
         self._new_producer_id, self._markers = new_producer_id, markers
         self._topic.startup(topic_partition_count)
-        config, schedule = self._config, self._scheduler.schedule
-        for name, work, period in (
-            ("transaction-abort", self._abort_timed_out, config.abort_timed_out_interval_ms),
-            ("transactionalId-expiration", self._remove_expired, config.remove_expired_interval_ms),
-        ):
-            self._tasks.append(
-                schedule(name, lambda name=name, work=work: in_turns(self._scheduler, name, work()), period, period)
-            )
+        self._every(self._config.abort_timed_out_interval_ms, "transaction-abort", self._abort_timed_out)
+        self._every(self._config.remove_expired_interval_ms, "transactionalId-expiration", self._remove_expired)
         self._active = True
+
+    def _every(self, period_ms: int, name: str, work: Callable[[], Iterator[None]]) -> None:
+        task = self._scheduler.schedule(name, lambda: in_turns(self._scheduler, name, work()), period_ms, period_ms)
+        self._tasks.append(task)
 
     def shutdown(self) -> None:
         self._active = False
@@ -174,9 +172,7 @@ class TransactionCoordinator:
             return dict.fromkeys(partitions, Errors.INVALID_PRODUCER_ID_MAPPING if error is NONE else error)
         return found.verify(producer, partitions)
 
-    def end_transaction(
-        self, transactional_id: str, producer: ProducerIdAndEpoch, commit: bool, to: Recipient
-    ) -> None:
+    def end_transaction(self, transactional_id: str, producer: ProducerIdAndEpoch, commit: bool, to: Recipient) -> None:
         """`to` hears the error, once the outcome is in the log."""
         now = self._time.milliseconds()
         self._event(transactional_id, to, lambda found: found.end(producer, commit, to, now))
@@ -312,7 +308,9 @@ class TransactionCoordinator:
         store_log.error("Error loading transactions from %s; trying again", partition, exc_info=error)
 
     def unload(self, partition: int) -> None:
-        for transaction in [found for found in self.transactions.values() if self.partition_for(found.key) == partition]:
+        for transaction in [
+            found for found in self.transactions.values() if self.partition_for(found.key) == partition
+        ]:
             transaction.is_gone = True
             del self.transactions[transaction.key]
 

@@ -20,10 +20,25 @@ from kafkapy.log.files.log_files import (
 from kafkapy.log.log_types import AppendOrigin, CompletedTxn, LogOffsetMetadata
 from kafkapy.log.producers.producer_snapshot import read_snapshot, write_snapshot
 from kafkapy.log.producers.producer_state import NO_TXN, ProducerAppendInfo, ProducerStateEntry, TxnMetadata
+from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record.control_records import end_transaction_marker
 from kafkapy.record.record_batch import RecordBatch
 
 logger = logging.getLogger("kafkapy.log.ProducerStateManager")
+
+
+class Verification:
+    """Whether the coordinator knows that a producer's transaction takes place in this log, too (KIP-890).
+
+    Invariant: `holds` from its answer to the end of that transaction.
+    """
+
+    __slots__ = ("holds", "is_old", "producer_epoch")
+
+    def __init__(self, producer_epoch: int) -> None:
+        self.producer_epoch = producer_epoch
+        self.holds = False
+        self.is_old = False
 
 
 class ProducerStateManager:
@@ -46,6 +61,7 @@ class ProducerStateManager:
         "producer_id_expiration_ms",
         "producers",
         "unreplicated_txns",
+        "verifications",
     )
 
     def __init__(
@@ -62,6 +78,8 @@ class ProducerStateManager:
         self.producers: dict[int, ProducerStateEntry] = {}
         self.ongoing_txns: dict[int, TxnMetadata] = {}
         self.unreplicated_txns: dict[int, TxnMetadata] = {}
+        self.verifications: dict[int, Verification] = {}
+        """Of producers whose transactions are verified: without that none of theirs begins here."""
         self.map_end_offset = 0
         self._last_snapshot_offset = 0
         self._snapshots = set(list_snapshot_offsets(directory) if known_snapshots is None else known_snapshots)
@@ -131,6 +149,34 @@ class ProducerStateManager:
         self.map_end_offset = batch.last_offset + 1
         return completed
 
+    def begin_verification(self, producer_id: int, producer_epoch: int) -> Verification | None:
+        """What is to be told of the coordinator's answer; None if the transaction has begun here already."""
+        if self.has_ongoing_txn(producer_id, producer_epoch):
+            return None
+        verification = self.verifications[producer_id] = Verification(producer_epoch)
+        return verification
+
+    def has_ongoing_txn(self, producer_id: int, producer_epoch: int) -> bool:
+        entry = self.producers.get(producer_id)
+        return entry is not None and entry.current_txn_first_offset != NO_TXN and entry.producer_epoch == producer_epoch
+
+    def check_verified(self, producer_id: int, producer_epoch: int) -> None:
+        """INVALID_TXN_STATE if the producer's transaction had to be verified to begin here, and is not, or was so before its
+        end."""
+        verification = self.verifications.get(producer_id)
+        if verification is None or self.has_ongoing_txn(producer_id, producer_epoch):
+            return
+        if not verification.holds or verification.producer_epoch != producer_epoch:
+            raise KafkaError(
+                Errors.INVALID_TXN_STATE, f"The records on {self._partition} are not part of an ongoing transaction"
+            )
+
+    def end_verification(self, producer_id: int) -> None:
+        """A marker was written: what was verified before holds no longer, nor does an answer that is still on its way."""
+        verification = self.verifications.get(producer_id)
+        if verification is not None:
+            self.verifications[producer_id] = Verification(verification.producer_epoch)
+
     def complete_txn(self, completed: CompletedTxn) -> None:
         """A marker has ended a transaction: unstable still, until the marker is below the high watermark."""
         txn = self.ongoing_txns.pop(completed.first_offset, None)
@@ -168,6 +214,10 @@ class ProducerStateManager:
         """Forget producers that have been idle for producer.id.expiration.ms and have no transaction open."""
         for producer_id in [p for p, entry in self.producers.items() if self._is_expired(now_ms, entry)]:
             del self.producers[producer_id]
+        for producer_id, verification in list(self.verifications.items()):
+            if verification.is_old and producer_id not in self.producers:
+                del self.verifications[producer_id]
+            verification.is_old = True  # goes next time: it may be on its way still
 
     def _is_expired(self, now_ms: int, entry: ProducerStateEntry) -> bool:
         return (

@@ -1,4 +1,4 @@
-"""FindCoordinator: the broker that coordinates a group."""
+"""FindCoordinator: the broker that coordinates a group, or a transactional id."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from kafkapy.clients.metadata import Node
 from kafkapy.common.clock import Clock, Steps, in_steps
-from kafkapy.common.topic_names import GROUP_METADATA_TOPIC
+from kafkapy.common.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
+from kafkapy.coordinator.transaction.transaction_coordinator import TransactionCoordinator
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
@@ -28,19 +29,20 @@ class FindCoordinatorHandler:
     """Knows whom to ask."""
 
     _coordinator: GroupCoordinator
+    _transactions: TransactionCoordinator
     _cache: MetadataCache
     _auto_topics: AutoTopicCreationManager
     _authorizer: Authorizer
     _clock: Clock
 
     def handle_find_coordinator(self, request: Request) -> FindCoordinatorResponse | Awaitable[FindCoordinatorResponse]:
-        """The broker that coordinates a group; from v4 on of several at once."""
+        """The broker that coordinates a group or a transactional id; from v4 on of several at once."""
         body: FindCoordinatorRequest = request.body
         if request.api_version < 4:
             error, node = self._find_coordinator(request, body.key_type, body.key)
             return FindCoordinatorResponse(
                 error_code=error.code,
-                error_message=_message(body.key_type, error),
+                error_message=error.message,
                 node_id=node.id,
                 host=node.host,
                 port=node.port,
@@ -55,7 +57,7 @@ class FindCoordinatorHandler:
                 key=key, error_code=error.code, node_id=node.id, host=node.host, port=node.port
             )
             if error is Errors.INVALID_REQUEST and body.key_type not in (GROUP_TYPE, SHARE_TYPE):
-                coordinator.error_message = _message(body.key_type, error)
+                coordinator.error_message = error.message
             response.coordinators.append(coordinator)
             yield
         return response
@@ -65,30 +67,24 @@ class FindCoordinatorHandler:
         if key_type == GROUP_TYPE:
             if not authorizer.authorize(context, "DESCRIBE", "GROUP", key):
                 return Errors.GROUP_AUTHORIZATION_FAILED, _NO_NODE
-            return self._group_coordinator(context.listener_name, key)
+            return self._leader(context.listener_name, GROUP_METADATA_TOPIC, self._coordinator.partition_for(key))
         if key_type == TRANSACTION_TYPE:
             if not authorizer.authorize(context, "DESCRIBE", "TRANSACTIONAL_ID", key):
                 return Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, _NO_NODE
-            # Not COORDINATOR_NOT_AVAILABLE: a producer would ask again and again instead of failing with the reason.
-            return Errors.INVALID_REQUEST, _NO_NODE
+            partition = self._transactions.partition_for(key)
+            return self._leader(context.listener_name, TRANSACTION_STATE_TOPIC, partition)
         if key_type == SHARE_TYPE and request.api_version >= 6:
             if not authorizer.authorize(context, "CLUSTER_ACTION", "CLUSTER", CLUSTER_NAME):
                 return Errors.CLUSTER_AUTHORIZATION_FAILED, _NO_NODE
             return Errors.COORDINATOR_NOT_AVAILABLE, _NO_NODE
         return Errors.INVALID_REQUEST, _NO_NODE
 
-    def _group_coordinator(self, listener_name: str, group_id: str) -> tuple[Errors, Node]:
-        """The leader of the group's partition; the first who asks has the topic created."""
+    def _leader(self, listener_name: str, topic: str, partition: int) -> tuple[Errors, Node]:
+        """The leader of the partition that keeps the key; the first who asks has the topic created."""
         cache = self._cache
-        if not cache.contains_topic(GROUP_METADATA_TOPIC):
-            self._auto_topics.create_internal_topic(GROUP_METADATA_TOPIC)
+        if not cache.contains_topic(topic):
+            self._auto_topics.create_internal_topic(topic)
             return Errors.COORDINATOR_NOT_AVAILABLE, _NO_NODE
-        state = cache.partition_state(GROUP_METADATA_TOPIC, self._coordinator.partition_for(group_id))
+        state = cache.partition_state(topic, partition)
         node = None if state is None else cache.alive_broker(state.leader, listener_name)
         return (Errors.COORDINATOR_NOT_AVAILABLE, _NO_NODE) if node is None else (Errors.NONE, node)
-
-
-def _message(key_type: int, error: Errors) -> str | None:
-    if key_type == TRANSACTION_TYPE and error is Errors.INVALID_REQUEST:
-        return "This broker does not serve transactions yet"
-    return error.message

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from functools import partial
 from struct import Struct
 from typing import Final
 
-from kafkapy.clients.completion import Completion
+from kafkapy.clients.completion import Completion, spawn
 from kafkapy.clients.metadata import Node
 from kafkapy.common.clock import Clock
 from kafkapy.common.limits import MAX_INT
 from kafkapy.common.topic_names import INTERNAL_TOPICS
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.coordinator.transaction.transaction import ProducerIdAndEpoch
 from kafkapy.log.log_types import LogAppendInfo, TakesLong
 from kafkapy.log.validation_result import InvalidProduceRequest, RecordValidationError
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.produce import ProduceRequest, ProduceResponse
 from kafkapy.record.batches import batches
-from kafkapy.record.record_batch import LOG_OVERHEAD, MIN_RECORD_SIZE, TRANSACTIONAL_MASK
+from kafkapy.record.record_batch import LOG_OVERHEAD, MIN_RECORD_SIZE, RECORD_BATCH_OVERHEAD, TRANSACTIONAL_MASK
 from kafkapy.server.authorizer import Authorizer
+from kafkapy.server.coordinators.txn_verifier import TxnVerifier
 from kafkapy.server.fetch.current_leader import current_leader
 from kafkapy.server.metadata.metadata_cache import MetadataCache
 from kafkapy.server.replication.delayed_produce import PendingAppend
@@ -43,6 +45,18 @@ _START_OF_BATCH: Final = Struct(">8xi4xb4xh").unpack_from
 _START_OF_BATCH_SIZE: Final = 23
 _LEAST_LENGTH: Final = MIN_RECORD_SIZE
 _MOST_LENGTH: Final = MAX_INT - LOG_OVERHEAD
+_PRODUCER: Final = Struct(">16xb4xh20xqh").unpack_from
+_FIRST_WITH_ABORTABLE: Final = 11
+_NOBODY: Final[Mapping[TopicPartition, KafkaError]] = {}
+_TRY_AGAIN: Final = frozenset(
+    (
+        Errors.NETWORK_EXCEPTION,
+        Errors.COORDINATOR_LOAD_IN_PROGRESS,
+        Errors.COORDINATOR_NOT_AVAILABLE,
+        Errors.NOT_COORDINATOR,
+        Errors.CONCURRENT_TRANSACTIONS,
+    )
+)
 PER_TURN: Final = 1 << 23
 """Bytes of one request that are appended before others have their turn."""
 PER_PARTITION: Final = 1 << 15
@@ -57,6 +71,10 @@ _ERRORS_OF_THE_PARTITION: Final = frozenset(
         Errors.KAFKA_STORAGE_ERROR,
     )
 )
+
+
+class RefusalToBegin(KafkaError):
+    """A transaction may not begin in a partition; the answer tells why."""
 
 
 class Produce:
@@ -109,9 +127,7 @@ class LaterAppend:
         takes_long: bool,
     ) -> None:
         self.partition = partition
-        # A small buffer is used again. (Null may have been sent.)
-        is_used_again = isinstance(records, memoryview) and isinstance(records.obj, bytearray)
-        self.records = memoryview(bytearray(records)) if is_used_again else records
+        self.records = _kept(records)
         self.answers = answers
         self.takes_long = takes_long
         self.position = len(answers)
@@ -128,7 +144,9 @@ class ProduceHandler:
         metadata_cache: MetadataCache,
         large_appends: LargeAppends,
         clock: Clock,
+        verifier: TxnVerifier,
     ) -> None:
+        self._verifier = verifier
         self._replica_manager = replica_manager
         self._authorizer = authorizer
         self._metadata_cache = metadata_cache
@@ -137,9 +155,47 @@ class ProduceHandler:
 
     def handle(self, request: Request) -> Awaitable[None] | None:
         """Append each partition's records; answer now, or with acks=all when they are committed. What takes long comes later."""
+        if _has_transactional_records(request.body):
+            return self._handle_transactional(request)
+        return self._append(request, _NOBODY)
+
+    def _handle_transactional(self, request: Request) -> Awaitable[None] | None:
+        """The batches say that they are transactional, so the sender must be allowed to (CVE-2018-17196). The coordinator is asked
+        about partitions where the transaction has not begun yet (KIP-890)."""
         body: ProduceRequest = request.body
-        if _has_transactional_records(body):
-            self._check_transactional(request)
+        transactional_id = body.transactional_id
+        if transactional_id is None or not self._authorizer.authorize(
+            request.context, "WRITE", "TRANSACTIONAL_ID", transactional_id
+        ):
+            raise KafkaError(Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        verified = spawn(self._verify(transactional_id, body, request.api_version))
+        if verified.done:
+            return self._append(request, verified.result())
+        request.hold()
+        for topic in body.topic_data:
+            for data in topic.partition_data:
+                data.records = _kept(data.records)
+        return self._append_verified(request, verified)
+
+    async def _append_verified(self, request: Request, verified: Completion[dict[TopicPartition, KafkaError]]) -> None:
+        appended = self._append(request, await verified)
+        if appended is None:
+            request.written()
+        else:
+            await appended
+
+    async def _verify(
+        self, transactional_id: str, body: ProduceRequest, version: int
+    ) -> dict[TopicPartition, KafkaError]:
+        """The partitions in which the transaction may not begin, and why."""
+        refused: dict[TopicPartition, KafkaError] = {}
+        for producer, names in _transactional_partitions(body).items():
+            errors = await self._verifier.verify(transactional_id, producer, names)
+            refused.update((name, _refusal_to_begin(error, version)) for name, error in errors.items())
+        return refused
+
+    def _append(self, request: Request, unverified: Mapping[TopicPartition, KafkaError]) -> Awaitable[None] | None:
+        body: ProduceRequest = request.body
         replica_manager = self._replica_manager
         produce = Produce(request)
         acks, version = produce.acks, produce.version
@@ -155,6 +211,9 @@ class ProduceHandler:
                     answers.append(self._refused(partition, refusal))
                     produce.failed = True
                     continue
+                if partition in unverified:
+                    answers.append(self._failure(produce, partition, unverified[partition]))
+                    continue
                 records = data.records
                 if left < 0:
                     produce.later.append(LaterAppend(partition, records, answers, False))
@@ -169,7 +228,8 @@ class ProduceHandler:
                 else:
                     answers.append(self._success(produce, partition, info))
         if produce.later:
-            request.hold()
+            if not request.unwritten:
+                request.hold()
             return self._go_on(produce)
         self._answer(produce)
         return None
@@ -244,16 +304,6 @@ class ProduceHandler:
             request.respond(self._response(request, produce.topics, produce.failed))
         self._tell_written(produce)
 
-    def _check_transactional(self, request: Request) -> None:
-        """The batches say that they are transactional, so the sender must be allowed to (CVE-2018-17196)."""
-        transactional_id = request.body.transactional_id
-        if transactional_id is None or not self._authorizer.authorize(
-            request.context, "WRITE", "TRANSACTIONAL_ID", transactional_id
-        ):
-            raise KafkaError(Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-        # No transaction coordinator serves yet, so no transaction can be open.
-        raise KafkaError(Errors.INVALID_TXN_STATE)
-
     def _refusal(self, request: Request, topic: str, acks: int) -> Errors | None:
         """Why nothing may be written to the topic, for all its partitions."""
         if self._authorizer.enabled and not self._authorizer.authorize(request.context, "WRITE", "TOPIC", topic):
@@ -295,8 +345,9 @@ class ProduceHandler:
             local = self._replica_manager.partition(partition)
             if local is not None and local.log is not None:
                 answer.log_start_offset = local.log.log_start_offset
-        if isinstance(error, RecordValidationError):
+        if isinstance(error, RecordValidationError | RefusalToBegin):
             answer.error_message = error.message
+        if isinstance(error, RecordValidationError):
             answer.record_errors = [
                 ProduceResponse.BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=message)
                 for index, message in error.record_errors
@@ -355,6 +406,40 @@ class ProduceHandler:
 
         for partition, offset, answer in produce.unsynced:
             self._replica_manager.when_synced(partition, offset, partial(synced, answer))
+
+
+def _kept(records: memoryview) -> memoryview:
+    """The same in memory that nobody else writes to: a small buffer is used again. (Null may have been sent.)"""
+    is_used_again = isinstance(records, memoryview) and isinstance(records.obj, bytearray)
+    return memoryview(bytearray(records)) if is_used_again else records
+
+
+def _transactional_partitions(body: ProduceRequest) -> dict[ProducerIdAndEpoch, list[TopicPartition]]:
+    """By the producer of the first batch, the partitions in whose records it is transactional."""
+    found: dict[ProducerIdAndEpoch, list[TopicPartition]] = {}
+    for topic in body.topic_data:
+        for data in topic.partition_data:
+            records = data.records
+            if records and len(records) >= RECORD_BATCH_OVERHEAD:
+                magic, attributes, producer_id, epoch = _PRODUCER(records)
+                if magic == 2 and attributes & TRANSACTIONAL_MASK:
+                    producer = ProducerIdAndEpoch(producer_id, epoch)
+                    found.setdefault(producer, []).append(TopicPartition(topic.name, data.index))
+    return found
+
+
+def _refusal_to_begin(error: Errors, version: int) -> KafkaError:
+    """A producer that does not know what this is about comes back after NOT_ENOUGH_REPLICAS, without looking for a new leader."""
+    if error in _TRY_AGAIN:
+        return RefusalToBegin(
+            Errors.NOT_ENOUGH_REPLICAS,
+            f"Unable to verify the partition has been added to the transaction. Underlying error: {error.name}",
+        )
+    if error is Errors.TRANSACTION_ABORTABLE and version < _FIRST_WITH_ABORTABLE:
+        error = Errors.INVALID_TXN_STATE
+    if error is Errors.INVALID_TXN_STATE:
+        return RefusalToBegin(error, "Partition was not added to the transaction")
+    return KafkaError(error)
 
 
 def _has_transactional_records(body: ProduceRequest) -> bool:

@@ -1,0 +1,210 @@
+"""The ends of transactions on their way to the leaders of the partitions (Kafka's `TransactionMarkerChannelManager`)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+
+from kafkapy.clients.completion import spawn
+from kafkapy.common.clock import Clock
+from kafkapy.common.topic_names import TRANSACTION_STATE_TOPIC
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.coordinator.transaction.transaction import SendMarkers, Transaction
+from kafkapy.protocol.errors import NONE, Errors, KafkaError
+from kafkapy.protocol.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
+from kafkapy.server.coordinators.txn_markers import Marker, Outcome, TxnMarkerWriter
+from kafkapy.server.inter_broker.broker_clients import BrokerClients
+from kafkapy.server.metadata.metadata_cache import MetadataCache
+
+log = logging.getLogger("kafkapy.coordinator.transaction.TransactionMarkerChannelManager")
+
+RETRY_MS = 50
+GONE_AFTER_MS = 1_000
+"""So long a partition must have been unknown before it counts as deleted: what is known may be incomplete for a moment."""
+MARKERS_PER_REQUEST = 1000
+
+_DONE = (NONE, Errors.UNSUPPORTED_FOR_MESSAGE_FORMAT, Errors.UNSUPPORTED_VERSION)
+_FENCED = (Errors.INVALID_PRODUCER_EPOCH, Errors.TRANSACTION_COORDINATOR_FENCED)
+
+
+class MarkerJob:
+    """One transaction's markers for partitions that have one leader."""
+
+    __slots__ = ("commit", "coordinator_epoch", "order", "partitions", "transaction", "unknown_since_ms")
+
+    def __init__(
+        self, transaction: Transaction, order: SendMarkers, coordinator_epoch: int, partitions: Iterable[TopicPartition]
+    ) -> None:
+        self.transaction = transaction
+        self.order = order
+        self.coordinator_epoch = coordinator_epoch
+        self.partitions = set(partitions)
+        self.unknown_since_ms: int | None = None
+
+    def part(self, partitions: Iterable[TopicPartition]) -> MarkerJob:
+        return MarkerJob(self.transaction, self.order, self.coordinator_epoch, partitions)
+
+    def marker(self) -> Marker:
+        topics: dict[str, list[int]] = {}
+        for topic, partition in sorted(self.partitions):
+            topics.setdefault(topic, []).append(partition)
+        return Marker(
+            producer_id=self.order.producer.producer_id,
+            producer_epoch=self.order.producer.epoch,
+            transaction_result=self.order.commit,
+            topics=[
+                WriteTxnMarkersRequest.WritableTxnMarkerTopic(name=topic, partition_indexes=indexes)
+                for topic, indexes in topics.items()
+            ],
+            coordinator_epoch=self.coordinator_epoch,
+        )
+
+
+class MarkerChannels:
+    """Implements `MarkerSender`. Partitions that this broker leads need no network.
+
+    Invariants: each partition of a transaction that is not gone is in one job: in a queue, on its way, or in `_retry`; a broker in
+    `_busy` has a request under way, and its queue waits.
+    """
+
+    def __init__(
+        self,
+        broker_id: int,
+        listener_name: str,
+        cache: MetadataCache,
+        writer: TxnMarkerWriter,
+        brokers: BrokerClients,
+        clock: Clock,
+        version: int,
+        written: Callable[[Transaction, Iterable[TopicPartition]], None],
+    ) -> None:
+        """`version` of WriteTxnMarkers, as inter.broker.protocol.version has it. `written`: as of `MarkerSender`."""
+        self._broker_id = broker_id
+        self._listener_name = listener_name
+        self._cache = cache
+        self._writer = writer
+        self._brokers = brokers
+        self._clock = clock
+        self._version = version
+        self._written = written
+        self._queues: dict[int, list[MarkerJob]] = {}
+        self._busy: set[int] = set()
+        self._retry: list[MarkerJob] = []
+        self._is_retry_due = False
+        self._stopped = False
+
+    def close(self) -> None:
+        self._stopped = True
+        self._queues.clear()
+        self._retry.clear()
+        self._brokers.close()
+
+    @property
+    def waiting_for_leaders(self) -> int:
+        """Markers for partitions whose leader is not known, or has just failed to take them."""
+        return sum(len(job.partitions) for job in self._retry)
+
+    def queued(self) -> dict[int, int]:
+        """Markers that wait for a broker."""
+        return {broker: sum(len(job.partitions) for job in jobs) for broker, jobs in self._queues.items()}
+
+    def send(self, transaction: Transaction, order: SendMarkers, coordinator_epoch: int) -> None:
+        self._route(MarkerJob(transaction, order, coordinator_epoch, order.partitions))
+
+    def _route(self, job: MarkerJob) -> None:
+        """To the leaders; what has none waits."""
+        if job.transaction.is_gone or self._stopped:
+            return
+        by_leader: dict[int, list[TopicPartition]] = {}
+        gone: list[TopicPartition] = []
+        lost: list[TopicPartition] = []
+        for name in job.partitions:
+            state = self._cache.partition_state(*name)
+            if state is None:
+                (gone if self._is_deleted(job) else lost).append(name)
+            elif state.leader == self._broker_id or self._cache.alive_broker(state.leader, self._listener_name):
+                by_leader.setdefault(state.leader, []).append(name)
+            else:
+                lost.append(name)
+        if lost:
+            later = job.part(lost)
+            later.unknown_since_ms = job.unknown_since_ms or self._clock.monotonic_ms()
+            self._try_later(later)
+        for leader, names in by_leader.items():
+            self._send_to(leader, job.part(names))
+        if gone:
+            log.info("%s are deleted: the transaction of %s ends without them", gone, job.transaction.key)
+            self._written(job.transaction, gone)
+
+    def _is_deleted(self, job: MarkerJob) -> bool:
+        since = job.unknown_since_ms
+        is_known = self._cache.contains_topic(TRANSACTION_STATE_TOPIC)
+        return is_known and since is not None and self._clock.monotonic_ms() - since >= GONE_AFTER_MS
+
+    def _try_later(self, job: MarkerJob) -> None:
+        self._retry.append(job)
+        if not self._is_retry_due:
+            self._is_retry_due = True
+            self._clock.schedule_once("transaction markers again", self._retry_all, RETRY_MS)
+
+    def _retry_all(self) -> None:
+        self._is_retry_due = False
+        jobs, self._retry = self._retry, []
+        for job in jobs:
+            self._route(job)
+
+    # ------------------------------------------------------------------------------------------------ sending
+
+    def _send_to(self, leader: int, job: MarkerJob) -> None:
+        if leader == self._broker_id:
+            self._writer.write([job.marker()], lambda outcomes: self._answered(job, outcomes[0]))
+            return
+        self._queues.setdefault(leader, []).append(job)
+        if leader not in self._busy:
+            self._busy.add(leader)
+            spawn(self._work_off(leader))
+
+    async def _work_off(self, leader: int) -> None:
+        """One request at a time; what comes meanwhile goes with the next."""
+        try:
+            while queue := self._queues.pop(leader, None):
+                jobs = [job for job in queue[:MARKERS_PER_REQUEST] if not job.transaction.is_gone]
+                if queue[MARKERS_PER_REQUEST:]:
+                    self._queues[leader] = queue[MARKERS_PER_REQUEST:]
+                if jobs:
+                    await self._send_all(leader, jobs)
+        finally:
+            self._busy.discard(leader)
+
+    async def _send_all(self, leader: int, jobs: Sequence[MarkerJob]) -> None:
+        request = WriteTxnMarkersRequest(markers=[job.marker() for job in jobs])
+        try:
+            response: WriteTxnMarkersResponse = await self._brokers[leader].call(request, self._version)
+        except KafkaError as error:
+            log.debug("Broker %d has not answered for %d markers: %s", leader, len(jobs), error)
+            for job in jobs:
+                self._try_later(job)
+            return
+        outcomes: dict[int, Outcome] = {}
+        for marker in response.markers:
+            outcome = outcomes.setdefault(marker.producer_id, {})
+            for topic in marker.topics:
+                for result in topic.partitions:
+                    outcome[TopicPartition(topic.name, result.partition_index)] = Errors.for_code(result.error_code)
+        for job in jobs:
+            self._answered(job, outcomes.get(job.order.producer.producer_id, {}))
+
+    def _answered(self, job: MarkerJob, outcome: Outcome) -> None:
+        fenced = [name for name in job.partitions if outcome.get(name) in _FENCED]
+        if fenced:
+            # Another coordinator has a newer epoch, or the producer: it is for them to end this.
+            log.info(
+                "The marker of %s is not taken: %s", job.transaction.key, {str(n): outcome[n].name for n in fenced}
+            )
+            return
+        done = [name for name in job.partitions if outcome.get(name) in _DONE]
+        left = job.partitions.difference(done)
+        if left:
+            self._try_later(job.part(left))
+        if done:
+            self._written(job.transaction, done)

@@ -1,0 +1,160 @@
+"""Asks a transaction's coordinator whether partitions belong to it (KIP-890; Kafka's `AddPartitionsToTxnManager`)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from kafkapy.clients.completion import Completion, spawn
+from kafkapy.common.topic_names import TRANSACTION_STATE_TOPIC
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.coordinator.transaction.transaction import ProducerIdAndEpoch
+from kafkapy.coordinator.transaction.transaction_coordinator import TransactionCoordinator
+from kafkapy.protocol.errors import NONE, Errors, KafkaError
+from kafkapy.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
+from kafkapy.server.config.kafka_config import KafkaConfig
+from kafkapy.server.inter_broker.broker_clients import BrokerClients
+from kafkapy.server.metadata.metadata_cache import MetadataCache
+from kafkapy.server.replication.replica_manager import ReplicaManager
+
+VERSION = 5
+FIRST_BATCHED = 4
+FIRST_WITH_ABORTABLE = 5
+
+Question = AddPartitionsToTxnRequest.AddPartitionsToTxnTransaction
+
+
+@dataclass(slots=True)
+class _Asked:
+    question: Question
+    answer: Completion[dict[TopicPartition, Errors]]
+
+
+class TxnVerifier:
+    """What is asked while a broker has a request under way goes with the next one.
+
+    Invariant: a broker in `_asked` has a request under way.
+    """
+
+    def __init__(
+        self,
+        config: KafkaConfig,
+        replica_manager: ReplicaManager,
+        coordinator: TransactionCoordinator,
+        cache: MetadataCache,
+        brokers: BrokerClients,
+    ) -> None:
+        self._config = config
+        self._replica_manager = replica_manager
+        self._coordinator = coordinator
+        self._cache = cache
+        self._brokers = brokers
+        self._asked: dict[int, list[_Asked]] = {}
+
+    def close(self) -> None:
+        self._brokers.close()
+
+    async def verify(
+        self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: Collection[TopicPartition]
+    ) -> dict[TopicPartition, Errors]:
+        """Why the producer may not begin its transaction in these partitions, of which this broker has the logs; those where it
+        may, or has done so, are left out. TRANSACTION_ABORTABLE: they are not part of it."""
+        if not self._config.transaction_partition_verification_enable:
+            self._waive(producer, partitions)
+            return {}
+        begun = {}
+        for name in partitions:
+            local = self._replica_manager.partition(name)
+            if local is not None and local.log is not None:
+                verification = local.log.producers.begin_verification(*producer)
+                if verification is not None:
+                    begun[name] = verification
+        if not begun:
+            return {}
+        errors = await self._ask(transactional_id, producer, begun)
+        refused = {}
+        for name, verification in begun.items():
+            error = errors.get(name, Errors.UNKNOWN_SERVER_ERROR)
+            verification.holds = error is NONE
+            if error is not NONE:
+                refused[name] = error
+        return refused
+
+    def _waive(self, producer: ProducerIdAndEpoch, partitions: Collection[TopicPartition]) -> None:
+        for name in partitions:
+            local = self._replica_manager.partition(name)
+            if local is not None and local.log is not None:
+                local.log.producers.verifications.pop(producer.producer_id, None)
+
+    async def _ask(
+        self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: Collection[TopicPartition]
+    ) -> dict[TopicPartition, Errors]:
+        state = self._cache.partition_state(TRANSACTION_STATE_TOPIC, self._coordinator.partition_for(transactional_id))
+        if state is None:
+            return dict.fromkeys(partitions, Errors.COORDINATOR_NOT_AVAILABLE)
+        leader = state.leader
+        if leader == self._config.broker_id:
+            return self._coordinator.verify_partitions(transactional_id, producer, partitions)
+        if self._cache.alive_broker(leader, self._config.inter_broker_listener_name) is None:
+            return dict.fromkeys(partitions, Errors.COORDINATOR_NOT_AVAILABLE)
+        asked = _Asked(_question(transactional_id, producer, partitions), Completion())
+        waiting = self._asked.get(leader)
+        if waiting is not None:
+            waiting.append(asked)
+        else:
+            self._asked[leader] = [asked]
+            spawn(self._work_off(leader))
+        return await asked.answer
+
+    async def _work_off(self, leader: int) -> None:
+        while waiting := self._asked[leader]:
+            # An id stands in a request once.
+            now = list({asked.question.transactional_id: asked for asked in reversed(waiting)}.values())
+            self._asked[leader] = [asked for asked in waiting if asked not in now]
+            await self._send(leader, now)
+        del self._asked[leader]
+
+    async def _send(self, leader: int, waiting: list[_Asked]) -> None:
+        request = AddPartitionsToTxnRequest(transactions=[asked.question for asked in waiting])
+        results: dict[str, dict[TopicPartition, Errors]] = {}
+        failure = Errors.UNKNOWN_SERVER_ERROR
+        try:
+            response: AddPartitionsToTxnResponse = await self._brokers[leader].call(
+                request, VERSION, min_version=FIRST_BATCHED
+            )
+        except KafkaError as error:
+            failure = error.error if error.error is Errors.UNSUPPORTED_VERSION else Errors.NETWORK_EXCEPTION
+        else:
+            if response.error_code:
+                failure = Errors.for_code(response.error_code)
+            for result in response.results_by_transaction:
+                results[result.transactional_id] = {
+                    TopicPartition(topic.name, partition.partition_index): Errors.for_code(
+                        partition.partition_error_code
+                    )
+                    for topic in result.topic_results
+                    for partition in topic.results_by_partition
+                }
+        for asked in waiting:
+            question = asked.question
+            names = (TopicPartition(topic.name, index) for topic in question.topics for index in topic.partitions)
+            found = results.get(question.transactional_id)
+            if found is None and failure is Errors.UNSUPPORTED_VERSION:
+                found = dict.fromkeys(names, NONE)  # an older broker, which can't be asked
+            asked.answer.set_result(dict.fromkeys(names, failure) if found is None else found)
+
+
+def _question(transactional_id: str, producer: ProducerIdAndEpoch, partitions: Collection[TopicPartition]) -> Question:
+    topics: dict[str, list[int]] = {}
+    for topic, partition in partitions:
+        topics.setdefault(topic, []).append(partition)
+    return Question(
+        transactional_id=transactional_id,
+        producer_id=producer.producer_id,
+        producer_epoch=producer.epoch,
+        verify_only=True,
+        topics=[
+            AddPartitionsToTxnRequest.AddPartitionsToTxnTopic(name=topic, partitions=indexes)
+            for topic, indexes in topics.items()
+        ],
+    )

@@ -1,0 +1,306 @@
+"""The transactional APIs (KIP-98, KIP-447, KIP-664, KIP-890): who is allowed to ask, and then the coordinators' answers."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Collection, Iterable
+from dataclasses import dataclass
+from functools import partial
+
+from kafkapy.clients.completion import Completion
+from kafkapy.common.clock import Clock, Steps, in_steps
+from kafkapy.common.topic_names import GROUP_METADATA_TOPIC, INTERNAL_TOPICS
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
+from kafkapy.coordinator.group.group_events import STORE_OFFSETS_ERRORS
+from kafkapy.coordinator.transaction.transaction import ProducerIdAndEpoch
+from kafkapy.coordinator.transaction.transaction_coordinator import TransactionCoordinator
+from kafkapy.network.request import Request
+from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
+from kafkapy.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
+from kafkapy.protocol.messages.describe_transactions import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+)
+from kafkapy.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
+from kafkapy.protocol.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
+from kafkapy.protocol.messages.offset_commit import OffsetCommitResponse
+from kafkapy.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
+from kafkapy.protocol.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
+from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
+from kafkapy.server.coordinators.txn_markers import Outcome, TxnMarkerWriter
+from kafkapy.server.coordinators.txn_verifier import FIRST_BATCHED, FIRST_WITH_ABORTABLE, TxnVerifier
+from kafkapy.server.metadata.metadata_cache import MetadataCache
+
+Results = dict[TopicPartition, Errors]
+
+_FIRST_WITH_FENCED = 2
+"""Versions of AddPartitionsToTxn, AddOffsetsToTxn and EndTxn before it know PRODUCER_FENCED by another name."""
+_FIRST_COMMIT_WITH_ABORTABLE = 4
+
+
+@dataclass(eq=False)
+class TransactionsHandler:
+    """Checks what is asked for, and passes it on to the coordinators of transactions and groups."""
+
+    _transactions: TransactionCoordinator
+    _groups: GroupCoordinator
+    _verifier: TxnVerifier
+    _markers: TxnMarkerWriter
+    _cache: MetadataCache
+    _authorizer: Authorizer
+    _clock: Clock
+
+    # ------------------------------------------------------------------------------------------------ partitions
+
+    async def handle_add_partitions_to_txn(self, request: Request) -> AddPartitionsToTxnResponse:
+        """From v4 on brokers ask, for several transactions at once, and mostly whether partitions are known already."""
+        body: AddPartitionsToTxnRequest = request.body
+        if request.api_version >= FIRST_BATCHED:
+            if not self._authorizer.authorize(request.context, "CLUSTER_ACTION", "CLUSTER", CLUSTER_NAME):
+                raise KafkaError(Errors.CLUSTER_AUTHORIZATION_FAILED)
+            response = AddPartitionsToTxnResponse()
+            waiting = [(question.transactional_id, self._add(request, question)) for question in body.transactions]
+            for transactional_id, results in waiting:
+                response.results_by_transaction.append(
+                    AddPartitionsToTxnResponse.AddPartitionsToTxnResult(
+                        transactional_id=transactional_id, topic_results=_added(await results)
+                    )
+                )
+            return response
+        question = AddPartitionsToTxnRequest.AddPartitionsToTxnTransaction(
+            transactional_id=body.v3_and_below_transactional_id,
+            producer_id=body.v3_and_below_producer_id,
+            producer_epoch=body.v3_and_below_producer_epoch,
+            topics=body.v3_and_below_topics,
+        )
+        results = await self._add(request, question)
+        return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_added(results))
+
+    def _add(
+        self, request: Request, question: AddPartitionsToTxnRequest.AddPartitionsToTxnTransaction
+    ) -> Completion[Results]:
+        """All or none of the partitions are added."""
+        names = _partitions(question.topics)
+        of_client = request.api_version < FIRST_BATCHED
+        transactional_id = question.transactional_id
+        if of_client and not self._may_write(request, transactional_id):
+            return Completion.of(dict.fromkeys(names, Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
+        refused = self._refused(request, names, of_client)
+        if refused:
+            return Completion.of({name: refused.get(name, Errors.OPERATION_NOT_ATTEMPTED) for name in names})
+        producer = ProducerIdAndEpoch(question.producer_id, question.producer_epoch)
+        if question.verify_only:
+            results = self._transactions.verify_partitions(transactional_id, producer, names)
+            if request.api_version < FIRST_WITH_ABORTABLE:
+                results = {name: _without_abortable(error) for name, error in results.items()}
+            return Completion.of(results)
+        done: Completion[Results] = Completion()
+
+        def added(error: Errors) -> None:
+            done.set_result(dict.fromkeys(names, _known_to(request, error)))
+
+        self._transactions.add_partitions(transactional_id, producer, names, added)
+        return done
+
+    def _refused(self, request: Request, names: Iterable[TopicPartition], of_client: bool) -> Results:
+        refused = {}
+        for name in names:
+            if of_client and (
+                name.topic in INTERNAL_TOPICS
+                or not self._authorizer.authorize(request.context, "WRITE", "TOPIC", name.topic)
+            ):
+                refused[name] = Errors.TOPIC_AUTHORIZATION_FAILED
+            elif not self._cache.contains(*name):
+                refused[name] = Errors.UNKNOWN_TOPIC_OR_PARTITION
+        return refused
+
+    def _may_write(self, request: Request, transactional_id: str) -> bool:
+        return self._authorizer.authorize(request.context, "WRITE", "TRANSACTIONAL_ID", transactional_id)
+
+    async def handle_add_offsets_to_txn(self, request: Request) -> AddOffsetsToTxnResponse:
+        """The group's partition of `__consumer_offsets` belongs to the transaction."""
+        body: AddOffsetsToTxnRequest = request.body
+        if not self._may_write(request, body.transactional_id):
+            return AddOffsetsToTxnResponse(error_code=Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED.code)
+        if not self._authorizer.authorize(request.context, "READ", "GROUP", body.group_id):
+            return AddOffsetsToTxnResponse(error_code=Errors.GROUP_AUTHORIZATION_FAILED.code)
+        name = TopicPartition(GROUP_METADATA_TOPIC, self._groups.partition_for(body.group_id))
+        done: Completion[Errors] = Completion()
+        producer = ProducerIdAndEpoch(body.producer_id, body.producer_epoch)
+        self._transactions.add_partitions(body.transactional_id, producer, [name], done.set_result)
+        return AddOffsetsToTxnResponse(error_code=_known_to(request, await done).code)
+
+    # ------------------------------------------------------------------------------------------------ the end
+
+    async def handle_end_txn(self, request: Request) -> EndTxnResponse:
+        body: EndTxnRequest = request.body
+        if not self._may_write(request, body.transactional_id):
+            return EndTxnResponse(error_code=Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED.code)
+        done: Completion[Errors] = Completion()
+        producer = ProducerIdAndEpoch(body.producer_id, body.producer_epoch)
+        self._transactions.end_transaction(body.transactional_id, producer, body.committed, done.set_result)
+        return EndTxnResponse(error_code=_known_to(request, await done).code)
+
+    def handle_write_txn_markers(self, request: Request) -> None:
+        """From coordinators, and from operators who end a hanging transaction (KIP-664)."""
+        body: WriteTxnMarkersRequest = request.body
+        authorizer, context = self._authorizer, request.context
+        if not (
+            authorizer.authorize(context, "ALTER", "CLUSTER", CLUSTER_NAME)
+            or authorizer.authorize(context, "CLUSTER_ACTION", "CLUSTER", CLUSTER_NAME)
+        ):
+            raise KafkaError(Errors.CLUSTER_AUTHORIZATION_FAILED)
+        self._markers.write(body.markers, partial(_respond_markers, request))
+
+    # ------------------------------------------------------------------------------------------------ offsets
+
+    async def handle_txn_offset_commit(self, request: Request) -> TxnOffsetCommitResponse | None:
+        """Answered when the offsets are in the log; they hold once the transaction is committed."""
+        body: TxnOffsetCommitRequest = request.body
+        if not self._may_write(request, body.transactional_id):
+            return _offsets_refused(body, Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        if not self._authorizer.authorize(request.context, "READ", "GROUP", body.group_id):
+            return _offsets_refused(body, Errors.GROUP_AUTHORIZATION_FAILED)
+        errors: Results = {}
+        for topic in body.topics:
+            allowed = self._authorizer.authorize(request.context, "READ", "TOPIC", topic.name)
+            for index in [partition.partition_index for partition in topic.partitions]:
+                if not allowed:
+                    errors[TopicPartition(topic.name, index)] = Errors.TOPIC_AUTHORIZATION_FAILED
+                elif not self._cache.contains(topic.name, index):
+                    errors[TopicPartition(topic.name, index)] = Errors.UNKNOWN_TOPIC_OR_PARTITION
+            topic.partitions = [p for p in topic.partitions if (topic.name, p.partition_index) not in errors]
+        body.topics = [topic for topic in body.topics if topic.partitions]
+        if body.topics:
+            errors.update(await self._commit_offsets(body, request.api_version))
+        return TxnOffsetCommitResponse(topics=_committed(errors))
+
+    async def _commit_offsets(self, body: TxnOffsetCommitRequest, version: int) -> Results:
+        names = [TopicPartition(topic.name, p.partition_index) for topic in body.topics for p in topic.partitions]
+        group_partition = TopicPartition(GROUP_METADATA_TOPIC, self._groups.partition_for(body.group_id))
+        producer = ProducerIdAndEpoch(body.producer_id, body.producer_epoch)
+        refused = await self._verifier.verify(body.transactional_id, producer, [group_partition])
+        if refused:
+            error = refused[group_partition]
+            if version < _FIRST_COMMIT_WITH_ABORTABLE:
+                error = _without_abortable(error)
+            return dict.fromkeys(names, _loading_known_to(version, STORE_OFFSETS_ERRORS.get(error, error)))
+        done: Completion[OffsetCommitResponse] = Completion()
+        self._groups.commit_transactional_offsets(body, done.set_result)
+        response = await done
+        return {
+            TopicPartition(topic.name, partition.partition_index): _loading_known_to(
+                version, Errors.for_code(partition.error_code)
+            )
+            for topic in response.topics
+            for partition in topic.partitions
+        }
+
+    # ------------------------------------------------------------------------------------------------ administration
+
+    def handle_describe_transactions(self, request: Request) -> DescribeTransactionsResponse:
+        body: DescribeTransactionsRequest = request.body
+        states = []
+        for transactional_id in body.transactional_ids:
+            if self._may_see(request, transactional_id):
+                state = self._transactions.describe_transaction(transactional_id)
+                state.topics = [
+                    topic
+                    for topic in state.topics
+                    if self._authorizer.authorize(request.context, "DESCRIBE", "TOPIC", topic.topic)
+                ]
+            else:
+                state = DescribeTransactionsResponse.TransactionState(
+                    transactional_id=transactional_id,
+                    error_code=Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED.code,
+                )
+            states.append(state)
+        return DescribeTransactionsResponse(transaction_states=states)
+
+    def handle_list_transactions(
+        self, request: Request
+    ) -> ListTransactionsResponse | Awaitable[ListTransactionsResponse]:
+        return in_steps(self._clock, self._list(request))
+
+    def _list(self, request: Request) -> Steps[ListTransactionsResponse]:
+        body: ListTransactionsRequest = request.body
+        response = yield from self._transactions.list_transactions(body)
+        response.transaction_states = [
+            state for state in response.transaction_states if self._may_see(request, state.transactional_id)
+        ]
+        return response
+
+    def _may_see(self, request: Request, transactional_id: str) -> bool:
+        return self._authorizer.authorize(request.context, "DESCRIBE", "TRANSACTIONAL_ID", transactional_id)
+
+
+def _known_to(request: Request, error: Errors) -> Errors:
+    if error is Errors.PRODUCER_FENCED and request.api_version < _FIRST_WITH_FENCED:
+        return Errors.INVALID_PRODUCER_EPOCH
+    return error
+
+
+def _loading_known_to(version: int, error: Errors) -> Errors:
+    """Producers before 2.0 might not survive an error that says that something is loading (KAFKA-7296)."""
+    if error is Errors.COORDINATOR_LOAD_IN_PROGRESS and version < 2:
+        return Errors.COORDINATOR_NOT_AVAILABLE
+    return error
+
+
+def _without_abortable(error: Errors) -> Errors:
+    return Errors.INVALID_TXN_STATE if error is Errors.TRANSACTION_ABORTABLE else error
+
+
+def _partitions(topics: Iterable[AddPartitionsToTxnRequest.AddPartitionsToTxnTopic]) -> Collection[TopicPartition]:
+    """Each once, in order."""
+    return dict.fromkeys(TopicPartition(topic.name, index) for topic in topics for index in topic.partitions)
+
+
+def _added(results: Results) -> list[AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult]:
+    topics: dict[str, AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult] = {}
+    for name, error in results.items():
+        topic = topics.setdefault(name.topic, AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult(name=name.topic))
+        topic.results_by_partition.append(
+            AddPartitionsToTxnResponse.AddPartitionsToTxnPartitionResult(
+                partition_index=name.partition, partition_error_code=error.code
+            )
+        )
+    return list(topics.values())
+
+
+def _committed(results: Results) -> list[TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic]:
+    topics: dict[str, TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic] = {}
+    for name, error in results.items():
+        topic = topics.setdefault(name.topic, TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic(name=name.topic))
+        topic.partitions.append(
+            TxnOffsetCommitResponse.TxnOffsetCommitResponsePartition(
+                partition_index=name.partition, error_code=error.code
+            )
+        )
+    return list(topics.values())
+
+
+def _offsets_refused(body: TxnOffsetCommitRequest, error: Errors) -> TxnOffsetCommitResponse:
+    names = [TopicPartition(topic.name, p.partition_index) for topic in body.topics for p in topic.partitions]
+    return TxnOffsetCommitResponse(topics=_committed(dict.fromkeys(names, error)))
+
+
+def _respond_markers(request: Request, outcomes: list[Outcome]) -> None:
+    body: WriteTxnMarkersRequest = request.body
+    response = WriteTxnMarkersResponse()
+    for marker, outcome in zip(body.markers, outcomes, strict=True):
+        topics: dict[str, WriteTxnMarkersResponse.WritableTxnMarkerTopicResult] = {}
+        for name, error in outcome.items():
+            topic = topics.setdefault(name.topic, WriteTxnMarkersResponse.WritableTxnMarkerTopicResult(name=name.topic))
+            topic.partitions.append(
+                WriteTxnMarkersResponse.WritableTxnMarkerPartitionResult(
+                    partition_index=name.partition, error_code=error.code
+                )
+            )
+        response.markers.append(
+            WriteTxnMarkersResponse.WritableTxnMarkerResult(
+                producer_id=marker.producer_id, topics=list(topics.values())
+            )
+        )
+    request.respond(response)
