@@ -63,8 +63,8 @@ class MarkerJob:
 class MarkerChannels:
     """Implements `MarkerSender`. Partitions that this broker leads need no network.
 
-    Invariants: each partition of a transaction that is not gone is in one job: in a queue, on its way, or in `_retry`; a broker in
-    `_busy` has a request under way, and its queue waits.
+    Invariants: each partition of a transaction that is not gone is in one job: in a queue, on its way, or in `_retry`; a
+    broker in `_busy` has a request under way, and its queue waits.
     """
 
     def __init__(

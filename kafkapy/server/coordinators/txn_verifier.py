@@ -72,7 +72,7 @@ class TxnVerifier:
         if not begun:
             return {}
         errors = await self._ask(transactional_id, producer, begun)
-        refused = {}
+        refused: dict[TopicPartition, Errors] = {}
         for name, verification in begun.items():
             error = errors.get(name, Errors.UNKNOWN_SERVER_ERROR)
             verification.holds = error is NONE

@@ -160,8 +160,8 @@ class ProduceHandler:
         return self._append(request, _NOBODY)
 
     def _handle_transactional(self, request: Request) -> Awaitable[None] | None:
-        """The batches say that they are transactional, so the sender must be allowed to (CVE-2018-17196). The coordinator is asked
-        about partitions where the transaction has not begun yet (KIP-890)."""
+        """The batches say that they are transactional, so the sender must be allowed to (CVE-2018-17196). The coordinator is
+        asked about partitions where the transaction has not begun yet (KIP-890)."""
         body: ProduceRequest = request.body
         transactional_id = body.transactional_id
         if transactional_id is None or not self._authorizer.authorize(

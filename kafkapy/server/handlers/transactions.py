@@ -61,10 +61,10 @@ class TransactionsHandler:
                 raise KafkaError(Errors.CLUSTER_AUTHORIZATION_FAILED)
             response = AddPartitionsToTxnResponse()
             waiting = [(question.transactional_id, self._add(request, question)) for question in body.transactions]
-            for transactional_id, results in waiting:
+            for transactional_id, added in waiting:
                 response.results_by_transaction.append(
                     AddPartitionsToTxnResponse.AddPartitionsToTxnResult(
-                        transactional_id=transactional_id, topic_results=_added(await results)
+                        transactional_id=transactional_id, topic_results=_added(await added)
                     )
                 )
             return response
