@@ -7,6 +7,7 @@ from enum import IntEnum, StrEnum
 from typing import Any, NamedTuple
 
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.common.transaction_states import TransactionState as TransactionState
 from kafkapy.common.wire_enums import ConfigResourceType, ConfigSourceType, EnumHelper
 from kafkapy.errors import IllegalArgumentError
 
@@ -101,18 +102,6 @@ class UpdateFeatureType(EnumHelper, IntEnum):
 
 
 # --- transactions (KIP-664)
-
-
-class TransactionState(EnumHelper, StrEnum):
-    EMPTY = "Empty"
-    ONGOING = "Ongoing"
-    PREPARE_COMMIT = "PrepareCommit"
-    PREPARE_ABORT = "PrepareAbort"
-    COMPLETE_COMMIT = "CompleteCommit"
-    COMPLETE_ABORT = "CompleteAbort"
-    DEAD = "Dead"
-    PREPARE_EPOCH_FENCE = "PrepareEpochFence"
-    UNKNOWN = "Unknown"
 
 
 class TransactionListing(NamedTuple):

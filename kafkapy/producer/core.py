@@ -11,6 +11,7 @@ from kafkapy.clients.completion import Completion, spawn
 from kafkapy.clients.driver import Driver, wait_for
 from kafkapy.clients.metadata import ClusterMetadata
 from kafkapy.clients.network_client import NetworkClient
+from kafkapy.common.producer_id import ProducerIdAndEpoch
 from kafkapy.common.time import SystemTime
 from kafkapy.errors import (
     ClientError,
@@ -24,7 +25,7 @@ from kafkapy.producer.config import ProducerConfig
 from kafkapy.producer.metrics import ProducerMetrics, figures_of
 from kafkapy.producer.record_accumulator import RecordAccumulator
 from kafkapy.producer.sender import Sender
-from kafkapy.producer.sequences import ProducerIdAndEpoch, Sequences
+from kafkapy.producer.sequences import Sequences
 from kafkapy.producer.transactions import Transactions
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.init_producer_id import InitProducerIdRequest

@@ -14,8 +14,8 @@ and knows the last five batches again. So a retry can neither lose, double nor r
 from __future__ import annotations
 
 import logging
-from typing import NamedTuple
 
+from kafkapy.common.producer_id import ProducerIdAndEpoch
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.producer.batch import ProducerBatch, next_sequence, precedes
 from kafkapy.protocol.errors import Errors
@@ -27,15 +27,6 @@ NO_LAST_ACKED = -1
 _LAST_EPOCH = 32767
 _BATCHES_KNOWN_AGAIN = 5
 """Of a producer and partition, by the broker (Kafka's `ProducerStateEntry.NUM_BATCHES_TO_RETAIN`)."""
-
-
-class ProducerIdAndEpoch(NamedTuple):
-    producer_id: int = -1
-    epoch: int = -1
-
-    @property
-    def is_valid(self) -> bool:
-        return self.producer_id >= 0
 
 
 UNKNOWN_PRODUCER = ProducerIdAndEpoch()

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kafkapy.clients.requests import VersionedRequest
+from kafkapy.common.producer_id import ProducerIdAndEpoch
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.producer.sequences import ProducerIdAndEpoch
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from kafkapy.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from kafkapy.clients.completion import Completion, spawn, when_done
 from kafkapy.clients.driver import wait_for
 from kafkapy.clients.network_client import NetworkClient
+from kafkapy.common.producer_id import ProducerIdAndEpoch
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.errors import (
     ClusterAuthorizationFailedError,
@@ -26,7 +27,7 @@ from kafkapy.errors import (
 from kafkapy.group_member.coordinator_lookup import CoordinatorType, find_coordinators
 from kafkapy.producer.record_accumulator import RecordAccumulator
 from kafkapy.producer.sender import Sender
-from kafkapy.producer.sequences import UNKNOWN_PRODUCER, ProducerIdAndEpoch, Sequences
+from kafkapy.producer.sequences import UNKNOWN_PRODUCER, Sequences
 from kafkapy.producer.transaction_requests import (
     add_offsets_request,
     add_partitions_errors,

@@ -34,7 +34,7 @@ from kafkapy.network.socket_server import SocketServer
 from kafkapy.server.admin.auto_topic_creation import AutoTopicCreationManager
 from kafkapy.server.admin.controller import Controller
 from kafkapy.server.admin.zk_admin_manager import ZkAdminManager
-from kafkapy.server.authorizer import AllowAll
+from kafkapy.server.authorizer import AllowAll, Authorizer
 from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.coordinators.coordinator_log import CoordinatorLog
@@ -105,7 +105,7 @@ class Outside:
 
 
 @dataclass(frozen=True)
-class Transactions:
+class TransactionParts:
     """What transactions need on all sides: their coordinator, and what a leader of partitions does for any coordinator."""
 
     coordinator: TransactionCoordinator
@@ -133,7 +133,7 @@ class Core:
     replication: Replication
     log_dir_moves: ReplicaAlterLogDirsManager
     group_coordinator: GroupCoordinator
-    transactions: Transactions
+    transactions: TransactionParts
     leadership: Leadership
     fetch_sessions: FetchSessionCache
 
@@ -267,7 +267,7 @@ def _transactions(
     replica_manager: ReplicaManager,
     cache: MetadataCache,
     groups: GroupCoordinator,
-) -> Transactions:
+) -> TransactionParts:
     coordinator_log = CoordinatorLog(replica_manager, cache, config.transaction_state_log_load_buffer_size)
     transaction_config = TransactionConfig(
         transactional_id_expiration_ms=config.transactional_id_expiration_ms,
@@ -301,7 +301,7 @@ def _transactions(
         coordinator.markers_written,
     )
     verifier = TxnVerifier(config, replica_manager, coordinator, cache, brokers("txn-verifier"))
-    return Transactions(coordinator, channels, writer, verifier)
+    return TransactionParts(coordinator, channels, writer, verifier)
 
 
 def build_sockets(config: KafkaConfig, outside: Outside, limits: ConnectionLimits) -> SocketServer:
@@ -402,16 +402,21 @@ def build_handlers(
         ),
         groups=GroupsHandler(groups, authorizer, config, outside.clock),
         group_offsets=GroupOffsetsHandler(groups, cache, authorizer, config, zk_client, in_thread, outside.clock),
-        transactions=TransactionsHandler(
-            transactions.coordinator,
-            groups,
-            transactions.verifier,
-            transactions.writer,
-            cache,
-            authorizer,
-            outside.clock,
-        ),
+        transactions=_transactions_handler(core, authorizer, outside.clock),
         features=FinalizedFeatureListener(zk_client, lambda work: outside.clock.schedule_in_thread("features", work)),
+    )
+
+
+def _transactions_handler(core: Core, authorizer: Authorizer, clock: Clock) -> TransactionsHandler:
+    parts = core.transactions
+    return TransactionsHandler(
+        parts.coordinator,
+        core.group_coordinator,
+        parts.verifier,
+        parts.writer,
+        core.metadata_cache,
+        authorizer,
+        clock,
     )
 
 

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import threading
 
+from kafkapy.common.producer_id import ProducerIdAndEpoch
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.producer.batch import ProducerBatch
-from kafkapy.producer.sequences import ProducerIdAndEpoch, Sequences
+from kafkapy.producer.sequences import Sequences
 from kafkapy.protocol.errors import Errors
 
 P0 = TopicPartition("t", 0)

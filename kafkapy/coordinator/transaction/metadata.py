@@ -6,7 +6,8 @@ from struct import Struct
 from typing import NamedTuple
 
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.coordinator.transaction.transaction_state import EMPTY, TransactionState
+from kafkapy.common.transaction_states import TransactionState
+from kafkapy.coordinator.transaction.transaction_state import CODES, EMPTY, state_of
 from kafkapy.protocol.records.transaction_log import TransactionLogKey, TransactionLogValue
 from kafkapy.protocol.wire import SchemaError
 from kafkapy.record.record_batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
@@ -55,7 +56,7 @@ def transaction_value(metadata: TransactionMetadata) -> bytes:
         producer_id=metadata.producer_id,
         producer_epoch=metadata.producer_epoch,
         transaction_timeout_ms=metadata.timeout_ms,
-        transaction_status=metadata.state.code,
+        transaction_status=CODES[metadata.state],
         transaction_partitions=None if metadata.state is EMPTY else by_topic(metadata.partitions),
         transaction_last_update_timestamp_ms=metadata.updated_ms,
         transaction_start_timestamp_ms=metadata.start_ms,
@@ -84,12 +85,8 @@ def read_value(data: bytes) -> TransactionMetadata:
     if not 0 <= version <= 1:
         raise SchemaError(f"Unknown version {version} from the transaction log message value")
     value = TransactionLogValue.decode(data, version, _VERSION.size)
-    try:
-        state = TransactionState.of_code(value.transaction_status)
-    except ValueError as error:
-        raise SchemaError(str(error)) from None
     return TransactionMetadata(
-        state,
+        state_of(value.transaction_status),
         value.producer_id,
         value.producer_epoch,
         value.transaction_timeout_ms,

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from kafkapy.common.producer_id import ProducerIdAndEpoch
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.runtime.effects import Effect, Order, Recipient, Reply, StartTimer, Write
 from kafkapy.coordinator.transaction.metadata import (
@@ -63,11 +64,6 @@ APPEND_ERRORS = {
 """What producers may hear of an append that failed."""
 
 
-class ProducerIdAndEpoch(NamedTuple):
-    producer_id: int
-    epoch: int
-
-
 class InitProducerIdResult(NamedTuple):
     error: Errors
     producer_id: int = NO_PRODUCER_ID
@@ -90,7 +86,7 @@ class Forget:
 
 
 @dataclass(slots=True)
-class Step:
+class Transition:
     """What a write stands for."""
 
     target: TransactionMetadata
@@ -286,7 +282,7 @@ class Transaction:
     def expire(self) -> Effects:
         """A tombstone; `Forget` once that is in the log."""
         self.pending = self.metadata._replace(state=DEAD, partitions=frozenset())
-        return (Write([(transaction_key(self.transactional_id), None)], Step(self.pending)),)
+        return (Write([(transaction_key(self.transactional_id), None)], Transition(self.pending)),)
 
     # ------------------------------------------------------------------------------------------------ the log
 
@@ -299,10 +295,10 @@ class Transaction:
             )
         self.pending = target
         record = transaction_key(self.transactional_id), transaction_value(target)
-        return (Write([record], Step(target, to, answer, is_fence)),)
+        return (Write([record], Transition(target, to, answer, is_fence)),)
 
     def written(self, then: Any, error: Errors, base_offset: int, now_ms: int) -> Effects:
-        step: Step = then
+        step: Transition = then
         error = Errors.NOT_COORDINATOR if self.is_gone else APPEND_ERRORS.get(error, error)
         if error is not NONE:
             return self._failed(step, error)
@@ -315,7 +311,7 @@ class Transaction:
             return (*answer, *self._send_markers(now_ms))
         return answer
 
-    def _failed(self, step: Step, error: Errors) -> Effects:
+    def _failed(self, step: Transition, error: Errors) -> Effects:
         log.info("Could not write that %s is %s: %s", self.transactional_id, step.target.state.value, error.name)
         if step.target.state in (COMPLETE_COMMIT, COMPLETE_ABORT):
             # The markers are written. Until that stands in the log, too, nothing else can happen.

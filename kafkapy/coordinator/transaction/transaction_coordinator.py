@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from kafkapy.clients.completion import Completion
 from kafkapy.common.clock import Steps
+from kafkapy.common.producer_id import ProducerIdAndEpoch
 from kafkapy.common.scheduler import ScheduledTask, Scheduler
 from kafkapy.common.time import Time
 from kafkapy.common.topic_names import TRANSACTION_STATE_TOPIC
@@ -23,15 +24,8 @@ from kafkapy.coordinator.runtime.turns import in_turns
 from kafkapy.coordinator.transaction.config import TransactionConfig
 from kafkapy.coordinator.transaction.metadata import by_topic
 from kafkapy.coordinator.transaction.replayed_transactions import ReplayedTransactions
-from kafkapy.coordinator.transaction.transaction import (
-    Effects,
-    Forget,
-    InitProducerIdResult,
-    ProducerIdAndEpoch,
-    SendMarkers,
-    Transaction,
-)
-from kafkapy.coordinator.transaction.transaction_state import DEAD, TransactionState
+from kafkapy.coordinator.transaction.transaction import Effects, Forget, InitProducerIdResult, SendMarkers, Transaction
+from kafkapy.coordinator.transaction.transaction_state import DEAD, STATES
 from kafkapy.protocol.errors import NONE, Errors, KafkaError
 from kafkapy.protocol.messages.describe_transactions import DescribeTransactionsResponse
 from kafkapy.protocol.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
@@ -250,7 +244,7 @@ class TransactionCoordinator:
         if self._topic.is_loading:
             response.error_code = Errors.COORDINATOR_LOAD_IN_PROGRESS.code
             return response
-        known = {state.value for state in TransactionState}
+        known = {state.value for state in STATES}
         response.unknown_state_filters = [name for name in request.state_filters if name not in known]
         for count, found in enumerate(list(self.transactions.values()), 1):
             if self._is_listed(found, request):

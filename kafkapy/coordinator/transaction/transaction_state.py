@@ -23,39 +23,20 @@ While a write is under way, and while markers are, everything else is refused wi
 
 from __future__ import annotations
 
-from enum import Enum
+from kafkapy.common.transaction_states import TransactionState
+from kafkapy.protocol.wire import SchemaError
+
+STATES: list[TransactionState] = [state for state in TransactionState if state is not TransactionState.UNKNOWN]
+"""In the order of their numbers in the log. A broker that asks for PREPARE_EPOCH_FENCE does not find it: it is never written."""
+CODES: dict[TransactionState, int] = {state: code for code, state in enumerate(STATES)}
 
 
-class TransactionState(Enum):
-    """The value is the name that DescribeTransactions and ListTransactions show; `code` stands in the log."""
+def state_of(code: int) -> TransactionState:
+    """Raises `SchemaError` if there is none."""
+    if not 0 <= code < len(STATES):
+        raise SchemaError(f"Unknown transaction state id {code} from the transaction status message")
+    return STATES[code]
 
-    EMPTY = "Empty"
-    """The producer has an id; it has had no transaction, or none since then."""
-    ONGOING = "Ongoing"
-    PREPARE_COMMIT = "PrepareCommit"
-    """It will be committed, whatever happens; markers are being written."""
-    PREPARE_ABORT = "PrepareAbort"
-    COMPLETE_COMMIT = "CompleteCommit"
-    COMPLETE_ABORT = "CompleteAbort"
-    DEAD = "Dead"
-    """The id has not been used for so long that it is forgotten."""
-    PREPARE_EPOCH_FENCE = "PrepareEpochFence"
-    """Never written; filters may name it."""
-
-    @property
-    def code(self) -> int:
-        return _CODES[self]
-
-    @classmethod
-    def of_code(cls, code: int) -> TransactionState:
-        """Raises ValueError if there is none."""
-        if not 0 <= code < len(_STATES):
-            raise ValueError(f"Unknown transaction state id {code} from the transaction status message")
-        return _STATES[code]
-
-
-_STATES = list(TransactionState)
-_CODES = {state: code for code, state in enumerate(_STATES)}
 
 EMPTY = TransactionState.EMPTY
 ONGOING = TransactionState.ONGOING

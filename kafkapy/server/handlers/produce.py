@@ -12,9 +12,9 @@ from kafkapy.clients.completion import Completion, spawn
 from kafkapy.clients.metadata import Node
 from kafkapy.common.clock import Clock
 from kafkapy.common.limits import MAX_INT
+from kafkapy.common.producer_id import ProducerIdAndEpoch
 from kafkapy.common.topic_names import INTERNAL_TOPICS
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.coordinator.transaction.transaction import ProducerIdAndEpoch
 from kafkapy.log.log_types import LogAppendInfo, TakesLong
 from kafkapy.log.validation_result import InvalidProduceRequest, RecordValidationError
 from kafkapy.network.request import Request

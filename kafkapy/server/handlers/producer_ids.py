@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kafkapy.coordinator.transaction.transaction import ProducerIdAndEpoch
+from kafkapy.common.producer_id import ProducerIdAndEpoch
 from kafkapy.coordinator.transaction.transaction_coordinator import TransactionCoordinator
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError

@@ -8,11 +8,11 @@ from functools import partial
 
 from kafkapy.clients.completion import Completion
 from kafkapy.common.clock import Clock, Steps, in_steps
+from kafkapy.common.producer_id import ProducerIdAndEpoch
 from kafkapy.common.topic_names import GROUP_METADATA_TOPIC, INTERNAL_TOPICS
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
 from kafkapy.coordinator.group.group_events import STORE_OFFSETS_ERRORS
-from kafkapy.coordinator.transaction.transaction import ProducerIdAndEpoch
 from kafkapy.coordinator.transaction.transaction_coordinator import TransactionCoordinator
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError

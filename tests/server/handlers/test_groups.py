@@ -8,6 +8,8 @@ from typing import Any, TypeVar, cast
 import pytest
 
 from kafkapy.common.clock import MockClock
+from kafkapy.coordinator.transaction.config import TransactionConfig
+from kafkapy.coordinator.transaction.transaction_coordinator import TransactionCoordinator
 from kafkapy.network.request import RequestContext
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import Errors
@@ -95,8 +97,9 @@ class Broker:
         topics: Any = SimpleNamespace(create_internal_topic=self.created.append)
         config, zk_client, authorizer = (cast(Any, part) for part in (self.config, self.zk, self.authorizer))
         groups = self.h.coordinator
+        transactions = TransactionCoordinator(TransactionConfig(), self.h.log, self.h.scheduler, self.h.time)
         handlers: Any = SimpleNamespace(
-            find_coordinator=FindCoordinatorHandler(groups, self.cache, topics, authorizer, self.clock),
+            find_coordinator=FindCoordinatorHandler(groups, transactions, self.cache, topics, authorizer, self.clock),
             groups=GroupsHandler(groups, authorizer, config, self.clock),
             group_offsets=GroupOffsetsHandler(
                 groups, self.cache, authorizer, config, zk_client, self.clock.in_thread, self.clock
@@ -209,7 +212,7 @@ def test_find_coordinator_without_a_live_leader(broker: Broker, leader: int) -> 
 @pytest.mark.parametrize(
     ("key_type", "version", "error", "message"),
     [
-        (1, 4, Errors.INVALID_REQUEST, "This broker does not serve transactions yet"),
+        (1, 4, Errors.COORDINATOR_NOT_AVAILABLE, ""),
         (2, 5, Errors.INVALID_REQUEST, ""),
         (2, 6, Errors.COORDINATOR_NOT_AVAILABLE, ""),
         (9, 4, Errors.INVALID_REQUEST, Errors.INVALID_REQUEST.message),

@@ -337,9 +337,9 @@ def test_internal_topics_are_written_by_the_admin_client_only(core: BrokerCore, 
 
 @pytest.mark.parametrize(
     ("transactional_id", "expected"),
-    [(None, Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED), ("x", Errors.INVALID_TXN_STATE)],
+    [(None, Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED), ("x", Errors.NOT_ENOUGH_REPLICAS)],
 )
-def test_transactional_batches_are_refused(
+def test_transactional_batches_that_no_coordinator_knows_are_refused(
     core: BrokerCore, client: Client, transactional_id: str | None, expected: Errors
 ) -> None:
     records = batch(producer=(5, 0, 0), is_transactional=True)

@@ -29,7 +29,8 @@ def test_a_known_id_is_not_given_back_to_a_producer_without_transactions(client:
         (InitProducerIdRequest(transactional_id=None, producer_id=7), Errors.INVALID_REQUEST),
         (InitProducerIdRequest(transactional_id=None, producer_epoch=0), Errors.INVALID_REQUEST),
         (InitProducerIdRequest(transactional_id=""), Errors.INVALID_REQUEST),
-        (InitProducerIdRequest(transactional_id="x"), Errors.INVALID_REQUEST),
+        (InitProducerIdRequest(transactional_id="x", producer_id=7, transaction_timeout_ms=1), Errors.INVALID_REQUEST),
+        (InitProducerIdRequest(transactional_id="x"), Errors.INVALID_TRANSACTION_TIMEOUT),
     ],
 )
 def test_refusals(client: Client, request_: InitProducerIdRequest, expected: Errors) -> None:
