@@ -77,7 +77,8 @@ class TxnVerifier:
             error = errors.get(name, Errors.UNKNOWN_SERVER_ERROR)
             verification.holds = error is NONE
             if error is not NONE:
-                refused[name] = error
+                # What producers know from a log that has seen a newer epoch.
+                refused[name] = Errors.INVALID_PRODUCER_EPOCH if error is Errors.PRODUCER_FENCED else error
         return refused
 
     def _waive(self, producer: ProducerIdAndEpoch, partitions: Collection[TopicPartition]) -> None:
