@@ -23,49 +23,9 @@ sys.path.insert(0, str(REPOSITORY))
 
 from kafkapy.common.free_ports import free_ports  # noqa: E402
 
-TRANSACTIONS, QUOTAS = "transactions are not served yet", "client quotas are not served yet"
+QUOTAS = "client quotas are not served yet"
 
 NOT_YET = {
-    **dict.fromkeys(
-        (
-            "admin.abort_transaction",
-            "admin.describe_producers",
-            "txn.commit",
-            "txn.abort",
-            "txn.lso_blocks",
-            "txn.interleaved",
-            "txn.multi_partition",
-            "txn.empty_transactions",
-            "txn.many_small",
-            "txn.zombie_fenced",
-            "txn.zombie_commit_fenced",
-            "txn.reinit_bumps_epoch",
-            "txn.timeout_too_large",
-            "txn.timeout_aborts",
-            "txn.recover_after_abortable_error",
-            "txn.offsets_commit",
-            "txn.offsets_of_stale_generation_refused",
-            "txn.offsets_to_empty_group",
-            "txn.compressed_gzip",
-            "txn.compressed_zstd",
-            "txn.delete_records_keeps_aborted_index",
-            "txn.without_begin_or_init",
-            "txn.state_topic_config",
-            "txn.consume_transform_produce_two_workers",
-            "multi.transaction_across_brokers",
-            "multi.producer_ids_unique_over_brokers",  # by a transactional producer
-            "transaction_commit_abort_read_committed",
-            "transaction_with_offsets",
-            "zombie_is_fenced",
-            "transaction_commit_and_abort",
-            "open_transaction_holds_back_read_committed",
-            "transaction_offsets_commit_with_group",
-            "transactional_producer_is_fenced",
-            "transaction_timeout_too_large",
-            "api_versions_match_kafka_3_9",  # the seven APIs of transactions are not announced
-        ),
-        TRANSACTIONS,
-    ),
     **dict.fromkeys(
         (
             "producer.quota_throttles",

@@ -27,12 +27,6 @@ NOT_ACTED_ON: Final = (
         *("controller.quota.window.num", "controller.quota.window.size.seconds"),
         # metrics
         *("metrics.num.samples", "metrics.recording.level", "metrics.sample.window.ms", "telemetry.max.bytes"),
-        # transactions
-        "transaction.partition.verification.enable",
-        *(name for name in KafkaConfig.definition if name.startswith("transaction.state.log.")),
-        "transaction.abort.timed.out.transaction.cleanup.interval.ms",
-        "transaction.remove.expired.transaction.cleanup.interval.ms",
-        *("transaction.max.timeout.ms", "transactional.id.expiration.ms"),
         # there is no queue of requests: one is handled when it is read, one of each connection at a time (and of Produce, five
         # that wait for followers)
         "queued.max.requests",
