@@ -21,7 +21,7 @@ from kafkapy.consumer.core import ConsumerCore, UserCall
 from kafkapy.consumer.group.commits import CommitCallback, Offsets
 from kafkapy.consumer.options import config_of, default_options
 from kafkapy.consumer.records import ConsumerRecord
-from kafkapy.errors import Cancelled, IllegalStateError
+from kafkapy.errors import Cancelled, IllegalStateError, NoOffsetForPartitionError
 
 if TYPE_CHECKING:
     from kafkapy.consumer.to_arrow import ArrowTable, Bound
@@ -84,7 +84,10 @@ class AsyncConsumer(ConsumerFace):
         if core.subscriptions.auto_assigned:
             patience = 0 if coordinator is None else core.config.request_timeout_ms
             deadline = self._now() + patience
-            await self._next(None, lambda: coordinator is None or coordinator.rebalances.count > 0, deadline)
+            try:
+                await self._next(None, lambda: coordinator is None or coordinator.rebalances.count > 0, deadline)
+            except NoOffsetForPartitionError:
+                pass  # whoever has no reset policy may seek before he polls
 
     async def _stop(self, autocommit: bool, timeout_ms: float) -> None:
         if self._stopping is None:
