@@ -79,6 +79,10 @@ class ConsumerStoppedError(IllegalStateError):
     pass
 
 
+class ProducerClosed(IllegalStateError):
+    pass
+
+
 class KafkaConfigurationError(ClientError):
     error = Errors.INVALID_CONFIG
 

@@ -61,6 +61,10 @@ class AwaitedDelivery(DeliveryFuture[T]):
         loop = asyncio.get_running_loop()
         self._when_done(lambda: loop.call_soon(f, self))
 
+    def remove_done_callback(self, f: Callable[[Self], object]) -> int:
+        """Takes nothing back: it is here for `asyncio.wait`, whose callbacks do no harm later."""
+        return 0
+
 
 class Delivery(AwaitedDelivery[RecordMetadata], FutureRecordMetadata):
     """What `send` gives: awaiting it gives the `RecordMetadata`, or raises."""

@@ -13,8 +13,8 @@ GivenOffsets = Mapping[TopicPartition, int | tuple[int, str] | OffsetAndMetadata
 
 def offsets_of(given: GivenOffsets) -> dict[TopicPartition, OffsetAndMetadata]:
     """As kafka-python has them. Raises ValueError for what is none of these."""
-    if not isinstance(given, Mapping):
-        raise ValueError(f"offsets must be a dict of TopicPartition to offset; they are {given!r}")
+    if not isinstance(given, Mapping) or not given:
+        raise ValueError(f"offsets must be a dict of TopicPartition to offset, not empty; they are {given!r}")
     return {_partition(partition): _offset(offset) for partition, offset in given.items()}
 
 

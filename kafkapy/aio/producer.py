@@ -14,7 +14,7 @@ from kafkapy.aio.deliveries import BatchDelivery, Delivery
 from kafkapy.aio.offsets import GivenOffsets, offsets_of
 from kafkapy.aio.options import AioProducerOptions, producer_options
 from kafkapy.clients.completion import Completion, spawn
-from kafkapy.errors import BrokerResponseError, IllegalStateError
+from kafkapy.errors import BrokerResponseError, ProducerClosed
 from kafkapy.producer.batch import RECORD_OVERHEAD, ProducerBatch
 from kafkapy.producer.bulk import BulkSend, columns_of_arrow
 from kafkapy.producer.config import ProducerConfig
@@ -261,7 +261,7 @@ class KafkaProducer(AsyncClient):
 
     def _check_open(self) -> None:
         if self._closed:
-            raise IllegalStateError("KafkaProducer is not started, or closed already")
+            raise ProducerClosed("KafkaProducer is not started, or closed already")
 
     async def stop(self, timeout: float | None = None) -> None:
         """Wait for what was sent, at most `timeout` seconds, and disconnect; then what is left fails. Goes on if it is

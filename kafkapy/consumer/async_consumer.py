@@ -22,11 +22,15 @@ from kafkapy.consumer.group.commits import CommitCallback, Offsets
 from kafkapy.consumer.options import config_of, default_options
 from kafkapy.consumer.records import ConsumerRecord
 from kafkapy.errors import Cancelled, IllegalStateError, NoOffsetForPartitionError
+from kafkapy.protocol.errors import Errors
 
 if TYPE_CHECKING:
     from kafkapy.consumer.to_arrow import ArrowTable, Bound
 
 T = TypeVar("T")
+
+_BEING_MADE = Errors.LEADER_NOT_AVAILABLE
+"""What brokers say of a topic that they are about to create."""
 
 
 class AsyncConsumer(ConsumerFace):
@@ -80,12 +84,16 @@ class AsyncConsumer(ConsumerFace):
     async def _joined(self) -> None:
         """Wait for the first assignment, if topics are subscribed: no longer than for one answer."""
         core = self._core
-        coordinator = core.coordinator
+        coordinator, metadata = core.coordinator, core.client.metadata
+        deadline = self._now() + core.config.request_timeout_ms
+        wanted = core.subscriptions.subscription
+        while self._now() < deadline and any(metadata.topic_error(t) is _BEING_MADE for t in wanted):
+            await self._until(core.driver.sleep(core.config.retry_backoff_ms))
+            await self._until(metadata.request_update())
         if core.subscriptions.auto_assigned:
-            patience = 0 if coordinator is None else core.config.request_timeout_ms
-            deadline = self._now() + patience
+            until = self._now() if coordinator is None else deadline
             try:
-                await self._next(None, lambda: coordinator is None or coordinator.rebalances.count > 0, deadline)
+                await self._next(None, lambda: coordinator is None or coordinator.rebalances.count > 0, until)
             except NoOffsetForPartitionError:
                 pass  # whoever has no reset policy may seek before he polls
 

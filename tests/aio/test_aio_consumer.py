@@ -19,6 +19,7 @@ from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.fetch import FetchResponse
 from kafkapy.protocol.messages.list_offsets import ListOffsetsResponse
+from kafkapy.protocol.messages.metadata import MetadataResponse
 from kafkapy.record.records_builder import MemoryRecordsBuilder
 from kafkapy.structs import OffsetAndMetadata
 from tests.consumer.group.memory_group import P0, P1, Group
@@ -311,7 +312,7 @@ def test_a_subscription_that_follows_an_unsubscribe(monkeypatch: pytest.MonkeyPa
 
 def test_offsets_as_aiokafka_takes_them() -> None:
     assert offsets_of({P0: 1, P1: (2, "x")}) == {P0: OffsetAndMetadata(1, "", -1), P1: OffsetAndMetadata(2, "x", -1)}
-    wrongs: list[Any] = [5, {"t": 1}, {P0: "1"}, {P0: True}, {P0: (1, 2)}, {P0: (1,)}]
+    wrongs: list[Any] = [5, {}, {"t": 1}, {P0: "1"}, {P0: True}, {P0: (1, 2)}, {P0: (1,)}]
     for wrong in wrongs:
         with pytest.raises(ValueError, match=r"TopicPartition|offset"):
             offsets_of(wrong)
@@ -341,5 +342,26 @@ def test_start_gives_up_without_a_broker(face: Any, option: str) -> None:
         with pytest.raises(KafkaTimeoutError, match=r"127\.0\.0\.1:1 within 600 ms"):
             await client.start()
         await client.stop()
+
+    asyncio.run(main())
+
+
+def test_start_waits_for_a_topic_that_is_being_made_and_needs_no_reset_policy(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> None:
+        setup = Consuming(monkeypatch, group_id=None, auto_offset_reset="none")
+        cluster, consumer = setup.group.cluster, setup.consumer
+        making = MetadataResponse.MetadataResponseTopic(name="t", error_code=Errors.LEADER_NOT_AVAILABLE.code)
+        making.partitions = []
+        cluster.topics["t"] = making
+        consumer.subscribe(["t"])
+        start = asyncio.create_task(consumer.start())
+        for _ in range(30):
+            setup.driver.advance(10)
+            await asyncio.sleep(0)
+        assert not start.done()
+        cluster.add_topic("t", [0, 0])
+        await setup.until(start.done)
+        assert start.exception() is None
+        assert consumer.assignment() == {P0, P1}
 
     asyncio.run(main())

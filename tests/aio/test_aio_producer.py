@@ -115,12 +115,14 @@ def test_a_delivery_is_awaited_on_the_loop_and_got_elsewhere(broker: ProducingBr
             with pytest.raises(asyncio.InvalidStateError):
                 delivery.exception()
             assert (delivery.done(), delivery.cancelled()) == (False, False)
+            assert await asyncio.wait([delivery], timeout=0) == (set(), {delivery})  # type: ignore[type-var]
             called: list[Any] = []
             delivery.add_done_callback(called.append)
             assert (await asyncio.to_thread(delivery.get, 10)).offset == 0
             await asyncio.sleep(0)
             assert called == [delivery]
             assert (delivery.done(), delivery.exception(), delivery.result().offset) == (True, None, 0)
+            assert await asyncio.wait([delivery]) == ({delivery}, set())  # type: ignore[type-var]
             refused = await producer.send("secret", b"x")
             assert isinstance(refused.exception(), TopicAuthorizationFailedError)
 
