@@ -1,6 +1,7 @@
 """The Spark connector beside Spark's own, in one session and against one broker: A B A B, medians, ratios.
 
-    python -m benchmarks.spark [--server apache|kafkapy] [--rounds 3] [--only REGEX] [--scale 1.0] [--markdown FILE]
+    python -m benchmarks.spark [--server apache|kafkapy] [--rounds 3] [--only REGEX] [--scale 1.0]
+        [--batch-size BYTES] [--markdown FILE]
 
 Reads: count, sum of the values' lengths, and writing to Parquet, of 2 million records of 100 bytes and of 1 million JSON
 records in snappy. The sink: 500,000 records, acks=1. Spark runs on two threads of this machine.
@@ -32,6 +33,8 @@ from kafkapy.admin.results import values_of
 from kafkapy.admin.topics import NewTopic
 
 PARTITIONS = 4
+JAVAS_BATCH = 16_384
+"""Bytes: what Java's producer makes by default."""
 NAMES = {"kafka": "Spark's connector", "kafkapy": "kafkapy.spark"}
 
 
@@ -99,25 +102,28 @@ def json_values(records: int) -> Iterator[str]:
         yield json.dumps({**event, "price": dice.randrange(10_000) / 100, "time": 1_700_000_000_000 + i})
 
 
-def fill(server: Server, topic: str, *arguments: str, codec: str) -> None:
-    """As Java's producer writes by default: batches of 16 KiB, sticky partitions."""
+def fill(server: Server, topic: str, *arguments: str, codec: str, batch_size: int) -> None:
+    """By Java's producer: batches of `batch_size` bytes (before compression), sticky partitions."""
     with AdminClient(server.bootstrap) as admin:
         values_of(admin.create_topics([NewTopic(topic, PARTITIONS, 1)]))
     apache.run_java(
         "org.apache.kafka.tools.ProducerPerformance",
         *("--topic", topic, "--throughput", "-1", *arguments),
         *("--producer-props", f"bootstrap.servers={server.bootstrap}", f"compression.type={codec}"),
+        *((f"batch.size={batch_size}", "linger.ms=100") if batch_size != JAVAS_BATCH else ()),
     )
 
 
-def fill_plain(server: Server, records: int) -> None:
-    fill(server, "plain", "--num-records", str(records), "--record-size", "100", codec="none")
+def fill_plain(server: Server, records: int, batch_size: int) -> None:
+    size = "--record-size", "100"
+    fill(server, "plain", "--num-records", str(records), *size, codec="none", batch_size=batch_size)
 
 
-def fill_events(server: Server, directory: Path, records: int) -> None:
+def fill_events(server: Server, directory: Path, records: int, batch_size: int) -> None:
     payloads = directory / "events.json"
     payloads.write_text("".join(line + "\n" for line in json_values(records)))
-    fill(server, "events", "--num-records", str(records), "--payload-file", str(payloads), codec="snappy")
+    source = "--payload-file", str(payloads)
+    fill(server, "events", "--num-records", str(records), *source, codec="snappy", batch_size=batch_size)
 
 
 # --- cases
@@ -202,6 +208,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", default="", help="regular expression on the names of the cases")
     parser.add_argument("--scale", type=float, default=1.0, help="number of records against the default")
+    parser.add_argument("--batch-size", type=int, default=JAVAS_BATCH, help="bytes of the batches that are read")
     parser.add_argument("--markdown", type=Path, help="write the table to this file as well")
     args = parser.parse_args()
     directory = Path(tempfile.mkdtemp(prefix="kafkapy-bench-"))
@@ -213,9 +220,9 @@ def main() -> int:
         chosen = [c for c in cases(spark, server, directory, args.scale) if re.search(args.only, c.name)]
         names = " ".join(case.name for case in chosen)
         if "100 B" in names:
-            fill_plain(server, int(2_000_000 * args.scale))
+            fill_plain(server, int(2_000_000 * args.scale), args.batch_size)
         if "JSON" in names:
-            fill_events(server, directory, int(1_000_000 * args.scale))
+            fill_events(server, directory, int(1_000_000 * args.scale), args.batch_size)
         if "sink" in names:
             make_sink_source(directory, int(500_000 * args.scale))
         for case in chosen:

@@ -125,7 +125,7 @@ class BulkSend:
         """What `append_batch` takes, one batch after the other."""
         sizes = self._sizes()
         if sizes:
-            largest = max(range(len(sizes)), key=sizes.__getitem__)
+            largest = sizes.index(max(sizes))
             own_headers = self._headers[largest] if self._headers is not None else None
             own_key = self._keys[largest] if self._keys is not None else None
             self._accumulator.record_size(self._values[largest], own_key, own_headers)
