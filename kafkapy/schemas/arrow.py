@@ -62,10 +62,17 @@ def decode(
     return table.set_column(index, column, decoded)
 
 
+def decode_array(decoder: ColumnDecoder, values: pa.Array, errors: OnError) -> pa.Array:
+    """An array of bytes (with prefixes, if the decoder has a registry) as a typed one. Raises what `decode` raises."""
+    ids = _ids(pa.chunked_array([values])) if decoder.registry is not None else None
+    return decoder.decode(values.to_pylist(), ids, errors, lambda row: f"row {row}")
+
+
 class ColumnDecoder(ABC):
-    """Reads columns of bytes as the type of a reader's schema. `type` is that type."""
+    """Reads columns of bytes as the type of a reader's schema. `type` is that type; without a registry there are no prefixes."""
 
     type: pa.DataType
+    registry: SchemaRegistryClient | None
 
     @abstractmethod
     def reader(self, schema_id: int | None) -> Callable[[bytes], Any]:
@@ -128,7 +135,7 @@ class AvroColumns(ColumnDecoder):
         from kafkapy.schemas import avro
 
         self._avro = avro
-        self._registry = registry
+        self.registry = registry
         parsed = avro.parse(registry, schema)
         self.type = type_of_avro(parsed)
         self._schema = avro.fastavro.parse_schema(without_times(parsed))
@@ -137,8 +144,8 @@ class AvroColumns(ColumnDecoder):
         read: Any = self._avro.fastavro.schemaless_reader
         own, start, writer = self._schema, 0, self._schema
         if schema_id is not None:
-            assert self._registry is not None
-            schema = self._avro.parse(self._registry, _checked(self._registry.get_schema(schema_id), AVRO))
+            assert self.registry is not None
+            schema = self._avro.parse(self.registry, _checked(self.registry.get_schema(schema_id), AVRO))
             start, writer = PREFIX_SIZE, self._avro.fastavro.parse_schema(without_times(schema))
         reader = None if writer == own else own
 
@@ -157,7 +164,7 @@ class JsonColumns(ColumnDecoder):
     """Values of records are parsed by Arrow, all at once; whatever it does not like, one by one."""
 
     def __init__(self, registry: SchemaRegistryClient | None, schema: Schema) -> None:
-        self._registry = registry
+        self.registry = registry
         references: dict[str, Any] = {}
         if registry is not None and schema.references:
             references = {name: json.loads(used.schema_str) for name, used in with_references(registry, schema).items()}
@@ -166,8 +173,8 @@ class JsonColumns(ColumnDecoder):
     def reader(self, schema_id: int | None) -> Callable[[bytes], Any]:
         if schema_id is None:
             return json.loads
-        assert self._registry is not None
-        _checked(self._registry.get_schema(schema_id), JSON)
+        assert self.registry is not None
+        _checked(self.registry.get_schema(schema_id), JSON)
         return lambda value: json.loads(value[PREFIX_SIZE:])
 
     def decode(self, values: list[Any], ids: Any, errors: OnError, place: Callable[[int], str]) -> pa.Array:

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 from kafkapy.common.extras import need
 
 if TYPE_CHECKING:
+    from kafkapy.spark.avro import from_avro as from_avro
     from kafkapy.spark.data_source import KafkaDataSource as KafkaDataSource
 
-__all__ = ["KafkaDataSource"]
+__all__ = ["KafkaDataSource", "from_avro"]
 
 
 def __getattr__(name: str) -> Any:
@@ -27,4 +28,9 @@ def __getattr__(name: str) -> Any:
         from kafkapy.spark.data_source import KafkaDataSource
 
         return KafkaDataSource
+    if name == "from_avro":
+        need("spark", "pyspark", "pyarrow", "numpy", by="from_avro")
+        from kafkapy.spark.avro import from_avro
+
+        return from_avro
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,77 @@
+"""Columns of Avro in Spark without a jar: `from_avro`, over the same code as `kafkapy.schemas.arrow`."""
+
+from __future__ import annotations
+
+import pickle
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal
+
+import pyarrow as pa  # type: ignore[import-untyped, unused-ignore]
+from pyspark.sql.pandas.functions import arrow_udf
+from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
+
+from kafkapy.errors import KafkaConfigurationError
+from kafkapy.schemas.arrow import ColumnDecoder, decode_array, decoder_of
+from kafkapy.schemas.registry_client import SchemaRegistryClient
+from kafkapy.schemas.types import Schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+Mode = Literal["FAILFAST", "PERMISSIVE"]
+
+
+def from_avro(
+    column: Column | str,
+    source: SchemaRegistryClient | str,
+    *,
+    reader_schema: str | Schema | None = None,
+    subject: str | None = None,
+    mode: Mode = "FAILFAST",
+) -> Column:
+    """A column of bytes as a typed one.
+
+    `source`: a registry (or its URL) for values in its wire format: each is read by the schema that it was written with, and
+    resolved to `reader_schema`, or to the latest version of `subject`. A registry's JSON Schemas are read, too. Else Avro's
+    JSON: values were written with that and have no prefix, as with Spark's own `from_avro`. `mode`: what cannot be read is an
+    error, or null. Raises KafkaConfigurationError, SerdeError for a schema without a type, and what the registry raises.
+    """
+    if mode not in ("FAILFAST", "PERMISSIVE"):
+        raise KafkaConfigurationError(f"mode is FAILFAST or PERMISSIVE, not {mode!r}")
+    registry = SchemaRegistryClient(source) if isinstance(source, str) and _is_url(source) else source
+    schema = _reader(registry, reader_schema, subject)
+    packed = pickle.dumps(registry if isinstance(registry, SchemaRegistryClient) else None)
+    returned = from_arrow_type(_decoder(packed, schema).type)
+    arrow_type = to_arrow_type(returned, timezone="UTC")
+    errors: Literal["raise", "null"] = "raise" if mode == "FAILFAST" else "null"
+
+    def decode(values: pa.Array) -> pa.Array:
+        return decode_array(_decoder(packed, schema), values, errors).cast(arrow_type)
+
+    make: Any = arrow_udf  # its overloads know no types of structs
+    typed: Column = make(decode, returned)(column)
+    return typed
+
+
+@lru_cache(maxsize=16)
+def _decoder(packed: bytes, schema: Schema) -> ColumnDecoder:
+    """A worker keeps it from task to task, and with it what the registry has said."""
+    return decoder_of(pickle.loads(packed), schema)
+
+
+def _is_url(source: str) -> bool:
+    return source.startswith(("http://", "https://"))
+
+
+def _reader(registry: SchemaRegistryClient | str, reader_schema: str | Schema | None, subject: str | None) -> Schema:
+    if isinstance(reader_schema, str):
+        reader_schema = Schema(reader_schema)
+    if isinstance(registry, str):
+        if reader_schema is not None or subject is not None:
+            raise KafkaConfigurationError("reader_schema and subject go with a registry")
+        return Schema(registry)
+    if reader_schema is not None:
+        return reader_schema
+    if subject is None:
+        raise KafkaConfigurationError("The column's type must be known beforehand: give reader_schema or subject")
+    return registry.get_latest_version(subject).schema

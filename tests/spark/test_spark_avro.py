@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Iterator
+from io import BytesIO
+from typing import Any
+
+import pytest
+
+pytest.importorskip("fastavro")
+pytest.importorskip("jsonschema")
+
+import fastavro
+
+from kafkapy.errors import KafkaConfigurationError
+from kafkapy.schemas import AvroSerializer, JSONSerializer, SchemaRegistryClient
+from kafkapy.spark import from_avro
+from tests.schemas.registry_server import RegistryServer, running_registry
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
+
+ID: dict[str, Any] = {"name": "id", "type": "long"}
+TAGS = {"name": "tags", "type": {"type": "array", "items": "string"}}
+AT = {"name": "at", "type": ["null", {"type": "long", "logicalType": "timestamp-millis"}], "default": None}
+NOON = datetime.datetime(2026, 11, 23, 12, 0, tzinfo=datetime.UTC)
+
+
+def record(*fields: Any) -> str:
+    return json.dumps({"type": "record", "name": "R", "fields": fields})
+
+
+@pytest.fixture
+def server() -> Iterator[RegistryServer]:
+    with running_registry() as running:
+        yield running
+
+
+def frame(spark: Any, values: list[bytes | None]) -> Any:
+    return spark.createDataFrame([(value,) for value in values], "value binary")
+
+
+def test_each_value_is_read_by_its_own_schema(spark: Any, server: RegistryServer) -> None:
+    registry = SchemaRegistryClient(server.url)
+    old = AvroSerializer(registry, record(ID)).serialize("t", [], {"id": 1})
+    newer = AvroSerializer(registry, record(ID, AT, {**TAGS, "default": []}))
+    new = newer.serialize("t", [], {"id": 2, "at": NOON, "tags": ["a"]})
+    found = frame(spark, [old, None, new]).select(from_avro("value", server.url, subject="t-value").alias("v"))
+    assert found.schema["v"].dataType.simpleString() == "struct<id:bigint,at:timestamp,tags:array<string>>"
+    rows = found.selectExpr("v.id", "unix_millis(v.at) at", "v.tags").collect()
+    assert [tuple(row) for row in rows] == [
+        (1, None, []),
+        (None, None, None),
+        (2, int(NOON.timestamp() * 1000), ["a"]),
+    ]
+    narrow = from_avro("value", registry, reader_schema=record(ID))
+    assert [row.v and row.v.id for row in frame(spark, [old, new]).select(narrow.alias("v")).collect()] == [1, 2]
+
+
+def test_values_without_a_prefix(spark: Any) -> None:
+    out = BytesIO()
+    fastavro.schemaless_writer(out, json.loads(record(ID, TAGS)), {"id": 7, "tags": ["x", "y"]})
+    found = frame(spark, [out.getvalue(), None]).select(from_avro("value", record(ID, TAGS)).alias("v"))
+    assert found.selectExpr("v.id", "v.tags[1] tag").collect() == [(7, "y"), (None, None)]
+
+
+def test_json(spark: Any, server: RegistryServer) -> None:
+    schema = {"type": "object", "properties": {"id": {"type": "integer"}, "name": {"type": "string"}}}
+    data = JSONSerializer(SchemaRegistryClient(server.url), json.dumps(schema)).serialize(
+        "t", [], {"id": 1, "name": "Ann"}
+    )
+    found = frame(spark, [data]).select(from_avro("value", server.url, subject="t-value").alias("v"))
+    assert found.select("v.*").collect() == [(1, "Ann")]
+
+
+def test_what_cannot_be_read(spark: Any, server: RegistryServer) -> None:
+    data = AvroSerializer(SchemaRegistryClient(server.url), record(ID)).serialize("t", [], {"id": 1})
+    values = frame(spark, [data, b"plain"])
+    lenient = from_avro("value", server.url, subject="t-value", mode="PERMISSIVE")
+    assert [row.v and row.v.id for row in values.select(lenient.alias("v")).collect()] == [1, None]
+    with pytest.raises(Exception, match="begin with 0x70"):
+        values.select(from_avro("value", server.url, subject="t-value")).collect()
+
+
+def test_arguments(server: RegistryServer) -> None:
+    with pytest.raises(KafkaConfigurationError, match="reader_schema or subject"):
+        from_avro("value", server.url)
+    with pytest.raises(KafkaConfigurationError, match="go with a registry"):
+        from_avro("value", record(ID), subject="t-value")
+    with pytest.raises(KafkaConfigurationError, match="FAILFAST"):
+        from_avro("value", record(ID), mode="DROPMALFORMED")  # type: ignore[arg-type]
