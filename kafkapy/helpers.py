@@ -1,0 +1,111 @@
+"""What programs need often, over the blocking clients. `options` are those of the clients: `bootstrap_servers`, TLS, SASL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+from kafkapy.admin.kafka_admin_client import KafkaAdminClient
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.consumer.kafka_consumer import KafkaConsumer
+from kafkapy.consumer.records import ConsumerRecord
+from kafkapy.errors import UnknownTopicOrPartitionError
+from kafkapy.producer.future import FutureRecordMetadata
+from kafkapy.producer.kafka_producer import KafkaProducer
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_POLL_MS = 500
+
+
+def wait_for_broker(timeout_ms: int = 30_000, **options: Any) -> None:
+    """Until a broker answers. Raises NoBrokersAvailable (a KafkaTimeoutError)."""
+    KafkaAdminClient(bootstrap_timeout_ms=timeout_ms, **options).close()
+
+
+def tail(topic: str, count: int = 10, *, follow: bool = True, **options: Any) -> Iterator[ConsumerRecord]:
+    """The last `count` offsets of each partition, then what comes (`follow`). Needs no group, and commits nothing."""
+    with KafkaConsumer(**{"enable_auto_commit": False, **options, "group_id": None}) as consumer:
+        partitions = _partitions(consumer, topic)
+        starts, ends = consumer.beginning_offsets(partitions), consumer.end_offsets(partitions)
+        consumer.assign(partitions)
+        for partition in partitions:
+            consumer.seek(partition, max(starts[partition], ends[partition] - count))
+        yield from consumer if follow else _up_to(consumer, ends)
+
+
+def read_in_parallel(
+    topic: str,
+    start: int | Mapping[int, int] | None = None,
+    end: int | Mapping[int, int] | None = None,
+    *,
+    threads: int = 4,
+    partitions: Sequence[int] | None = None,
+    **options: Any,
+) -> pa.Table:
+    """A range of offsets of every partition (see `KafkaConsumer.to_arrow`), several partitions at a time."""
+    import pyarrow as pa
+
+    from kafkapy.consumer.to_arrow import to_arrow
+
+    with KafkaConsumer(**{**options, "group_id": None}) as consumer:
+        wanted = [p.partition for p in _partitions(consumer, topic)] if partitions is None else list(partitions)
+    with ThreadPoolExecutor(threads) as pool:
+        tables = list(pool.map(lambda number: to_arrow(options, topic, start, end, partitions=[number]), wanted))
+    return pa.concat_tables(tables)
+
+
+def copy_topic(source: str, target: str, *, to: Mapping[str, Any] | None = None, **options: Any) -> int:
+    """Copy what a topic has now, with keys, headers, timestamps and partition numbers; how many records that were.
+
+    `to`: options of the producer, another cluster's for instance; None: the same cluster. The target must have as many
+    partitions. Raises what a delivery failed with; what was written before stays.
+    """
+    copied = 0
+    with (
+        KafkaConsumer(**{"enable_auto_commit": False, **options, "group_id": None}) as consumer,
+        KafkaProducer(**(options if to is None else to)) as producer,
+    ):
+        partitions = _partitions(consumer, source)
+        starts, ends = consumer.beginning_offsets(partitions), consumer.end_offsets(partitions)
+        consumer.assign(partitions)
+        for partition in partitions:
+            consumer.seek(partition, starts[partition])
+        deliveries: list[FutureRecordMetadata] = []
+        for record in _up_to(consumer, ends):
+            time = record.timestamp if record.timestamp >= 0 else None
+            deliveries.append(
+                producer.send(target, record.value, record.key, record.headers, record.partition, timestamp_ms=time)
+            )
+            copied += 1
+            if len(deliveries) == 10_000:
+                _delivered(producer, deliveries)
+        _delivered(producer, deliveries)
+    return copied
+
+
+def _delivered(producer: KafkaProducer, deliveries: list[FutureRecordMetadata]) -> None:
+    producer.flush()
+    for delivery in deliveries:
+        delivery.get()
+    deliveries.clear()
+
+
+def _partitions(consumer: KafkaConsumer, topic: str) -> list[TopicPartition]:
+    numbers = consumer.partitions_for_topic(topic)
+    if not numbers:
+        raise UnknownTopicOrPartitionError(f"There is no topic {topic}")
+    return [TopicPartition(topic, number) for number in sorted(numbers)]
+
+
+def _up_to(consumer: KafkaConsumer, ends: Mapping[TopicPartition, int]) -> Iterator[ConsumerRecord]:
+    """The records before these offsets. Positions tell when all were read: some offsets have no record."""
+    left = set(ends)
+    while left:
+        left -= {p for p in left if (consumer.position(p) or 0) >= ends[p]}
+        if not left:
+            return
+        for partition, records in consumer.poll(_POLL_MS).items():
+            yield from (record for record in records if record.offset < ends[partition])
