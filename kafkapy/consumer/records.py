@@ -40,7 +40,8 @@ class ConsumerRecord(NamedTuple):
 
 
 class DeserializerFailure(Exception):
-    """A deserializer raised `__cause__`; `records` come before the record it could not read."""
+    """A deserializer raised `__cause__`; `records` come before the record it could not read. If it is `LookUpFirst`, the record
+    may be sound: it comes again after the look-up."""
 
     def __init__(self, records: list[ConsumerRecord]) -> None:
         super().__init__(records)

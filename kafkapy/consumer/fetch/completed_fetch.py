@@ -104,8 +104,13 @@ class CompletedFetch:
         except DeserializerFailure as failure:
             records = failure.records
             if not records:
-                assert failure.__cause__ is not None
-                raise failure.__cause__ from None
+                cause = failure.__cause__
+                assert cause is not None
+                topic, partition = self.partition
+                place = f"The record: topic {topic}, partition {partition}, offset {columns.offsets[first]}"
+                if place not in getattr(cause, "__notes__", ()):  # somebody may raise the same one again
+                    cause.add_note(place)
+                raise cause from None
             last = first + len(records)
         self._taken(columns, last)
         return records

@@ -104,8 +104,9 @@ class Fetcher:
         try:
             found = self._buffer.collect(max_records, only)
         except LookUpFirst as needed:
-            self._begin_look_up(needed, only)
-            return {}
+            found = {}
+            if not self._errors:  # that of the look-up before, which the user has not heard of yet
+                self._begin_look_up(needed, only)
         self._after_collecting([(partition.topic, len(records)) for partition, records in found.items()])
         return found
 

@@ -18,16 +18,18 @@ from kafkapy.errors import (
     CorruptRecordError,
     KafkaTimeoutError,
     LogTruncationError,
+    LookUpFailedError,
     OffsetOutOfRangeError,
     TopicAuthorizationFailedError,
 )
 from kafkapy.protocol.api_keys import ApiKey
-from kafkapy.protocol.errors import Errors
+from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.fetch import FetchResponse
 from kafkapy.protocol.messages.list_offsets import ListOffsetsResponse
 from kafkapy.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochResponse
 from kafkapy.record.record_batch import RecordBatch
 from kafkapy.record.records_builder import MemoryRecordsBuilder
+from kafkapy.serializer import Deserializer, LookUpFirst
 from kafkapy.structs import OffsetAndMetadata, OffsetAndTimestamp, OffsetResetStrategy
 from tests.memory_driver import SILENCE, MemoryCluster, MemoryDriver
 
@@ -174,6 +176,28 @@ class Setup:
         self.driver.advance(200)
 
 
+class AskingDeserializer(Deserializer):
+    """Has to ask before it reads a value that begins with "?"; the answers are failures first."""
+
+    def __init__(self, failures: list[Exception]) -> None:
+        self.failures = failures
+        self.known = False
+
+    def for_client(self, *, is_key: bool, waits: bool) -> AskingDeserializer:
+        assert (is_key, waits) == (False, False)
+        return self
+
+    def deserialize(self, topic: str, headers: Any, data: bytes) -> bytes:
+        if data[:1] == b"?" and not self.known:
+            raise LookUpFirst(self.look_up)
+        return data
+
+    def look_up(self) -> None:
+        if self.failures:
+            raise self.failures.pop()
+        self.known = True
+
+
 class TestGivingOut:
     def test_records_with_all_their_fields(self) -> None:
         setup = Setup().assign(A)
@@ -246,11 +270,24 @@ class TestGivingOut:
         setup.logs[A] = [batch(0, b"a", b"b", b"\xff", b"d")]
         assert setup.values() == {A: ["a", "b"]}
         for _ in range(2):
-            with pytest.raises(UnicodeDecodeError):
+            with pytest.raises(UnicodeDecodeError) as raised:
                 setup.poll()
+            assert raised.value.__notes__ == ["The record: topic t, partition 0, offset 2"]
         assert setup.offset() == 2
         setup.subscriptions.seek(A, 3)
         assert setup.values() == {A: ["d"]}
+
+    def test_a_deserializer_that_must_look_up_something_first(self) -> None:
+        asking = AskingDeserializer([KafkaError(Errors.NETWORK_EXCEPTION, "nobody there")])
+        setup = Setup(value_deserializer=asking).assign(A)
+        setup.logs[A] = [batch(0, b"a", b"?b", b"c")]
+        assert setup.values() == {A: [b"a"]}
+        with pytest.raises(
+            LookUpFailedError, match=r"topic t, partition 0, offset 1 cannot be deserialized yet: .*nobody"
+        ):
+            setup.values()
+        assert setup.offset() == 1
+        assert setup.values() == {A: [b"?b", b"c"]}
 
     def test_damage_is_told_after_the_records_before_and_can_be_passed_by(self) -> None:
         setup = Setup(max_partition_fetch_bytes=50).assign(A)
