@@ -8,6 +8,8 @@ import pytest
 
 import kafkapy
 from kafkapy.errors import KafkaTimeoutError, NoBrokersAvailable
+from kafkapy.partitioner import DefaultPartitioner
+from kafkapy.producer.config import ProducerConfig
 from tests.fake_broker import FakeBroker
 
 PLACES = {
@@ -24,7 +26,7 @@ PLACES = {
     "errors": "NoBrokersAvailable KafkaUnavailableError GroupLoadInProgressError GroupCoordinatorNotAvailableError"
     " NotCoordinatorForGroupError InvalidMessageError AuthenticationFailedError ProtocolError",
     "oauth": "AbstractTokenProvider",
-    "partitioner.default": "DefaultPartitioner",
+    "partitioner.default": "DefaultPartitioner murmur2",
     "producer.future": "FutureRecordMetadata RecordMetadata",
     "producer.kafka": "KafkaProducer",
     "sasl.oauth": "AbstractTokenProvider",
@@ -55,3 +57,18 @@ def test_options_without_an_effect(name: str) -> None:
             bootstrap_servers=broker.address, sock_chunk_bytes=4096, sock_chunk_buffer_count=1000
         )
         client.close()
+
+
+def test_a_partitioner_is_a_function_of_the_key_and_the_partitions() -> None:
+    chosen = DefaultPartitioner()
+    assert [chosen(key, list(range(1000)), []) for key in (b"", b"a", b"123456789")] == [681, 524, 566]
+    assert chosen(None, [1, 2], [2]) == 2
+    assert chosen(None, [1], []) == 1
+
+
+def test_a_partitioner_is_known_by_its_method() -> None:
+    class OfItsOwn:
+        def partition(self, topic: str, key: bytes, cluster: object) -> int:
+            return 0
+
+    assert ProducerConfig(partitioner=OfItsOwn()).partitioner is not None

@@ -6,7 +6,9 @@ import random
 from typing import Any
 
 from kafkapy.partitioner.abc import Cluster, Partitioner
-from kafkapy.partitioner.murmur2 import partition_of
+from kafkapy.partitioner.murmur2 import murmur2, partition_of
+
+__all__ = ["DefaultPartitioner", "murmur2"]  # kafka-python has both here
 
 
 class DefaultPartitioner(Partitioner):
@@ -25,6 +27,12 @@ class DefaultPartitioner(Partitioner):
         cluster: Cluster,
     ) -> int:
         return self._choose(topic, serialized_key, cluster)
+
+    def __call__(self, key: bytes | None, all_partitions: list[int], available: list[int]) -> int:
+        """The same as kafka-python 2 asks it."""
+        if key is not None:
+            return all_partitions[partition_of(key, len(all_partitions))]
+        return random.choice(available or all_partitions)
 
     def _choose(self, topic: str, serialized_key: bytes | None, cluster: Cluster) -> int:
         everything = sorted(cluster.partitions_for_topic(topic) or ())

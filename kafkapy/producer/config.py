@@ -107,7 +107,8 @@ class ProducerConfig(ClientConfig):
         for name in ("buffer_memory", "max_request_size"):
             if getattr(self, name) < 1:
                 raise KafkaConfigurationError(f"{name} must be at least 1")
-        if not isinstance(self.partitioner, Partitioner) and not callable(self.partitioner):
+        chooses = callable(self.partitioner) or hasattr(self.partitioner, "partition")
+        if not chooses or isinstance(self.partitioner, str):  # which has a method of that name
             raise KafkaConfigurationError(
                 "partitioner must be a Partitioner, or a function of the key's bytes, all partitions and those with a leader;"
                 f" it is {self.partitioner!r}"
