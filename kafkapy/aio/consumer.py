@@ -42,8 +42,8 @@ class KafkaConsumer(AsyncConsumer):
         self._leaving: Completion[None] | None = None
 
     async def start(self) -> Self:
-        """Connect, and wait for the partitions of topics that are subscribed; gives this consumer. Raises
-        KafkaTimeoutError if no broker answers within `bootstrap_timeout_ms` or `request_timeout_ms`."""
+        """Connect, and wait for the partitions of topics that are subscribed (at most 5 s for a group); gives this consumer.
+        Raises KafkaTimeoutError if no broker answers within `bootstrap_timeout_ms` or `request_timeout_ms`."""
         await self._bootstrap()
         await self._joined()
         return self
@@ -148,7 +148,8 @@ class KafkaConsumer(AsyncConsumer):
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
         """Go on reading at `offset`. Raises TypeError, ValueError, IllegalStateError."""
-        self._check_assigned(arguments.partition(partition))
+        if isinstance(offset, int) and offset >= 0:
+            self._check_assigned(arguments.partition(partition))
         super().seek(partition, offset)
 
     async def seek_to_beginning(self, *partitions: TopicPartition) -> bool:  # type: ignore[override]  # as in aiokafka

@@ -12,7 +12,7 @@ GivenOffsets = Mapping[TopicPartition, int | tuple[int, str] | OffsetAndMetadata
 
 
 def offsets_of(given: GivenOffsets) -> dict[TopicPartition, OffsetAndMetadata]:
-    """As kafka-python has them. Raises ValueError for what is none of these."""
+    """As kafka-python has them. Raises TypeError, ValueError for what is none of these."""
     if not isinstance(given, Mapping) or not given:
         raise ValueError(f"offsets must be a dict of TopicPartition to offset, not empty; they are {given!r}")
     return {_partition(partition): _offset(offset) for partition, offset in given.items()}
@@ -20,7 +20,7 @@ def offsets_of(given: GivenOffsets) -> dict[TopicPartition, OffsetAndMetadata]:
 
 def _partition(given: object) -> TopicPartition:
     if not isinstance(given, TopicPartition):
-        raise ValueError(f"Key should be TopicPartition instance; it is {given!r}")
+        raise TypeError(f"Key should be TopicPartition instance; it is {given!r}")
     return given
 
 
@@ -34,4 +34,6 @@ def _offset(given: object) -> OffsetAndMetadata:
             return OffsetAndMetadata(given, "", -1)
         case (int(offset), str(metadata)):
             return OffsetAndMetadata(offset, metadata, -1)
+        case (int(), metadata):
+            raise TypeError(f"Metadata should be a string; it is {metadata!r}")
     raise ValueError(f"An offset must be an int, (offset, metadata) or OffsetAndMetadata; it is {given!r}")

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_JOIN_PATIENCE_MS = 5_000
 _BEING_MADE = Errors.LEADER_NOT_AVAILABLE
 """What brokers say of a topic that they are about to create."""
 
@@ -82,7 +83,8 @@ class AsyncConsumer(ConsumerFace):
         await self._ask(self._core.client.bootstrap(min(config.bootstrap_timeout_ms, config.request_timeout_ms)))
 
     async def _joined(self) -> None:
-        """Wait for the first assignment, if topics are subscribed: no longer than for one answer."""
+        """Wait for the first assignment, if topics are subscribed; for the other members of the group, who may have much to
+        do, not for long."""
         core = self._core
         coordinator, metadata = core.coordinator, core.client.metadata
         deadline = self._now() + core.config.request_timeout_ms
@@ -91,7 +93,7 @@ class AsyncConsumer(ConsumerFace):
             await self._until(core.driver.sleep(core.config.retry_backoff_ms))
             await self._until(metadata.request_update())
         if core.subscriptions.auto_assigned:
-            until = self._now() if coordinator is None else deadline
+            until = min(deadline, self._now() + (0 if coordinator is None else _JOIN_PATIENCE_MS))
             try:
                 await self._next(None, lambda: coordinator is None or coordinator.rebalances.count > 0, until)
             except NoOffsetForPartitionError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import TracebackType
 from typing import Any, Unpack
 
 from twisted.internet.defer import Deferred, succeed
@@ -51,6 +52,14 @@ class KafkaAdminClient(DeferredMethods):
 
     def close(self) -> Deferred[None]:
         """As `stop`."""
+        return self.stop()
+
+    def __aenter__(self) -> Deferred[KafkaAdminClient]:
+        return self.start()
+
+    def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> Deferred[None]:
         return self.stop()
 
     def _run(self, name: str, *args: Any, **kwargs: Any) -> Deferred[Any]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, Unpack
 
 from twisted.internet.defer import Deferred, fail, maybeDeferred, succeed
@@ -175,11 +177,14 @@ class KafkaProducer:
         return run(self._flush(None if timeout is None else timeout * 1000))
 
     async def _flush(self, timeout_ms: float | None) -> None:
+        await self._all_queued(timeout_ms)
+        await self._core.flush(timeout_ms)
+
+    async def _all_queued(self, timeout_ms: float | None) -> None:
         if self._waiting:
             queued: Completion[None] = Completion()
             self._waiting[-1][1].addBoth(_tell(queued))
             await wait_for(self._driver, queued, timeout_ms)
-        await self._core.flush(timeout_ms)
 
     def partitions_for(self, topic: str) -> Deferred[set[int]]:
         """The topic's partitions."""
@@ -228,8 +233,11 @@ class KafkaProducer:
         self._closed = True
 
         async def end() -> None:
+            timeout_ms = None if timeout is None else timeout * 1000
             try:
-                await self._core.close(None if timeout is None else timeout * 1000)
+                with suppress(KafkaTimeoutError):
+                    await self._all_queued(timeout_ms)
+                await self._core.close(timeout_ms)
             finally:
                 self._intake.close()
 
@@ -238,6 +246,14 @@ class KafkaProducer:
     def close(self, timeout: float | None = None) -> Deferred[None]:
         """As `stop`."""
         return self.stop(timeout)
+
+    def __aenter__(self) -> Deferred[KafkaProducer]:
+        return self.start()
+
+    def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> Deferred[None]:
+        return self.stop()
 
 
 def _deferred(future: DeliveryFuture[Any]) -> Deferred[Any]:

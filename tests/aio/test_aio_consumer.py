@@ -283,6 +283,21 @@ def test_aiokafkas_positions(monkeypatch: pytest.MonkeyPatch) -> None:
     asyncio.run(main())
 
 
+def test_start_does_not_wait_long_for_other_members(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> None:
+        setup = Consuming(monkeypatch)
+        setup.group.cluster.brokers[0].handlers[ApiKey.JOIN_GROUP] = lambda request: SILENCE
+        setup.consumer.subscribe(["t"])
+        start = asyncio.create_task(setup.consumer.start())
+        while not start.done():
+            setup.driver.advance(100)
+            await asyncio.sleep(0)
+        assert setup.driver.time.monotonic_ms() < 6000
+        assert setup.consumer.assignment() == set()
+
+    asyncio.run(main())
+
+
 def test_who_only_polls_lets_the_loop_have_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     async def main() -> None:
         setup = Consuming(monkeypatch, records=0)
@@ -314,7 +329,7 @@ def test_offsets_as_aiokafka_takes_them() -> None:
     assert offsets_of({P0: 1, P1: (2, "x")}) == {P0: OffsetAndMetadata(1, "", -1), P1: OffsetAndMetadata(2, "x", -1)}
     wrongs: list[Any] = [5, {}, {"t": 1}, {P0: "1"}, {P0: True}, {P0: (1, 2)}, {P0: (1,)}]
     for wrong in wrongs:
-        with pytest.raises(ValueError, match=r"TopicPartition|offset"):
+        with pytest.raises((TypeError, ValueError), match=r"TopicPartition|offset|Metadata"):
             offsets_of(wrong)
 
 

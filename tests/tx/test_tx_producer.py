@@ -8,7 +8,7 @@ import pytest_twisted
 from twisted.internet import defer
 
 from kafkapy.errors import IllegalStateError, KafkaTimeoutError, TopicAuthorizationFailedError
-from kafkapy.tx import KafkaConsumer, KafkaProducer
+from kafkapy.tx import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from tests.producing_broker import ProducingBroker
 
 
@@ -38,6 +38,38 @@ async def test_a_consumer_that_has_started_is_given_back(broker: ProducingBroker
     made = KafkaConsumer(bootstrap_servers=broker.address)
     assert await made.start() is made
     await made.stop()
+
+
+@pytest_twisted.ensureDeferred
+async def test_async_with_connects_and_closes(broker: ProducingBroker) -> Any:
+    async with KafkaProducer(bootstrap_servers=broker.address) as producer:
+        last = producer.send("t", b"last")
+    assert (await last).offset == 0
+    with pytest.raises(IllegalStateError):
+        await producer.send("t", b"late")
+    async with KafkaConsumer(bootstrap_servers=broker.address) as consumer:
+        assert consumer.subscription() is None
+    with pytest.raises(IllegalStateError):
+        await consumer.poll()
+    async with KafkaAdminClient(bootstrap_servers=broker.address) as admin:
+        assert (await admin.list_topics()) == []
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_listener_goes_on_without_a_cancelled_poll(broker: ProducingBroker) -> Any:
+    async with KafkaConsumer(bootstrap_servers=broker.address) as consumer:
+        release: defer.Deferred[None] = defer.Deferred()
+        ended = consumer._core.call_user(lambda: release)
+        poll = consumer.poll(10_000)
+        poll.cancel()
+        with pytest.raises(defer.CancelledError):
+            await poll
+        assert not ended.done
+        waiting = consumer.poll(0)
+        assert not waiting.called
+        release.callback(None)
+        assert ended.result() is None
+        assert (await waiting) == {}
 
 
 @pytest_twisted.ensureDeferred
