@@ -11,7 +11,7 @@ from kafkapy.admin.methods import BlockingMethods
 from kafkapy.clients import software
 from kafkapy.clients.client_options import ClientOptions
 from kafkapy.clients.config import ClientConfig
-from kafkapy.clients.facade import merge_options
+from kafkapy.clients.facade import merge_options, shows_options
 from kafkapy.clients.network_client import NetworkClient
 from kafkapy.clients.thread_driver import ThreadDriver
 
@@ -22,6 +22,7 @@ ADMIN_DEFAULTS: dict[str, Any] = {
 }
 
 
+@shows_options(ADMIN_DEFAULTS)
 class KafkaAdminClient(BlockingMethods):
     """Administers a cluster. Thread-safe; a context manager.
 

@@ -10,6 +10,7 @@ from kafkapy.clients.api_versions import NodeApiVersions
 from kafkapy.clients.broker_releases import parse_release, versions_of_release
 from kafkapy.clients.driver import SocketOptions
 from kafkapy.clients.metadata import Address, parse_bootstrap_servers
+from kafkapy.clients.option_table import check_ranges
 from kafkapy.clients.security import Security
 from kafkapy.errors import KafkaConfigurationError
 from kafkapy.protocol.errors import KafkaError
@@ -18,17 +19,6 @@ if TYPE_CHECKING:
     import ssl
 
 DEFAULT_BROKER_PORT = 9092
-_TIMES = (
-    "request_timeout_ms",
-    "reconnect_backoff_ms",
-    "reconnect_backoff_max_ms",
-    "retry_backoff_ms",
-    "retry_backoff_max_ms",
-    "metadata_max_age_ms",
-    "socket_connection_setup_timeout_ms",
-    "socket_connection_setup_timeout_max_ms",
-    "bootstrap_timeout_ms",
-)
 
 
 @dataclass_transform()
@@ -101,12 +91,8 @@ class ClientConfig(_Options):
     metrics_sample_window_ms: int = 30_000
 
     def __post_init__(self) -> None:
-        for name in _TIMES:
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
-                raise KafkaConfigurationError(f"{name} must be a number of milliseconds, at least 0; it is {value!r}")
-        if self.max_in_flight_requests_per_connection < 1:
-            raise KafkaConfigurationError("max_in_flight_requests_per_connection must be at least 1")
+        defaults = self.defaults()
+        check_ranges({name: getattr(self, name) for name in defaults}, defaults)
         if self.client_dns_lookup != "use_all_dns_ips":
             raise KafkaConfigurationError(
                 f"client_dns_lookup={self.client_dns_lookup!r} is not supported: all addresses of a name are used"

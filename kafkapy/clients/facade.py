@@ -17,6 +17,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from kafkapy.clients.option_table import unrecognized
 from kafkapy.errors import KafkaConfigurationError
 
 C = TypeVar("C", bound=type)
@@ -53,11 +54,26 @@ def merge_options(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> dict
     given = without_old_options(given)
     unknown = sorted(set(given) - set(defaults) - set(NOT_SUPPORTED))
     if unknown:
-        raise KafkaConfigurationError(f"Unrecognized configs: {', '.join(unknown)}")
+        raise KafkaConfigurationError(f"Unrecognized configs: {', '.join(unknown)}{unrecognized(unknown, defaults)}")
     for name in NOT_SUPPORTED.keys() & given.keys():
         if given[name] != NOT_SUPPORTED[name] and not (name == "metric_reporters" and not given[name]):
             raise KafkaConfigurationError(f"The option {name} is not supported")
     return {**defaults, **{name: value for name, value in given.items() if name not in NOT_SUPPORTED}}
+
+
+def shows_options(defaults: Mapping[str, Any]) -> Callable[[C], C]:
+    """Class decorator: `help` and `inspect.signature` see the options of a face, with their defaults."""
+
+    def decorate(face: C) -> C:
+        init = face.__init__  # type: ignore[misc]
+        before = inspect.signature(init).parameters.values()
+        parameters = [parameter for parameter in before if parameter.kind is not inspect.Parameter.VAR_KEYWORD]
+        kind = inspect.Parameter.KEYWORD_ONLY
+        parameters += [inspect.Parameter(name, kind, default=default) for name, default in defaults.items()]
+        init.__signature__ = inspect.Signature(parameters)
+        return face
+
+    return decorate
 
 
 def operations(core: type, beneath: type = object) -> dict[str, Callable[..., Any]]:

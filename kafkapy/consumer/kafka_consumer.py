@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, Unpack, overload
 
 from kafkapy.clients.completion import Completion, spawn
+from kafkapy.clients.facade import shows_options
 from kafkapy.clients.thread_driver import ThreadDriver
 from kafkapy.common.topic_names import INTERNAL_TOPICS
 from kafkapy.common.topic_partition import TopicPartition
@@ -34,6 +35,7 @@ _LAST_WORDS_MS = 1_000
 """How long a consumer that was forgotten may take to leave its group."""
 
 
+@shows_options(default_options())
 class KafkaConsumer(ConsumerFace):
     """Reads topics, alone or as a member of a group that shares them.
 
@@ -43,7 +45,7 @@ class KafkaConsumer(ConsumerFace):
     where the other stopped. Positions follow each record that an iterator gives out.
 
     `topics`: subscribe to these. Options are keyword arguments with kafka-python's names and defaults
-    (`DEFAULT_CONFIG`). Raises KafkaConfigurationError, and KafkaTimeoutError if no broker answers in
+    (`DEFAULT_CONFIG`, docs/client_options.md). Raises KafkaConfigurationError, and KafkaTimeoutError if no broker answers in
     bootstrap_timeout_ms; with `api_version` it does not wait for one.
     """
 

@@ -11,6 +11,7 @@ from typing import Any, Self
 from kafkapy.clients.client_options import ClientOptions
 from kafkapy.clients.config import ClientConfig
 from kafkapy.clients.facade import without_old_options
+from kafkapy.clients.option_table import unrecognized
 from kafkapy.errors import KafkaConfigurationError
 from kafkapy.partitioner import DefaultPartitioner, Partitioner
 from kafkapy.producer.sender import SenderConfig
@@ -93,20 +94,6 @@ class ProducerConfig(ClientConfig):
             self.compression_type = None
         if self.compression_type is not None and self.compression_type not in _CODECS:
             raise ValueError(f"Not supported codec: {self.compression_type}")
-        for name in (
-            "linger_ms",
-            "delivery_timeout_ms",
-            "max_block_ms",
-            "retries",
-            "batch_size",
-            "transaction_timeout_ms",
-        ):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
-                raise KafkaConfigurationError(f"{name} must be a number, at least 0; it is {value!r}")
-        for name in ("buffer_memory", "max_request_size"):
-            if getattr(self, name) < 1:
-                raise KafkaConfigurationError(f"{name} must be at least 1")
         chooses = callable(self.partitioner) or hasattr(self.partitioner, "partition")
         if not chooses or isinstance(self.partitioner, str):  # which has a method of that name
             raise KafkaConfigurationError(
@@ -193,7 +180,7 @@ def _check_rest(options: Mapping[str, Any]) -> None:
         elif value:
             raise KafkaConfigurationError(f"{name} is not supported")
     if unknown:
-        raise ValueError(f"Unrecognized configs: {unknown}")
+        raise ValueError(f"Unrecognized configs: {unknown}{unrecognized(unknown, ProducerConfig.defaults())}")
 
 
 DEFAULT_OPTIONS = ProducerConfig.defaults()

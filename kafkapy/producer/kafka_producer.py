@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 
 from kafkapy.clients.completion import Completion, spawn
+from kafkapy.clients.facade import shows_options
 from kafkapy.clients.thread_driver import ThreadDriver
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.errors import (
@@ -37,6 +38,7 @@ _EXIT_TIMEOUT_SECONDS = 1
 _GRACE_MS = 50
 
 
+@shows_options(DEFAULT_OPTIONS)
 class KafkaProducer:
     """Publishes records. Thread-safe: one producer shared by threads is faster than one for each.
 
@@ -44,9 +46,7 @@ class KafkaProducer:
     lead their partitions. It retries what may be retried, in order and without duplicates (`enable_idempotence`, the
     default), until `delivery_timeout_ms` has passed since the batch was begun. Close it: `with KafkaProducer(...)`.
 
-    Options are keyword arguments with kafka-python's names and defaults; those of all clients are in
-    `clients.config.ClientConfig`, those of producers in `producer.config.ProducerConfig`, besides `buffer_memory` (bytes
-    of records that wait, 32 MiB; `send` blocks for at most `max_block_ms` when they are used up).
+    Options are keyword arguments with kafka-python's names and defaults (docs/client_options.md).
     Two things differ from kafka-python: records without key go to one partition for a batch and not for a record
     (KIP-480), and where `batch_size` isn't given, batches that wait for a busy broker grow up to 256 KiB.
     """

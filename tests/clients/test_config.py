@@ -1,10 +1,15 @@
 from __future__ import annotations
 
+import inspect
+from typing import Any
+
 import pytest
 
+import kafkapy
 from kafkapy.clients.broker_releases import LATEST_RELEASE, parse_release, release_of, versions_of_release
 from kafkapy.clients.config import ClientConfig
 from kafkapy.clients.facade import merge_options
+from kafkapy.clients.option_table import OPTIONS, ClientOption, unrecognized
 from kafkapy.consumer.config import ConsumerConfig
 from kafkapy.errors import KafkaConfigurationError
 from kafkapy.producer.config import ProducerConfig
@@ -35,6 +40,38 @@ def test_options_are_merged_and_unknown_ones_named() -> None:
         merge_options(ClientConfig.defaults(), {"b": 1, "a": 2})
     with pytest.raises(KafkaConfigurationError, match="sasl_kerberos_name is not supported"):
         merge_options(ClientConfig.defaults(), {"sasl_kerberos_name": "x"})
+
+
+@pytest.mark.parametrize(
+    ("given", "hint"),
+    [
+        ("bootstrap_server", "bootstrap_servers for bootstrap_server"),
+        ("linger", "linger_ms for linger"),
+        ("fetch.min.bytes", "fetch_min_bytes for fetch.min.bytes"),
+        ("ssl.truststore.location", "ssl_cafile for ssl.truststore.location"),
+    ],
+)
+def test_the_nearest_right_name_is_told(given: str, hint: str) -> None:
+    assert unrecognized([given], OPTIONS) == f" (did you mean {hint}?)"
+    assert unrecognized(["quite_another_thing"], OPTIONS) == ""
+
+
+@pytest.mark.parametrize(("name", "option"), [(n, o) for n, o in OPTIONS.items() if o.least is not None])
+def test_numbers_out_of_range_are_refused(name: str, option: ClientOption) -> None:
+    configs: tuple[Any, ...] = (ClientConfig, ConsumerConfig, ProducerConfig)
+    config = next(config for config in configs if name in config.defaults())
+    assert option.least is not None
+    for wrong in (option.least - 1, "5", True, float("nan")):
+        with pytest.raises(
+            KafkaConfigurationError, match=f"{name} must be a number.* at least {option.least:g}; it is"
+        ):
+            config(**{name: wrong})
+
+
+@pytest.mark.parametrize("face", [kafkapy.KafkaConsumer, kafkapy.KafkaProducer, kafkapy.KafkaAdminClient])
+def test_help_shows_options_and_defaults(face: Any) -> None:
+    shown = inspect.signature(face).parameters
+    assert {name: shown[name].default for name in face.DEFAULT_CONFIG} == face.DEFAULT_CONFIG
 
 
 def test_releases() -> None:

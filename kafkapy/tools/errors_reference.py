@@ -1,0 +1,76 @@
+"""Prints docs/errors.md, made of the exceptions and of `error_advice.py`: `python -m kafkapy.tools.errors_reference`."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Iterable
+
+from kafkapy import errors
+from kafkapy.protocol.errors import Errors
+from kafkapy.tools.error_advice import BY_CLIENT, BY_CODE
+
+_INTRODUCTION = """\
+# Errors
+
+Generated from `kafkapy/errors.py`, `kafkapy/protocol/errors.py` and `kafkapy/tools/error_advice.py` by `python -m
+kafkapy.tools.errors_reference`; change those, not this page.
+
+All are in `kafkapy.errors`, under kafka-python's names, and derive from `KafkaError`. `error.retriable` says whether the same
+may be tried again (marked ↻ below): clients have done so already, until the time for it was over, so it is worth trying
+later. `error.errno` is the code on the wire; `kafkapy.errors.for_code(code)` finds the class.
+"""
+
+
+def reference() -> str:
+    """The page, as Markdown."""
+    found = [_client_row(name, advice) for name, advice in BY_CLIENT.items()]
+    answered = [_broker_row(error) for error in Errors if error is not Errors.NONE]
+    return "\n".join(
+        [
+            _INTRODUCTION,
+            "## What a client finds out by itself\n",
+            _table(("error", "what it means, and what to do"), found),
+            "## What a broker answers\n",
+            _table(("code", "error", "Kafka's name", "what it means", "what to do"), answered),
+        ]
+    )
+
+
+def client_errors() -> list[str]:
+    """Names of the exceptions that stand for no answer of a broker."""
+    classes = inspect.getmembers(errors, inspect.isclass)
+    return [
+        name
+        for name, found in classes
+        if issubclass(found, errors.KafkaError) and not issubclass(found, errors.BrokerResponseError)
+    ]
+
+
+def _client_row(name: str, advice: str) -> tuple[str, ...]:
+    found = getattr(errors, name)
+    return f"`{name}`{_mark(getattr(found, 'retriable', False) is True)}", advice
+
+
+def _broker_row(error: Errors) -> tuple[str, ...]:
+    name = errors.for_code(error.code).__name__
+    return str(error.code), f"`{name}`{_mark(error.retriable)}", error.name, error.message, BY_CODE[error]
+
+
+def _mark(retriable: bool) -> str:
+    return " ↻" if retriable else ""
+
+
+def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    titles = list(head)
+    lines = ["| " + " | ".join(titles) + " |", "|" + " --- |" * len(titles)]
+    lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    sys.stdout.write(reference())
+
+
+if __name__ == "__main__":
+    main()
