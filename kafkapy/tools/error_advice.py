@@ -32,6 +32,8 @@ BY_CLIENT: Mapping[str, str] = {
     "IllegalStateError": "The call does not fit the client's state: it is closed, not started, has no group, or is waited for "
     "from its own callback. Mend the program.",
     "ConsumerStoppedError": "The consumer was stopped while somebody waited for records. Expected at the end of a program.",
+    "ProducerClosed": "The producer was closed already. Mend the program.",
+    "WakeupException": "`wakeup()` ended the poll. Expected where a program calls it, to end or to look around.",
     "Cancelled": "The client was closed, or the call cancelled, before it was done.",
     "CommitFailedError": "The group has rebalanced and others have the partitions: what was processed comes again to them. Poll "
     "more often, or raise max_poll_interval_ms or lower max_poll_records.",
