@@ -25,7 +25,7 @@ from kafkapy.coordinator.transaction.config import TransactionConfig
 from kafkapy.coordinator.transaction.metadata import by_topic
 from kafkapy.coordinator.transaction.replayed_transactions import ReplayedTransactions
 from kafkapy.coordinator.transaction.transaction import Effects, Forget, InitProducerIdResult, SendMarkers, Transaction
-from kafkapy.coordinator.transaction.transaction_state import DEAD, STATES
+from kafkapy.coordinator.transaction.transaction_state import DEAD, PREPARING, STATES
 from kafkapy.protocol.errors import NONE, Errors, KafkaError
 from kafkapy.protocol.messages.describe_transactions import DescribeTransactionsResponse
 from kafkapy.protocol.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
@@ -228,7 +228,7 @@ class TransactionCoordinator:
         described.transaction_start_time_ms = now.start_ms
         described.producer_id = now.producer_id
         described.producer_epoch = now.producer_epoch
-        left = frozenset(found.unmarked) if found.unmarked else now.partitions
+        left = frozenset(found.unmarked) if now.state in PREPARING else now.partitions
         described.topics = [
             DescribeTransactionsResponse.TopicData(topic=topic.topic, partitions=topic.partition_ids)
             for topic in by_topic(left)

@@ -63,13 +63,15 @@ def test_the_key_is_kafkas() -> None:
 def test_partitions_are_written_by_topic() -> None:
     names = frozenset(TopicPartition(topic, index) for topic in ("b", "a") for index in (2, 0))
     data = transaction_value(GOLDEN[1][0]._replace(partitions=names))
-    assert b"\0\0\0\2" b"\0\1a\0\0\0\2\0\0\0\0\0\0\0\2" b"\0\1b\0\0\0\2\0\0\0\0\0\0\0\2" in data
+    assert b"\0\0\0\2\0\1a\0\0\0\2\0\0\0\0\0\0\0\2\0\1b\0\0\0\2\0\0\0\0\0\0\0\2" in data
     assert read_value(data).partitions == names
 
 
 def test_the_last_producer_is_not_written() -> None:
     metadata = GOLDEN[0][0]
-    assert transaction_value(metadata._replace(last_producer_id=5, last_producer_epoch=6)) == transaction_value(metadata)
+    assert transaction_value(metadata._replace(last_producer_id=5, last_producer_epoch=6)) == transaction_value(
+        metadata
+    )
 
 
 def test_the_flexible_version_is_read() -> None:

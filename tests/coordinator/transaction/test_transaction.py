@@ -34,6 +34,7 @@ from kafkapy.protocol.errors import NONE, Errors
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 PRODUCER = ProducerIdAndEpoch(7, 3)
+NOBODY = ProducerIdAndEpoch()
 START = 1_000
 NOW = 2_000
 TIMEOUT = 60_000
@@ -53,7 +54,7 @@ Outcome = TransactionState | Errors | None
 def at(
     state: TransactionState,
     epoch: int = PRODUCER.epoch,
-    last: ProducerIdAndEpoch = ProducerIdAndEpoch(),
+    last: ProducerIdAndEpoch = NOBODY,
     partitions: Sequence[TopicPartition] = (T0,),
 ) -> Transaction:
     """As it is after the log says so."""
@@ -126,8 +127,8 @@ def step(effects: Sequence[Effect]) -> Transition:
     (write,) = effects
     assert isinstance(write, Write)
     assert isinstance(write.then, Transition)
+    assert not isinstance(write.records, bytes)
     ((key, value),) = write.records
-    assert isinstance(key, bytes)
     assert read_key(key) == "tx"
     target = write.then.target
     if target.state is DEAD:
@@ -175,7 +176,8 @@ def test_every_event_in_every_state(event: str, state: TransactionState, expecte
 
 
 @pytest.mark.parametrize(
-    ("state", "expected"), list(zip(STATES, [ABORTABLE, NONE, CONCURRENT, CONCURRENT, ABORTABLE, ABORTABLE], strict=True))
+    ("state", "expected"),
+    list(zip(STATES, [ABORTABLE, NONE, CONCURRENT, CONCURRENT, ABORTABLE, ABORTABLE], strict=True)),
 )
 def test_verification_in_every_state(state: TransactionState, expected: Errors) -> None:
     assert at(state).verify(PRODUCER, [T0]) == {T0: expected}
@@ -337,7 +339,7 @@ def test_a_transaction_from_its_first_partition_to_its_end() -> None:
     assert answer(written(transaction, transaction.add_partitions(PRODUCER, [T0], nobody, 3_000))) is NONE
     written(transaction, transaction.add_partitions(PRODUCER, [T1], nobody, 4_000))
     now = transaction.metadata
-    assert (now.partitions, now.start_ms, now.updated_ms) == ({T0, T1}, 3_000, 4_000)
+    assert (now.partitions, now.start_ms, now.updated_ms) == (frozenset({T0, T1}), 3_000, 4_000)
     effects = written(transaction, transaction.end(PRODUCER, True, nobody, 5_000))
     assert answer(effects[:1]) is NONE, "nothing can change the outcome any more"
     assert markers(effects) == SendMarkers(PRODUCER, True, frozenset({T0, T1}))
@@ -350,7 +352,7 @@ def test_a_transaction_from_its_first_partition_to_its_end() -> None:
     assert (now.state, now.partitions, now.start_ms, now.updated_ms) == (COMPLETE_COMMIT, frozenset(), 3_000, 7_000)
     assert answer(transaction.end(PRODUCER, True, nobody, NOW)) is NONE, "it may not have heard the answer"
     written(transaction, transaction.add_partitions(PRODUCER, [T1], nobody, 8_000))
-    assert (transaction.metadata.partitions, transaction.metadata.start_ms) == ({T1}, 8_000)
+    assert (transaction.metadata.partitions, transaction.metadata.start_ms) == (frozenset({T1}), 8_000)
 
 
 def test_an_open_transaction_is_aborted_for_a_new_producer_that_has_to_come_back() -> None:
