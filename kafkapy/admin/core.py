@@ -14,6 +14,7 @@ from kafkapy.admin.partitions import PartitionOperations
 from kafkapy.admin.quotas import QuotaOperations
 from kafkapy.admin.replicas import ReplicaOperations
 from kafkapy.admin.topics import TopicOperations
+from kafkapy.admin.transactions import TransactionOperations
 from kafkapy.admin.users import UserOperations
 
 
@@ -26,6 +27,7 @@ class AdminCore(
     GroupOffsetOperations,
     ClusterOperations,
     QuotaOperations,
+    TransactionOperations,
     UserOperations,
 ):
     """All operations, after Kafka's `Admin`."""

@@ -13,8 +13,8 @@ from kafkapy.tools.command_line import CommandLineError, guard
 class ArgumentParser(argparse.ArgumentParser):
     """Wrong arguments raise `CommandLineError`, whose text says what is wrong and how the tool is used."""
 
-    def __init__(self, name: str, description: str) -> None:
-        super().__init__(name, description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    def __init__(self, prog: str, description: str = "") -> None:
+        super().__init__(prog, description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
 
     def error(self, message: str) -> NoReturn:
         raise CommandLineError(f"{self.prog}: error: {message} (see --help)")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from kafkapy.common.topic_names import INTERNAL_TOPICS
@@ -57,3 +59,12 @@ def exception_class(error: Errors) -> str:
 def exception_text(error: KafkaError) -> str:
     """As Java prints an exception: `org.apache.kafka.common.errors.GroupIdNotFoundException: The group id ...`."""
     return f"{exception_class(error.error)}: {error.message}"
+
+
+@contextmanager
+def failure_is(sentence: str) -> Iterator[None]:
+    """What a broker refuses becomes `sentence` and the reason."""
+    try:
+        yield
+    except KafkaError as error:
+        raise ToolError(f"{sentence}: {error.message}") from error

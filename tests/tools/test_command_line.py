@@ -24,6 +24,7 @@ TOOLS = {
     "reassign_partitions": "kafka-reassign-partitions.sh",
     "leader_election": "kafka-leader-election.sh",
     "replica_verification": "kafka-replica-verification.sh",
+    "transactions": "kafka-transactions.sh",
     "cluster_local": "kafka-cluster-local.sh",
 }
 

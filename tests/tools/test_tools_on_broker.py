@@ -11,18 +11,21 @@ from pathlib import Path
 
 import pytest
 
+from kafkapy import KafkaProducer
 from kafkapy.admin.client import AdminClient
 from kafkapy.clients.blocking_client import BlockingClient
 from kafkapy.common.free_ports import free_ports
 from kafkapy.protocol.errors import KafkaError
 from kafkapy.protocol.messages.produce import ProduceRequest
 from kafkapy.record.records_builder import MemoryRecordsBuilder
+from kafkapy.tools.transactions import main as transactions_main
 
 ROOT = Path(__file__).parents[2]
 
 pytestmark = pytest.mark.integration
 
 Run = Callable[..., str]
+ABORT = "--topic txn --partition 0 --start-offset 0"
 
 
 class Broker:
@@ -36,6 +39,8 @@ class Broker:
         properties.write_text(
             f"broker.id=0\nlisteners=PLAINTEXT://{self.address}\nlog.dirs={self.data}\nzookeeper.connect={zk_connect}\n"
             "offsets.topic.num.partitions=2\noffsets.topic.replication.factor=1\n"
+            "transaction.state.log.num.partitions=2\ntransaction.state.log.replication.factor=1\n"
+            "transaction.state.log.min.isr=1\n"
         )
         command = [sys.executable, "-m", "kafkapy.tools.kafka_server_start", str(properties)]
         with open(self.output, "wb") as output:
@@ -161,3 +166,32 @@ def test_the_cluster(broker: Broker, run: Run) -> None:
     run("configs", "--alter --broker-defaults --add-config log.cleaner.threads=2")
     wait_until(lambda: "log.cleaner.threads=2 sensitive=false" in run("configs", "--describe --broker-defaults"))
     assert "There is no live broker with id 7" in run("configs", "--describe --broker 7", status=1)
+
+
+def test_a_transaction_is_seen_and_ended(broker: Broker, run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    def transactions(command: str) -> list[list[str]]:
+        assert transactions_main(["--bootstrap-server", broker.address, *command.split()]) == 0, capsys.readouterr().err
+        header, *rows = capsys.readouterr().out.splitlines()
+        assert header
+        return [row.split() for row in rows]
+
+    run("topics", "--create --topic txn --partitions 1")
+    with KafkaProducer(bootstrap_servers=broker.address, transactional_id="payments") as producer:
+        producer.init_transactions()
+        producer.begin_transaction()
+        producer.send("txn", b"v").get(10)
+        ((_, coordinator, producer_id, state),) = transactions("list")
+        assert (coordinator, state) == ("0", "Ongoing")
+        assert transactions("list --duration-filter 3600000") == []
+        (described,) = transactions("describe --transactional-id payments")
+        assert described[:6] == ["0", "payments", producer_id, "0", "Ongoing", "60000"]
+        assert described[8] == "txn-0"
+        (open_producer,) = transactions("describe-producers --topic txn --partition 0")
+        assert (open_producer[0], open_producer[5]) == (producer_id, "0")
+        assert transactions("find-hanging --topic txn --max-transaction-timeout 0") == []  # its coordinator knows it
+        assert transactions_main([*f"--bootstrap-server {broker.address} abort".split(), *ABORT.split()]) == 0
+        assert transactions("describe-producers --topic txn --partition 0")[0][5] == "None"
+        assert transactions_main([*f"--bootstrap-server {broker.address} abort".split(), *ABORT.split()]) == 1
+        sentence = "Could not find any open transactions starting at offset 0 on partition txn-0\n"
+        assert capsys.readouterr().err == sentence
+        producer.abort_transaction()
