@@ -7,8 +7,9 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
+from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.errors import Errors as Errors  # users import both from here
 from kafkapy.protocol.errors import KafkaError as KafkaError
 
@@ -123,6 +124,46 @@ class NoBrokersAvailable(InvalidMetadataError, KafkaTimeoutError):
 
 class LookUpFailedError(RetriableError):
     """A deserializer could not find out what it needs for the next record, such as a schema; the record comes again."""
+
+
+class RecordDeserializationError(ClientError):
+    """A deserializer raised `__cause__` for the next record's key or value (`origin`); names are Java's (KIP-1036).
+
+    `key_buffer`, `value_buffer` and `headers` are the record as it was written. The position stays at the record: whoever
+    seeks to `offset + 1` goes on behind it.
+    """
+
+    def __init__(
+        self,
+        origin: Literal["key", "value"],
+        topic_partition: TopicPartition,
+        offset: int,
+        timestamp_type: int,
+        timestamp: int,
+        key_buffer: bytes | None,
+        value_buffer: bytes | None,
+        headers: list[tuple[str, bytes | None]],
+        reason: str,
+    ) -> None:
+        fields = (origin, topic_partition, offset, timestamp_type, timestamp, key_buffer, value_buffer, headers, reason)
+        super().__init__(*fields)
+        self.origin = origin
+        self.topic_partition = topic_partition
+        self.offset = offset
+        self.timestamp_type = timestamp_type
+        self.timestamp = timestamp
+        self.key_buffer = key_buffer
+        self.value_buffer = value_buffer
+        self.headers = headers
+        self.reason = reason
+        topic, partition = topic_partition
+        self.message = (
+            f"The {origin} of the record at topic {topic}, partition {partition}, offset {offset} cannot be deserialized: "
+            f"{reason}"
+        )
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__}: {self.message}"
 
 
 class MetadataEmptyBrokerList(RetriableError):

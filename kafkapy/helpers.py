@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
 
 from kafkapy.admin.kafka_admin_client import KafkaAdminClient
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.consumer.kafka_consumer import KafkaConsumer
 from kafkapy.consumer.records import ConsumerRecord
-from kafkapy.errors import UnknownTopicOrPartitionError
+from kafkapy.errors import RecordDeserializationError, UnknownTopicOrPartitionError
 from kafkapy.producer.future import FutureRecordMetadata
 from kafkapy.producer.kafka_producer import KafkaProducer
 
@@ -84,6 +85,43 @@ def copy_topic(source: str, target: str, *, to: Mapping[str, Any] | None = None,
                 _delivered(producer, deliveries)
         _delivered(producer, deliveries)
     return copied
+
+
+class DeadLetterTopic:
+    """A `deserialization_policy`, of consumers on all faces: records that cannot be read go to a topic as they were written.
+
+    Headers are added: `__dlq.topic`, `__dlq.partition`, `__dlq.offset`, `__dlq.timestamp`, `__dlq.origin` (key, value) and
+    `__dlq.error`, all of them text. The consumer goes on when the record is delivered; if that fails, it stays at the
+    record, and `poll` raises why. A record whose key and value are null gets an empty value. Close it after the consumer.
+    """
+
+    def __init__(self, topic: str, **options: Any) -> None:
+        self.topic = topic
+        self._producer = KafkaProducer(**options)
+
+    def __call__(self, error: RecordDeserializationError) -> None:
+        key, value = error.key_buffer, error.value_buffer
+        told = {
+            "topic": error.topic_partition.topic,
+            "partition": error.topic_partition.partition,
+            "offset": error.offset,
+            "timestamp": error.timestamp,
+            "origin": error.origin,
+            "error": error.reason,
+        }
+        headers = [*error.headers, *((f"__dlq.{name}", str(value).encode()) for name, value in told.items())]
+        self._producer.send(self.topic, b"" if key is None and value is None else value, key, headers).get()
+
+    def close(self) -> None:
+        self._producer.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
 
 
 def _delivered(producer: KafkaProducer, deliveries: list[FutureRecordMetadata]) -> None:

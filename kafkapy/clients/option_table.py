@@ -104,6 +104,12 @@ OPTIONS: dict[str, ClientOption] = {
     ),
     "key_deserializer": ClientOption("From the bytes of a key: a `Deserializer`, or a function."),
     "value_deserializer": ClientOption("From the bytes of a value: a `Deserializer`, or a function."),
+    "deserialization_policy": ClientOption(
+        "What becomes of a record that cannot be deserialized: `poll` raises, it is left out and logged, or a function is called "
+        "with the RecordDeserializationError, and then it is left out.",
+        java="-",
+        allowed="raise, skip, a function",
+    ),
     "enable_incremental_fetch_sessions": ClientOption(
         "Is only what has changed said in each fetch (KIP-227)?", java="-"
     ),

@@ -33,6 +33,7 @@ class ConsumerConfig(ClientConfig):
     group_instance_id: str | None = None
     key_deserializer: Any = None
     value_deserializer: Any = None
+    deserialization_policy: Any = "raise"
     enable_incremental_fetch_sessions: bool = True
     fetch_max_wait_ms: int = 500
     fetch_min_bytes: int = 1
@@ -63,6 +64,10 @@ class ConsumerConfig(ClientConfig):
             raise KafkaConfigurationError(f"group_id must be a string; it is {self.group_id!r}")
         if self.isolation_level not in _ISOLATION_LEVELS:
             raise KafkaConfigurationError(f"isolation_level={self.isolation_level!r} is not known")
+        if self.deserialization_policy not in ("raise", "skip") and not callable(self.deserialization_policy):
+            raise KafkaConfigurationError(
+                f'deserialization_policy must be "raise", "skip" or a function; it is {self.deserialization_policy!r}'
+            )
         if self.group_instance_id is not None:
             _check_instance_id(self.group_instance_id)
             if self.group_id is None:

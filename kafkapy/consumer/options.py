@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from kafkapy.clients.client_options import ClientOptions
 from kafkapy.clients.facade import merge_options
 from kafkapy.consumer.assignors import AbstractPartitionAssignor
 from kafkapy.consumer.config import ConsumerConfig
+from kafkapy.errors import RecordDeserializationError
 from kafkapy.serializer import Deserializer
 from kafkapy.version import __version__
 
@@ -21,6 +22,7 @@ class ConsumerOptions(ClientOptions, total=False):
     group_instance_id: str | None
     key_deserializer: Deserializer | Callable[[bytes], Any] | None
     value_deserializer: Deserializer | Callable[[bytes], Any] | None
+    deserialization_policy: Literal["raise", "skip"] | Callable[[RecordDeserializationError], object]
     enable_incremental_fetch_sessions: bool
     fetch_max_wait_ms: int
     fetch_min_bytes: int

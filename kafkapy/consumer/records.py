@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable
+import logging
+from collections.abc import Callable, Iterable
 from itertools import repeat
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
+from kafkapy.errors import RecordDeserializationError
 from kafkapy.record.columns import Header, RecordColumns
 from kafkapy.record.record_batch import Record, RecordBatch
-from kafkapy.serializer import for_client
+from kafkapy.serializer import LookUpFirst, for_client
 
+DeserializationPolicy = Literal["raise", "skip"] | Callable[[RecordDeserializationError], object]
+"""What becomes of records that cannot be deserialized."""
+
+_log = logging.getLogger("kafkapy.consumer")
 _LEADER_EPOCH, _TIMESTAMP_TYPE = 1, 2  # the fields of `Segment`
 _new = tuple.__new__
 _MANY = 256
@@ -40,19 +46,25 @@ class ConsumerRecord(NamedTuple):
 
 
 class DeserializerFailure(Exception):
-    """A deserializer raised `__cause__`; `records` come before the record it could not read. If it is `LookUpFirst`, the record
-    may be sound: it comes again after the look-up."""
+    """A deserializer raised `__cause__` for a record's key or value (`origin`); `records` were made of the `count` before it. If
+    it is `LookUpFirst`, the record may be sound: it comes again after the look-up."""
 
-    def __init__(self, records: list[ConsumerRecord]) -> None:
-        super().__init__(records)
+    def __init__(self, origin: Literal["key", "value"], records: list[ConsumerRecord], count: int) -> None:
+        super().__init__(origin, records, count)
+        self.origin = origin
         self.records = records
+        self.count = count
 
 
 class RecordFactory:
     """Makes the records of one consumer. A deserializer is an object with `deserialize(topic, headers, data)`, or a
-    function of the bytes; None leaves the bytes."""
+    function of the bytes; None leaves the bytes. With the policy "skip" records that cannot be read are left out here, and
+    logged; any other is for whoever hears of the failure."""
 
-    def __init__(self, key_deserializer: Any = None, value_deserializer: Any = None) -> None:
+    def __init__(
+        self, key_deserializer: Any = None, value_deserializer: Any = None, policy: DeserializationPolicy = "raise"
+    ) -> None:
+        self.policy = policy
         self._key_deserializer = for_client(key_deserializer, is_key=True, waits=False)
         self._value_deserializer = for_client(value_deserializer, is_key=False, waits=False)
 
@@ -72,10 +84,9 @@ class RecordFactory:
         headers: list[list[Header]] = [[] for _ in few]
         keys: list[Any] = [record.key for record in few]
         values: list[Any] = [record.value for record in few]
-        for deserializer, data in ((self._key_deserializer, keys), (self._value_deserializer, values)):
-            failure = None if deserializer is None else _deserialize(deserializer, topic, headers, data)
-            if failure is not None:
-                raise DeserializerFailure([]) from failure
+        failed = self._read(topic, headers, keys, values, None)
+        if failed is not None:
+            raise DeserializerFailure(failed[0], [], 0) from failed[1]
         epoch, kind = batch.partition_leader_epoch, int(batch.timestamp_type)
         return [
             ConsumerRecord(
@@ -101,11 +112,8 @@ class RecordFactory:
         headers = columns.headers(first, last)
         keys: list[Any] = columns.keys(first, last)
         values: list[Any] = columns.values(first, last)
-        failure: Exception | None = None
-        if self._key_deserializer is not None:
-            failure = _deserialize(self._key_deserializer, topic, headers, keys)
-        if self._value_deserializer is not None:
-            failure = _deserialize(self._value_deserializer, topic, headers, values) or failure
+        bad: dict[int, Exception] | None = {} if self.policy == "skip" else None
+        failed = self._read(topic, headers, keys, values, bad)
         header_sizes: Iterable[int] = repeat(-1)
         if columns.have_headers:
             header_sizes = map(_size_of_headers, headers)
@@ -127,26 +135,81 @@ class RecordFactory:
         )
         # The class is called by nobody in between: a record costs one tuple.
         records: list[ConsumerRecord] = list(map(_new, repeat(ConsumerRecord), fields))
-        if failure is not None:
-            raise DeserializerFailure(records) from failure
+        count = len(records)
+        if bad:
+            records = _without(records, bad)
+        if failed is not None:
+            raise DeserializerFailure(failed[0], records, count) from failed[1]
         return records
 
+    def _read(
+        self,
+        topic: str,
+        headers: list[list[Header]],
+        keys: list[Any],
+        values: list[Any],
+        bad: dict[int, Exception] | None,
+    ) -> tuple[Literal["key", "value"], Exception] | None:
+        """Replace the bytes by what the deserializers make of them, up to the first record that they cannot read: what of
+        it, and why. Those in `bad`, if there is one, are no reason to stop."""
+        failed: tuple[Literal["key", "value"], Exception] | None = None
+        if self._key_deserializer is not None:
+            error = _deserialize(self._key_deserializer, topic, headers, keys, bad)
+            if error is not None:
+                failed = "key", error
+                del values[len(keys) :]
+        if self._value_deserializer is not None:
+            error = _deserialize(self._value_deserializer, topic, headers, values, bad)
+            if error is not None:
+                failed = "value", error  # of an earlier record
+        return failed
 
-def _deserialize(deserializer: Any, topic: str, headers: list[list[Header]], data: list[Any]) -> Exception | None:
-    """Replace what is in `data`; where the deserializer raises, `data` is cut off, and that is returned."""
+
+def _deserialize(
+    deserializer: Any,
+    topic: str,
+    headers: list[list[Header]],
+    data: list[Any],
+    bad: dict[int, Exception] | None,
+) -> Exception | None:
+    """Replace what is in `data`. What the deserializer raises is put into `bad`; without that, and if it has to look up
+    something, `data` is cut off there, and the error returned."""
     deserialize = getattr(deserializer, "deserialize", None)
     index = -1
-    try:
-        if deserialize is None:
-            for index, content in enumerate(data):
-                data[index] = deserializer(content)
+    left = enumerate(data)
+    while True:
+        try:
+            if deserialize is None:
+                for index, content in left:
+                    data[index] = deserializer(content)
+            else:
+                for index, content in left:
+                    data[index] = deserialize(topic, headers[index], content)
+        except Exception as error:
+            if bad is None or isinstance(error, LookUpFirst):
+                del data[index:]
+                return error
+            bad[index] = error
+            data[index] = None
         else:
-            for index, content in enumerate(data):
-                data[index] = deserialize(topic, headers[index], content)
-    except Exception as error:
-        del data[index:]
-        return error
-    return None
+            return None
+
+
+def _without(records: list[ConsumerRecord], bad: dict[int, Exception]) -> list[ConsumerRecord]:
+    """Those that could be read. Those that could not are logged, in one line."""
+    skipped = sorted(index for index in bad if index < len(records))
+    if not skipped:
+        return records
+    first = records[skipped[0]]
+    _log.warning(
+        "Skipped %d of the records from topic %s, partition %d: they cannot be deserialized. The first has offset %d: %r",
+        len(skipped),
+        first.topic,
+        first.partition,
+        first.offset,
+        bad[skipped[0]],
+    )
+    return [record for index, record in enumerate(records) if index not in bad]
 
 
 def _each(columns: RecordColumns, field: int, first: int, last: int) -> Iterable[int]:

@@ -21,6 +21,8 @@ BY_CLIENT: Mapping[str, str] = {
     "`flush`, `send`, `commit` and the admin's methods may be called again.",
     "LookUpFailedError": "A deserializer could not find out what it needs, such as a schema. Is the registry up? The record "
     "comes again.",
+    "RecordDeserializationError": "A deserializer cannot read the next record; the error has the record as it was written, and "
+    "what the deserializer raised as its cause. Seek to `error.offset + 1`, or choose a deserialization_policy.",
     "NodeNotReadyError": "No live broker has that id at present. Try later.",
     "UnknownBrokerIdError": "No broker has that id. Check the number.",
     "MetadataEmptyBrokerList": "A broker knew of no brokers; it is just starting. Try later.",

@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import inspect
+from typing import TYPE_CHECKING, NoReturn
 
 from kafkapy.common.leader_and_isr import NO_EPOCH
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.consumer.fetch.partition_records import AbortedTransactions, PartitionRecords, offset_after
 from kafkapy.consumer.records import ConsumerRecord, DeserializerFailure, RecordFactory
 from kafkapy.consumer.subscription_state import TopicPartitionState
-from kafkapy.errors import error_for
+from kafkapy.errors import RecordDeserializationError, error_for
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.fetch import FetchResponse
 from kafkapy.record.columns import RecordColumns
 from kafkapy.record.record_batch import Record, RecordBatch, only_batch
+from kafkapy.serializer import LookUpFirst
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from kafkapy.consumer.arrow import ArrowBuilder
 
-_LEADER_EPOCH = 1  # the field of `Segment`
+_LEADER_EPOCH, _TIMESTAMP_TYPE = 1, 2  # the fields of `Segment`
 _FEW = 8
 """So few records are read faster one by one than as columns."""
 _SMALL_BYTES = 1 << 16
+
+
+class PolicyFirst(LookUpFirst):
+    """The user's policy for a record that cannot be deserialized has to be asked; what that raises is for the user."""
 
 
 class CompletedFetch:
@@ -71,6 +77,8 @@ class CompletedFetch:
         self._columns: RecordColumns | None = None
         self._at = 0
         self._error: Exception | None = None
+        self._settled = -1
+        """The offset of a record that cannot be deserialized and that the user's policy has dealt with: it is passed over."""
 
     @property
     def follows_position(self) -> bool:
@@ -82,7 +90,7 @@ class CompletedFetch:
         """Up to `count` records; fewer or none at the end of a portion.
 
         Raises what is wrong with the next record, after all before it have been taken: CorruptRecordError and its like,
-        or what the deserializer raised.
+        RecordDeserializationError, or LookUpFirst.
         """
         batch, self._small = self._small, None
         few = self._few(batch) if batch is not None else []
@@ -99,21 +107,47 @@ class CompletedFetch:
         if columns is None:
             return []
         first, last = self._at, min(self._at + count, len(columns))
+        if first < last and columns.offsets[first] == self._settled:
+            self._taken(columns, first + 1)
+            return []
         try:
             records = factory.make(*self.partition, columns, first, last)
         except DeserializerFailure as failure:
-            records = failure.records
-            if not records:
-                cause = failure.__cause__
-                assert cause is not None
-                topic, partition = self.partition
-                place = f"The record: topic {topic}, partition {partition}, offset {columns.offsets[first]}"
-                if place not in getattr(cause, "__notes__", ()):  # somebody may raise the same one again
-                    cause.add_note(place)
-                raise cause from None
-            last = first + len(records)
+            if failure.count == 0:
+                self._raise(failure, columns, first, factory)
+            records, last = failure.records, first + failure.count
         self._taken(columns, last)
         return records
+
+    def _raise(self, failure: DeserializerFailure, columns: RecordColumns, at: int, factory: RecordFactory) -> NoReturn:
+        cause = failure.__cause__
+        if isinstance(cause, LookUpFirst):
+            raise cause from None
+        kinds = columns.per_record(_TIMESTAMP_TYPE)
+        error = RecordDeserializationError(
+            failure.origin,
+            self.partition,
+            columns.offsets[at],
+            kinds if isinstance(kinds, int) else kinds[at],
+            columns.timestamps[at],
+            columns.keys(at, at + 1)[0],
+            columns.values(at, at + 1)[0],
+            columns.headers(at, at + 1)[0],
+            f"{type(cause).__name__}: {cause}",
+        )
+        error.__cause__ = cause
+        policy = factory.policy
+        if not callable(policy):
+            raise error
+
+        def settle() -> None:
+            if inspect.isawaitable(policy(error)):
+                raise TypeError(
+                    "deserialization_policy must be a plain function, which may block; it gave an awaitable"
+                )
+            self._settled = error.offset
+
+        raise PolicyFirst(settle)
 
     def take_arrow(self, count: int, builder: ArrowBuilder) -> pa.RecordBatch | None:
         """The same as a record batch; None for no records."""

@@ -19,7 +19,7 @@ from kafkapy.clients.network_client import NetworkClient
 from kafkapy.common.timestamps import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.consumer.config import ConsumerConfig
-from kafkapy.consumer.fetch.completed_fetch import CompletedFetch
+from kafkapy.consumer.fetch.completed_fetch import CompletedFetch, PolicyFirst
 from kafkapy.consumer.fetch.fetch_buffer import FetchBuffer
 from kafkapy.consumer.fetch.fetch_plan import FetchPlan
 from kafkapy.consumer.fetch.offsets import OffsetFetcher
@@ -73,14 +73,15 @@ class Fetcher:
         self._subscriptions = subscriptions
         self._config = config
         self._offsets = OffsetFetcher(client, subscriptions, config, self._progress, self._fail)
-        self._buffer = FetchBuffer(subscriptions, RecordFactory(config.key_deserializer, config.value_deserializer))
+        factory = RecordFactory(config.key_deserializer, config.value_deserializer, config.deserialization_policy)
+        self._buffer = FetchBuffer(subscriptions, factory)
         self._plan = FetchPlan(client.metadata, subscriptions, self._buffer, config)
         self._sessions: dict[int, FetchSessionHandler] = {}
         self._in_flight: dict[int, dict[TopicPartition, tuple[TopicPartitionState, int, int]]] = {}
-        self._errors: deque[KafkaError] = deque()
+        self._errors: deque[BaseException] = deque()
         self._fetching_soon = False
         self._look_up: Completion[object] | None = None
-        """What a deserializer has to ask for, while it does; nothing is given out meanwhile."""
+        """What a deserializer, or the user's policy, has to ask for, while it does; nothing is given out meanwhile."""
         self.notify: Callable[[], object] = lambda: None
         """Called when there is something to collect."""
         self.is_awaited: Callable[[], bool] = lambda: False
@@ -97,7 +98,7 @@ class Fetcher:
 
         Raises what the next record, partition or position is in trouble with, if nothing can be given out before:
         CorruptRecordError (and its like), OffsetOutOfRangeError, LogTruncationError, TopicAuthorizationFailedError, or
-        what a deserializer raised; LookUpFailedError.
+        RecordDeserializationError, or what the user's policy raised in its place; LookUpFailedError.
         """
         if self._look_up is not None:
             return {}
@@ -146,11 +147,14 @@ class Fetcher:
             self._look_up = None
             failure = done.exception()
             if failure is not None and partition in self._subscriptions.assignment:
-                where = f"topic {partition.topic}, partition {partition.partition}, offset {offset}"
-                error = LookUpFailedError(f"The record at {where} cannot be deserialized yet: {failure}")
-                error.__cause__ = failure
-                self._errors.append(error)
+                self._errors.append(failure if isinstance(needed, PolicyFirst) else not_yet(failure))
             self._progress()
+
+        def not_yet(failure: BaseException) -> LookUpFailedError:
+            where = f"topic {partition.topic}, partition {partition.partition}, offset {offset}"
+            error = LookUpFailedError(f"The record at {where} cannot be deserialized yet: {failure}")
+            error.__cause__ = failure
+            return error
 
         self._look_up = self._client.driver.run_in_thread(needed.look_up)
         self._look_up.add_callback(ended)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from functools import partial
 from typing import Any
 
@@ -20,6 +21,7 @@ from kafkapy.errors import (
     LogTruncationError,
     LookUpFailedError,
     OffsetOutOfRangeError,
+    RecordDeserializationError,
     TopicAuthorizationFailedError,
 )
 from kafkapy.protocol.api_keys import ApiKey
@@ -270,9 +272,11 @@ class TestGivingOut:
         setup.logs[A] = [batch(0, b"a", b"b", b"\xff", b"d")]
         assert setup.values() == {A: ["a", "b"]}
         for _ in range(2):
-            with pytest.raises(UnicodeDecodeError) as raised:
+            with pytest.raises(
+                RecordDeserializationError, match="value of the record at topic t, partition 0, offset 2"
+            ) as raised:
                 setup.poll()
-            assert raised.value.__notes__ == ["The record: topic t, partition 0, offset 2"]
+            assert isinstance(raised.value.__cause__, UnicodeDecodeError)
         assert setup.offset() == 2
         setup.subscriptions.seek(A, 3)
         assert setup.values() == {A: ["d"]}
@@ -288,6 +292,80 @@ class TestGivingOut:
             setup.values()
         assert setup.offset() == 1
         assert setup.values() == {A: [b"?b", b"c"]}
+
+    @pytest.mark.parametrize("more", [0, 20])  # few records, and many
+    def test_what_cannot_be_read_is_told_with_the_raw_record(self, more: int) -> None:
+        setup = Setup(key_deserializer=int, value_deserializer=bytes.decode).assign(A)
+        builder = MemoryRecordsBuilder()
+        builder.append(1_000, b"k", b"v", [(b"h", b"x"), (b"n", None)])
+        for _ in range(more):
+            builder.append(2_000, b"1", b"\xff")
+        setup.logs[A] = [builder.build()]
+        with pytest.raises(RecordDeserializationError) as raised:
+            setup.poll()
+        error = pickle.loads(pickle.dumps(raised.value))
+        assert str(error) == str(raised.value)
+        assert "The key of the record at topic t, partition 0, offset 0 cannot" in str(error)
+        assert "ValueError: invalid literal" in str(error)  # that of the key, though a later value is bad, too
+        assert (error.origin, error.topic_partition, error.offset) == ("key", A, 0)
+        assert (error.timestamp, error.timestamp_type) == (1_000, 0)
+        assert (error.key_buffer, error.value_buffer) == (b"k", b"v")
+        assert error.headers == [("h", b"x"), ("n", None)]
+
+    def test_skipping_what_cannot_be_read(self, caplog: pytest.LogCaptureFixture) -> None:
+        setup = Setup(key_deserializer=bytes.decode, value_deserializer=int, deserialization_policy="skip").assign(A)
+        setup.logs[A] = [batch(0, b"x", b"1", b"y", b"2", *[b"3"] * 20, b"z"), batch(25, b"w")]
+        assert setup.values(count=2) == {A: [1, 2]}
+        assert setup.offset() == 4
+        assert setup.values() == {A: [3] * 20}
+        assert setup.offset() == 26
+        assert [message.split(" from")[0] for message in caplog.messages] == [
+            f"Skipped {count} of the records" for count in (1, 1, 2)
+        ]
+        assert "offset 2: ValueError(" in caplog.messages[1]
+
+    def test_a_look_up_among_records_that_are_skipped(self) -> None:
+        asking = AskingDeserializer([KafkaError(Errors.NETWORK_EXCEPTION, "nobody there")])
+        setup = Setup(key_deserializer=int, value_deserializer=asking, deserialization_policy="skip").assign(A)
+        builder = MemoryRecordsBuilder()
+        for key, value in ((b"x", b"a"), (b"1", b"?b"), (b"y", b"c"), (b"2", b"d")):
+            builder.append(0, key, value)
+        setup.logs[A] = [builder.build()]
+        with pytest.raises(LookUpFailedError, match="offset 1"):
+            setup.values()
+        assert setup.values() == {A: [b"?b", b"d"]}
+
+    def test_a_policy_is_asked_before_a_record_is_passed_over(self) -> None:
+        heard: list[RecordDeserializationError] = []
+        failures = [OSError("no dead letters today")]
+
+        def policy(error: RecordDeserializationError) -> None:
+            heard.append(error)
+            if failures:
+                raise failures.pop()
+
+        setup = Setup(value_deserializer=int, deserialization_policy=policy).assign(A)
+        setup.logs[A] = [batch(0, b"1", b"x", b"2", b"y"), batch(4, b"3")]
+        assert setup.values() == {A: [1]}
+        with pytest.raises(OSError, match="today"):
+            setup.values()
+        assert setup.offset() == 1
+        assert setup.values() == {A: [2]}
+        assert setup.values() == {A: [3]}
+        assert [(error.offset, error.value_buffer) for error in heard] == [(1, b"x"), (1, b"x"), (3, b"y")]
+        assert isinstance(heard[0].__cause__, ValueError)
+
+    def test_a_policy_that_is_a_coroutine_function_skips_nothing(self) -> None:
+        async def nothing() -> None:
+            return None
+
+        left = [nothing()]
+        setup = Setup(value_deserializer=int, deserialization_policy=lambda _: left[0]).assign(A)
+        setup.logs[A] = [batch(0, b"x", b"1")]
+        with pytest.raises(TypeError, match="plain function"):
+            setup.values()
+        assert setup.offset() == 0
+        left[0].close()
 
     def test_damage_is_told_after_the_records_before_and_can_be_passed_by(self) -> None:
         setup = Setup(max_partition_fetch_bytes=50).assign(A)
@@ -556,7 +634,7 @@ class TestFewRecords:
         setup.logs[A] = [builder.build()]
         if count == 2:
             assert [record.value for record in setup.poll()[A]] == [1]
-        with pytest.raises(ValueError, match="invalid literal"):
+        with pytest.raises(RecordDeserializationError, match="ValueError: invalid literal"):
             setup.poll()
         assert setup.offset() == count - 1
 
