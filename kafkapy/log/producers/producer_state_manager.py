@@ -22,7 +22,7 @@ from kafkapy.log.producers.producer_snapshot import read_snapshot, write_snapsho
 from kafkapy.log.producers.producer_state import NO_TXN, ProducerAppendInfo, ProducerStateEntry, TxnMetadata
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record.control_records import end_transaction_marker
-from kafkapy.record.record_batch import RecordBatch
+from kafkapy.record.record_batch import NO_PRODUCER_EPOCH, RecordBatch
 
 logger = logging.getLogger("kafkapy.log.ProducerStateManager")
 
@@ -172,10 +172,9 @@ class ProducerStateManager:
             )
 
     def end_verification(self, producer_id: int) -> None:
-        """A marker was written: what was verified before holds no longer, nor does an answer that is still on its way."""
-        verification = self.verifications.get(producer_id)
-        if verification is not None:
-            self.verifications[producer_id] = Verification(verification.producer_epoch)
+        """A marker was written: what was verified before holds no longer, nor does an answer that is still on its way. A
+        transaction that began before this broker led, or was started, ends here, too: so this is kept for every producer."""
+        self.verifications[producer_id] = Verification(NO_PRODUCER_EPOCH)
 
     def complete_txn(self, completed: CompletedTxn) -> None:
         """A marker has ended a transaction: unstable still, until the marker is below the high watermark."""

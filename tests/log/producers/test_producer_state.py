@@ -286,3 +286,85 @@ def test_open_transactions_come_back_from_a_snapshot_in_order(tmp_path: Path) ->
 
 def _at(offset: int) -> LogOffsetMetadata:
     return LogOffsetMetadata(offset)
+
+
+# -- verified transactions (KIP-890)
+
+
+def end_transaction(log: Log, commit: bool = True) -> None:
+    log.append_as_leader(marker(0, 7, commit), 0, AppendOrigin.COORDINATOR)
+
+
+def test_a_transaction_begins_once_it_is_verified(log_dir: LogDirFixture) -> None:
+    log = log_dir.open()
+    verification = log.producers.begin_verification(7, 0)
+    assert verification is not None
+    refused(Errors.INVALID_TXN_STATE, log, 0, transactional=True)
+    verification.holds = True
+    append(log, 0, transactional=True)
+    assert log.producers.begin_verification(7, 0) is None, "it has begun"
+    append(log, 1, transactional=True)
+    assert log.producers.begin_verification(7, 1) is not None, "that of the next epoch has not"
+
+
+def test_what_is_not_transactional_needs_no_verification(log_dir: LogDirFixture) -> None:
+    log = log_dir.open()
+    log.producers.begin_verification(7, 0)
+    append(log, 0)
+    append(log, 0, producer_id=8, transactional=True)
+
+
+def test_an_answer_holds_for_the_epoch_that_was_asked_about(log_dir: LogDirFixture) -> None:
+    log = log_dir.open()
+    verification = log.producers.begin_verification(7, 0)
+    assert verification is not None
+    verification.holds = True
+    refused(Errors.INVALID_TXN_STATE, log, 0, transactional=True, epoch=1)
+
+
+def test_a_marker_ends_what_was_verified(log_dir: LogDirFixture) -> None:
+    log = log_dir.open()
+    verification = log.producers.begin_verification(7, 0)
+    assert verification is not None
+    verification.holds = True
+    append(log, 0, transactional=True)
+    end_transaction(log)
+    refused(Errors.INVALID_TXN_STATE, log, 1, transactional=True)
+
+
+def test_a_marker_between_question_and_answer(log_dir: LogDirFixture) -> None:
+    log = log_dir.open()
+    verification = log.producers.begin_verification(7, 0)
+    assert verification is not None
+    end_transaction(log, commit=False)
+    verification.holds = True
+    refused(Errors.INVALID_TXN_STATE, log, 0, transactional=True)
+
+
+def test_a_marker_ends_a_transaction_that_was_begun_before_the_log_was_opened(log_dir: LogDirFixture) -> None:
+    """Records that were under way then must not begin another one, which nobody would end."""
+    log = log_dir.open()
+    append(log, 0, transactional=True)
+    log.close()
+    log = log_dir.open()
+    assert log.producers.begin_verification(7, 0) is None
+    append(log, 1, transactional=True)
+    end_transaction(log)
+    refused(Errors.INVALID_TXN_STATE, log, 2, transactional=True)
+
+
+def test_verifications_of_forgotten_producers_go_after_a_while(log_dir: LogDirFixture) -> None:
+    log = log_dir.open()
+    producers = log.producers
+    verification = producers.begin_verification(7, 0)
+    assert verification is not None
+    producers.remove_expired_producers(NOW)
+    assert producers.verifications == {7: verification}, "its question may be on its way"
+    verification.holds = True
+    append(log, 0, transactional=True)
+    producers.remove_expired_producers(NOW)
+    assert producers.verifications == {7: verification}, "its transaction is open"
+    end_transaction(log)
+    for _ in range(2):
+        producers.remove_expired_producers(NOW + 30 * DAY_MS)
+    assert producers.verifications == {}
