@@ -237,17 +237,19 @@ class BrokerCore:
         self.high_watermarks, self.log_dir_moves = core.high_watermarks, core.log_dir_moves
         self.fetch_sessions = core.fetch_sessions
         self.throttles = core.replication.throttles
+        self.groups, self.transactions = core.group_coordinator, core.transactions
         self.isr_proposals: list[tuple[TopicPartition, LeaderAndIsr, Callable[[Any], None]]] = []
         self.replicas.submit_alter_partition = lambda name, topic_id, proposed, epochs, done: self.isr_proposals.append(
             (name, proposed, done)
         )
+        self.producer_ids = ProducerIdManager(_block_of_ids, self.time.monotonic_ms)
         self.handlers = build_handlers(
             self.config,
             outside,
             core,
             "a-cluster",
             cast(Controller, NoController()),
-            ProducerIdManager(_block_of_ids, self.time.monotonic_ms),
+            self.producer_ids,
             DynamicBrokerConfig(self.config),
         )
         self.created: list[str] = []

@@ -117,19 +117,23 @@ class MarkerChannels:
             return
         by_leader: dict[int, list[TopicPartition]] = {}
         gone: list[TopicPartition] = []
-        lost: list[TopicPartition] = []
+        unknown: list[TopicPartition] = []
+        without_leader: list[TopicPartition] = []
         for name in job.partitions:
             state = self._cache.partition_state(*name)
             if state is None:
-                (gone if self._is_deleted(job) else lost).append(name)
+                (gone if self._is_deleted(job) else unknown).append(name)
             elif state.leader == self._broker_id or self._cache.alive_broker(state.leader, self._listener_name):
                 by_leader.setdefault(state.leader, []).append(name)
             else:
-                lost.append(name)
-        if lost:
-            later = job.part(lost)
-            later.unknown_since_ms = job.unknown_since_ms or self._clock.monotonic_ms()
+                without_leader.append(name)
+        if unknown:
+            later = job.part(unknown)
+            since = job.unknown_since_ms
+            later.unknown_since_ms = self._clock.monotonic_ms() if since is None else since
             self._try_later(later)
+        if without_leader:
+            self._try_later(job.part(without_leader))
         for leader, names in by_leader.items():
             self._send_to(leader, job.part(names))
         if gone:
