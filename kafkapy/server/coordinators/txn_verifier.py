@@ -24,7 +24,7 @@ FIRST_WITH_ABORTABLE = 5
 Question = AddPartitionsToTxnRequest.AddPartitionsToTxnTransaction
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Asked:
     question: Question
     answer: Completion[dict[TopicPartition, Errors]]
