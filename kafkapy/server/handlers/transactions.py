@@ -257,28 +257,35 @@ def _partitions(topics: Iterable[AddPartitionsToTxnRequest.AddPartitionsToTxnTop
     return dict.fromkeys(TopicPartition(topic.name, index) for topic in topics for index in topic.partitions)
 
 
-def _added(results: Results) -> list[AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult]:
-    topics: dict[str, AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult] = {}
+def _by_topic(results: Results) -> dict[str, list[tuple[int, int]]]:
+    """The numbers of the partitions with their error codes."""
+    topics: dict[str, list[tuple[int, int]]] = {}
     for name, error in results.items():
-        topic = topics.setdefault(name.topic, AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult(name=name.topic))
-        topic.results_by_partition.append(
-            AddPartitionsToTxnResponse.AddPartitionsToTxnPartitionResult(
-                partition_index=name.partition, partition_error_code=error.code
-            )
+        topics.setdefault(name.topic, []).append((name.partition, error.code))
+    return topics
+
+
+def _added(results: Results) -> list[AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult]:
+    partition = AddPartitionsToTxnResponse.AddPartitionsToTxnPartitionResult
+    return [
+        AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult(
+            name=topic,
+            results_by_partition=[
+                partition(partition_index=index, partition_error_code=code) for index, code in errors
+            ],
         )
-    return list(topics.values())
+        for topic, errors in _by_topic(results).items()
+    ]
 
 
 def _committed(results: Results) -> list[TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic]:
-    topics: dict[str, TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic] = {}
-    for name, error in results.items():
-        topic = topics.setdefault(name.topic, TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic(name=name.topic))
-        topic.partitions.append(
-            TxnOffsetCommitResponse.TxnOffsetCommitResponsePartition(
-                partition_index=name.partition, error_code=error.code
-            )
+    partition = TxnOffsetCommitResponse.TxnOffsetCommitResponsePartition
+    return [
+        TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic(
+            name=topic, partitions=[partition(partition_index=index, error_code=code) for index, code in errors]
         )
-    return list(topics.values())
+        for topic, errors in _by_topic(results).items()
+    ]
 
 
 def _offsets_refused(body: TxnOffsetCommitRequest, error: Errors) -> TxnOffsetCommitResponse:
@@ -288,19 +295,16 @@ def _offsets_refused(body: TxnOffsetCommitRequest, error: Errors) -> TxnOffsetCo
 
 def _respond_markers(request: Request, outcomes: list[Outcome]) -> None:
     body: WriteTxnMarkersRequest = request.body
+    partition = WriteTxnMarkersResponse.WritableTxnMarkerPartitionResult
     response = WriteTxnMarkersResponse()
     for marker, outcome in zip(body.markers, outcomes, strict=True):
-        topics: dict[str, WriteTxnMarkersResponse.WritableTxnMarkerTopicResult] = {}
-        for name, error in outcome.items():
-            topic = topics.setdefault(name.topic, WriteTxnMarkersResponse.WritableTxnMarkerTopicResult(name=name.topic))
-            topic.partitions.append(
-                WriteTxnMarkersResponse.WritableTxnMarkerPartitionResult(
-                    partition_index=name.partition, error_code=error.code
-                )
+        topics = [
+            WriteTxnMarkersResponse.WritableTxnMarkerTopicResult(
+                name=topic, partitions=[partition(partition_index=index, error_code=code) for index, code in errors]
             )
+            for topic, errors in _by_topic(outcome).items()
+        ]
         response.markers.append(
-            WriteTxnMarkersResponse.WritableTxnMarkerResult(
-                producer_id=marker.producer_id, topics=list(topics.values())
-            )
+            WriteTxnMarkersResponse.WritableTxnMarkerResult(producer_id=marker.producer_id, topics=topics)
         )
     request.respond(response)
