@@ -141,8 +141,6 @@ class TransactionCoordinator:
             transaction = self.transactions[transactional_id] = Transaction.new(
                 transactional_id, new_id, timeout_ms, now
             )
-        elif new_id < 0 and transaction.needs_producer_id(expected):  # it came to this meanwhile
-            return InitProducerIdResult(Errors.CONCURRENT_TRANSACTIONS)
         answer: Completion[InitProducerIdResult] = Completion()
         self._perform(transaction, transaction.init_producer(expected, timeout_ms, new_id, answer.set_result, now))
         return await answer

@@ -148,16 +148,21 @@ def test_a_producer_id_is_changed_after_the_last_epoch() -> None:
     assert h.init(expected=ProducerIdAndEpoch(1000, 32766)) == InitProducerIdResult(NONE, 1001, 0)
 
 
-def test_a_producer_id_that_came_to_its_end_meanwhile() -> None:
-    """The id was new when its first producer asked, and has come back with others' history since."""
+@pytest.mark.parametrize(
+    ("epoch", "expected"), [(0, InitProducerIdResult(NONE, 1000, 1)), (32766, InitProducerIdResult(NONE, 1001, 0))]
+)
+def test_another_producer_was_first_while_a_producer_id_was_awaited(epoch: int, expected: InitProducerIdResult) -> None:
+    """What was awaited is used if it is needed."""
     h = TransactionHarness()
     h.producer_ids.hold = True
     waiting = h.start_init()
     h.producer_ids.hold = False
     h.producer()
+    transaction = h.transaction()
+    transaction.metadata = transaction.metadata._replace(producer_epoch=epoch)
     h.producer_ids.release()
     assert h.producer_ids.next == 1002
-    assert waiting.result() == InitProducerIdResult(NONE, 1000, 1)
+    assert waiting.result() == expected
 
 
 # ---------------------------------------------------------------------------------------------------- a transaction
