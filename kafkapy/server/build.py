@@ -39,6 +39,7 @@ from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.coordinators.coordinator_log import CoordinatorLog
 from kafkapy.server.coordinators.elections import CoordinatorElections
+from kafkapy.server.coordinators.late_transactions import LateTransactions
 from kafkapy.server.coordinators.marker_channels import MarkerChannels
 from kafkapy.server.coordinators.txn_markers import TxnMarkerWriter
 from kafkapy.server.coordinators.txn_verifier import TxnVerifier
@@ -112,11 +113,14 @@ class TransactionParts:
     channels: MarkerChannels
     writer: TxnMarkerWriter
     verifier: TxnVerifier
+    late: LateTransactions
 
     def startup(self, producer_ids: ProducerIdManager, topic_partition_count: int | None) -> None:
         self.coordinator.startup(producer_ids.generate_when_ready, self.channels, topic_partition_count)
+        self.late.startup()
 
     def shutdown(self) -> None:
+        self.late.shutdown()
         self.coordinator.shutdown()
         self.channels.close()
         self.verifier.close()
@@ -301,7 +305,8 @@ def _transactions(
         coordinator.markers_written,
     )
     verifier = TxnVerifier(config, replica_manager, coordinator, cache, brokers("txn-verifier"))
-    return TransactionParts(coordinator, channels, writer, verifier)
+    late = LateTransactions(replica_manager, clock, clock, config.transaction_max_timeout_ms)
+    return TransactionParts(coordinator, channels, writer, verifier, late)
 
 
 def build_sockets(config: KafkaConfig, outside: Outside, limits: ConnectionLimits) -> SocketServer:
@@ -448,6 +453,9 @@ def build_metrics(
         fetchers=core.replication.fetchers,
         fetch_sessions=core.fetch_sessions,
         group_coordinator=core.group_coordinator,
+        transaction_coordinator=core.transactions.coordinator,
+        marker_channels=core.transactions.channels,
+        late_transactions=core.transactions.late,
         sockets=sockets,
         requests=request_stats(),
         end_offsets=end_offsets(config, reactor, outside.clock, core.replica_manager),

@@ -19,9 +19,12 @@ if TYPE_CHECKING:
     from kafkapy.controller.kafka_controller import KafkaController
     from kafkapy.coordinator.group.group import ClassicGroup
     from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
+    from kafkapy.coordinator.transaction.transaction_coordinator import TransactionCoordinator
     from kafkapy.log.manager.log_manager import LogManager
     from kafkapy.network.socket_server import SocketServer
     from kafkapy.network.stall_meter import StallMeter
+    from kafkapy.server.coordinators.late_transactions import LateTransactions
+    from kafkapy.server.coordinators.marker_channels import MarkerChannels
     from kafkapy.server.fetch.fetch_session import FetchSessionCache
     from kafkapy.server.metadata.metadata_cache import MetadataCache
     from kafkapy.server.metrics.end_offsets import EndOffsets
@@ -54,6 +57,9 @@ class Sources:
     fetchers: ReplicaFetcherManager
     fetch_sessions: FetchSessionCache
     group_coordinator: GroupCoordinator
+    transaction_coordinator: TransactionCoordinator
+    marker_channels: MarkerChannels
+    late_transactions: LateTransactions
     sockets: SocketServer
     requests: RequestStatsByApi
     end_offsets: EndOffsets

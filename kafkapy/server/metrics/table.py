@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kafkapy.server.metrics import of_controller, of_groups, of_replication, of_requests, of_topics
+from kafkapy.server.metrics import of_controller, of_groups, of_replication, of_requests, of_topics, of_transactions
 from kafkapy.server.metrics.metric import Metric, gauge
 
 LEFT_OUT = gauge(
@@ -22,6 +22,7 @@ SECTIONS: tuple[tuple[str, Sequence[Metric]], ...] = (
     ("Replication, what waits, logs", of_replication.REPLICATION_METRICS),
     ("Controller and ZooKeeper", of_controller.CONTROLLER_METRICS),
     ("Consumer groups", of_groups.GROUP_METRICS),
+    ("Transactions", of_transactions.TRANSACTION_METRICS),
     ("About the metrics", (LEFT_OUT,)),
 )
 

@@ -148,6 +148,12 @@ def test_partitions_and_replicas(pages: list[Page]) -> None:
     assert leader.value("kafka_network_requestmetrics_requests_total", request="FetchFollower") > 0
 
 
+def test_transactions(pages: list[Page]) -> None:
+    for page in pages:
+        assert page.value("kafkapy_transactional_ids", state="Ongoing") == 0
+        assert page.value("kafka_server_replicamanager_partitionswithlatetransactionscount") == 0
+
+
 def test_the_controller(pages: list[Page]) -> None:
     controller = one_of(pages, lambda p: p.value("kafka_controller_kafkacontroller_activecontrollercount"))
     other = pages[1 - pages.index(controller)]

@@ -116,6 +116,7 @@ class TestTable:
             "kafka_server_replicamanager_partitioncount",
             "kafka_server_replicamanager_underreplicatedpartitions",
             "kafka_server_replicamanager_underminisrpartitioncount",
+            "kafka_server_replicamanager_partitionswithlatetransactionscount",
             "kafka_controller_kafkacontroller_activecontrollercount",
             "kafka_controller_kafkacontroller_offlinepartitionscount",
             "kafka_controller_controllerstats_uncleanleaderelections_total",

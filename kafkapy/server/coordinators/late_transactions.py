@@ -1,0 +1,91 @@
+"""Transactions that hang: open in a partition's log for longer than any coordinator lets one be (`hasLateTransaction`)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from kafkapy.cluster.partition import Partition
+from kafkapy.common.scheduler import ScheduledTask, Scheduler
+from kafkapy.common.time import Time
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.coordinator.runtime.turns import in_turns
+from kafkapy.server.replication.replica_manager import ReplicaManager
+
+log = logging.getLogger("kafkapy.server.LateTransactions")
+
+LATE_TRANSACTION_BUFFER_MS = 300_000
+"""On top of transaction.max.timeout.ms: a coordinator may need that long to end what has timed out."""
+CHECK_INTERVAL_MS = 60_000
+PER_TURN = 1000
+"""How many partitions are looked at before the reactor does something else."""
+
+OpenAt = tuple[TopicPartition, int]
+"""A transaction by its partition and first offset."""
+
+
+class LateTransactions:
+    """Looks at the partitions that are led here, and tells of each late transaction once.
+
+    Invariant: `_told` are those that were late when they were last looked at.
+    """
+
+    def __init__(
+        self, replica_manager: ReplicaManager, scheduler: Scheduler, time: Time, max_transaction_timeout_ms: int
+    ) -> None:
+        self._replica_manager = replica_manager
+        self._scheduler = scheduler
+        self._time = time
+        self._late_after_ms = max_transaction_timeout_ms + LATE_TRANSACTION_BUFFER_MS
+        self._told: set[OpenAt] = set()
+        self._task: ScheduledTask | None = None
+        self.partition_count = 0
+        """How many partitions led here had a late transaction, when they were last looked at."""
+
+    def startup(self) -> None:
+        name = "late-transactions"
+        self._task = self._scheduler.schedule(
+            name, lambda: in_turns(self._scheduler, name, self.check()), CHECK_INTERVAL_MS, CHECK_INTERVAL_MS
+        )
+
+    def shutdown(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+    def check(self) -> Iterator[None]:
+        """It may be left and taken up again while partitions change."""
+        late: set[OpenAt] = set()
+        for number, partition in enumerate(list(self._replica_manager.partitions()), 1):
+            if number % PER_TURN == 0:
+                yield
+            late.update(self._late_in(partition))
+        self._told = late
+        self.partition_count = len({name for name, _ in late})
+
+    def _late_in(self, partition: Partition) -> Iterator[OpenAt]:
+        partition_log = partition.log
+        if partition_log is None or not partition.is_leader:
+            return
+        producers = partition_log.producers
+        if not producers.ongoing_txns:
+            return
+        before_ms = self._time.milliseconds() - self._late_after_ms
+        for first_offset, txn in list(producers.ongoing_txns.items()):
+            entry = producers.producers.get(txn.producer_id)
+            if entry is None or not 0 < entry.last_timestamp < before_ms:
+                continue
+            open_at = partition.topic_partition, first_offset
+            if open_at not in self._told:
+                _tell(*open_at, entry.producer_id, entry.producer_epoch, entry.last_timestamp)
+            yield open_at
+
+
+def _tell(name: TopicPartition, first_offset: int, producer_id: int, epoch: int, last_timestamp: int) -> None:
+    since = datetime.fromtimestamp(last_timestamp / 1000, UTC).isoformat(timespec="seconds")
+    log.warning(
+        "A transaction hangs in %s: producer %d (epoch %d) began it at offset %d, has written nothing since %s, and no "
+        "coordinator has ended it. read_committed consumers don't get past it. If kafka-transactions.sh find-hanging names it, "
+        "this ends it: kafka-transactions.sh --bootstrap-server ... abort --topic %s --partition %d --start-offset %d",
+        name, producer_id, epoch, first_offset, since, name.topic, name.partition, first_offset,
+    )  # fmt: skip

@@ -1,0 +1,61 @@
+"""Transactions: those coordinated here, their markers on the way, and those that hang in logs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kafkapy.coordinator.transaction.transaction_state import PREPARING, STATES
+from kafkapy.server.metrics.metric import Metric, Sample, gauge
+from kafkapy.server.metrics.sources import Sources
+
+_CHANNELS = "kafka.coordinator.transaction:type=TransactionMarkerChannelManager,name={}"
+_PER_TURN = 1000
+
+
+def _by_state(sources: Sources) -> Iterator[Sample | None]:
+    counts = dict.fromkeys(STATES, 0)
+    for number, transaction in enumerate(list(sources.transaction_coordinator.transactions.values()), 1):
+        counts[transaction.metadata.state] += 1
+        if number % _PER_TURN == 0:
+            yield None
+    for state, count in counts.items():
+        yield (state.value,), count
+
+
+def _append_retries(sources: Sources) -> float:
+    """All markers are written, and the write that says so has failed: it is made again a moment later."""
+    return sum(
+        transaction.metadata.state in PREPARING and not transaction.unmarked and transaction.pending is None
+        for transaction in sources.transaction_coordinator.transactions.values()
+    )
+
+
+def _queued(sources: Sources) -> Iterator[Sample]:
+    for broker_id, markers in sources.marker_channels.queued().items():
+        yield (str(broker_id),), markers
+
+
+TRANSACTION_METRICS: tuple[Metric, ...] = (
+    gauge(
+        "kafka_server_replicamanager_partitionswithlatetransactionscount",
+        "kafka.server:type=ReplicaManager,name=PartitionsWithLateTransactionsCount",
+        "Partitions led here in which a transaction hangs: it has been open for 5 minutes more than transaction.max.timeout.ms "
+        "allows. Looked at once a minute; the log names each.",
+        lambda s: s.late_transactions.partition_count),
+    gauge(
+        "kafka_coordinator_transaction_transactionmarkerchannelmanager_unknowndestinationqueuesize",
+        _CHANNELS.format("UnknownDestinationQueueSize"),
+        "Markers for partitions whose leader is not known or has just failed to take them.",
+        lambda s: s.marker_channels.waiting_for_leaders),
+    gauge(
+        "kafka_coordinator_transaction_transactionmarkerchannelmanager_logappendretryqueuesize",
+        _CHANNELS.format("LogAppendRetryQueueSize"),
+        "Transactions whose markers are written, while the write to __transaction_state that says so has failed and is repeated.",
+        _append_retries),
+    gauge(
+        "kafkapy_transaction_markers_queued", "",
+        "Markers that wait for the broker which leads their partitions.", _queued, "broker"),
+    gauge(
+        "kafkapy_transactional_ids", "",
+        "Transactional ids that are coordinated here, by state.", _by_state, "state"),
+)  # fmt: skip
