@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from kafkapy.errors import IllegalStateError
 from kafkapy.producer.intake import Intake
-from kafkapy.serializer import Headers
+from kafkapy.serializer import DefaultSerializer, Headers, LookUpFirst, SerializeWrapper
 
 
 class BatchRecord(NamedTuple):
@@ -19,7 +20,8 @@ class BatchRecord(NamedTuple):
 class BatchBuilder:
     """Records for one `KafkaProducer.send_batch`: as many as a batch of `max_batch_size` has room for."""
 
-    def __init__(self, intake: Intake, max_bytes: int) -> None:
+    def __init__(self, intake: Intake, max_bytes: int, topic: str | None) -> None:
+        self.topic = topic
         self.values: list[Any] = []
         self.keys: list[Any] = []
         self.headers: list[Headers | None] = []
@@ -37,11 +39,14 @@ class BatchBuilder:
         value: Any,
         headers: Headers | None = None,
     ) -> BatchRecord | None:
-        """Add a record (`timestamp`: ms since the epoch, None: now); None if the batch is full or closed."""
+        """Add a record (`timestamp`: ms since the epoch, None: now); None if the batch is full or closed.
+
+        Raises IllegalStateError if the producer's serializers need to know the topic, and `create_batch` was not told it; or if
+        they must ask somebody first, such as a schema registry.
+        """
         if self._closed:
             return None
-        # Only to know its size: the topic, which serializers are told, is known when the batch is sent.
-        own_value, own_key, own_headers = self._intake.serialize("", value, key, headers)
+        own_value, own_key, own_headers = self._serialize(value, key, headers)
         size = self._intake.accumulator.record_size(own_value, own_key, own_headers)
         if self.values and self._size + size > self._max_bytes:
             return None
@@ -52,6 +57,21 @@ class BatchBuilder:
         self.timestamps.append(time)
         self._size += size
         return BatchRecord(len(self.values) - 1, size, time)
+
+    def _serialize(self, value: Any, key: Any, headers: Headers | None) -> Any:
+        """Only to know the size: it is done again when the batch is sent."""
+        if self.topic is None and not (
+            _needs_no_topic(self._intake.key_serializer) and _needs_no_topic(self._intake.value_serializer)
+        ):
+            raise IllegalStateError(
+                "The serializers of this producer are told the topic: create_batch(topic) must know it"
+            )
+        try:
+            return self._intake.serialize(self.topic or "", value, key, headers)
+        except LookUpFirst as needed:
+            raise IllegalStateError(
+                "A serializer must look up something first, which append does not wait for: send a record to the topic before"
+            ) from needed
 
     def close(self) -> None:
         """Nothing is added from here on."""
@@ -64,3 +84,7 @@ class BatchBuilder:
     def record_count(self) -> int:
         """Records so far."""
         return len(self.values)
+
+
+def _needs_no_topic(serializer: Any) -> bool:
+    return serializer is None or isinstance(serializer, SerializeWrapper | DefaultSerializer)

@@ -131,15 +131,18 @@ class KafkaProducer(AsyncClient):
         """`send`, and wait for the delivery."""
         return await (await self.send(topic, value, key, partition, timestamp_ms, headers))
 
-    def create_batch(self) -> BatchBuilder:
-        """An empty batch to fill and to give to `send_batch`: for those who decide themselves what goes together."""
-        return BatchBuilder(self._intake, self.config.max_batch_bytes)
+    def create_batch(self, topic: str | None = None) -> BatchBuilder:
+        """An empty batch to fill and to give to `send_batch`: for those who decide themselves what goes together. `topic` is
+        needed where serializers are objects, which are told it; functions aren't."""
+        return BatchBuilder(self._intake, self.config.max_batch_bytes, topic)
 
     async def send_batch(self, batch: BatchBuilder, topic: str, *, partition: int) -> Delivery:
         """Queue a batch for a partition. The delivery is that of its first record."""
         self._check_open()
         if not batch.values:
             raise ValueError("The batch is empty")
+        if batch.topic not in (None, topic):
+            raise ValueError(f"The batch was made for topic {batch.topic}")
         batch.close()
         done = await self.send_many(topic, batch.values, batch.keys, partition, batch.headers, batch.timestamps)
         return Delivery(done._batches[0], 0)

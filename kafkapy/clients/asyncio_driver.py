@@ -21,7 +21,12 @@ class AsyncioDriver(Loop):
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop | None = None, time: Time | None = None) -> None:
-        self.loop = loop or asyncio.get_running_loop()
+        try:
+            self.loop = loop or asyncio.get_running_loop()
+        except RuntimeError:
+            raise RuntimeError(
+                "Clients for asyncio are made where their loop runs: inside a coroutine, such as asyncio.run(main()) runs"
+            ) from None
         self.time: Time = time or SystemTime()
 
     def call_later(self, delay_ms: float, f: Callable[[], object]) -> TimerHandle:

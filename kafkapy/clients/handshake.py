@@ -79,6 +79,9 @@ def authenticate(config: ClientConfig, versions: NodeApiVersions) -> Conversatio
     if answer.error_code == Errors.UNSUPPORTED_SASL_MECHANISM.code:
         offered = ", ".join(answer.mechanisms)
         raise error_for(answer.error_code, f"The broker offers {offered or 'no mechanism'}, not {name}")
+    if answer.error_code == Errors.ILLEGAL_SASL_STATE.code:
+        sentence = f"The listener does not ask for SASL: check port and security_protocol ({config.security_protocol})"
+        raise error_for(answer.error_code, sentence)
     if answer.error_code:
         raise error_for(answer.error_code)
     mechanism = config.security.mechanism()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from twisted.internet.interfaces import IReadWriteDescriptor
+from twisted.python import threadable
 from zope.interface import implementer
 
 from kafkapy.clients.socket_transport import Loop
@@ -66,6 +68,7 @@ class TwistedDriver(Loop):
         if reactor is None:
             from twisted.internet import reactor as global_reactor
 
+            _check_where(global_reactor)
             reactor = global_reactor
         self.reactor = reactor
         self.time: Time = time or SystemTime()
@@ -116,3 +119,16 @@ class TwistedDriver(Loop):
     def _forget(self, watch: _ReactorWatch) -> None:
         if watch.reader is None and watch.writer is None:
             self._watches.pop(watch.sock, None)
+
+
+def _check_where(reactor: Any) -> None:
+    """Raises RuntimeError where a client would hear nothing: beside the reactor's thread, or under asyncio's loop alone."""
+    if getattr(reactor, "running", False):
+        if not threadable.isInIOThread():  # type: ignore[no-untyped-call]
+            raise RuntimeError(
+                "Clients for Twisted are made in the reactor's thread (reactor.callFromThread); in others take kafkapy's own"
+            )
+    elif not hasattr(reactor, "_asyncioEventloop") and asyncio._get_running_loop() is not None:
+        raise RuntimeError(
+            "Clients for Twisted need its reactor, and here only asyncio's loop runs: take kafkapy.aio, or install asyncioreactor"
+        )

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from kafkapy.aio import KafkaProducer
+from kafkapy.aio import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from kafkapy.errors import IllegalStateError, KafkaTimeoutError, TopicAuthorizationFailedError
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnResponse
 from kafkapy.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
 from kafkapy.protocol.messages.find_coordinator import FindCoordinatorResponse
+from kafkapy.serializer import Headers, LookUpFirst, Serializer
 from tests.producing_broker import ProducingBroker
 
 
@@ -146,6 +147,40 @@ def test_aiokafkas_send_and_batches(broker: ProducingBroker) -> None:
                 await producer.send_batch(producer.create_batch(), "t", partition=0)
 
     asyncio.run(main())
+
+
+class NamingSerializer(Serializer):
+    """Names the topic before the value; a value "?" must be looked up first."""
+
+    def serialize(self, topic: str, headers: Headers, data: Any) -> bytes:
+        if data == "?":
+            raise LookUpFirst(lambda: None)
+        return f"{topic}: {data}".encode()
+
+
+def test_a_batch_for_serializers_that_are_told_the_topic(broker: ProducingBroker) -> None:
+    async def main() -> None:
+        async with KafkaProducer(bootstrap_servers=broker.address, value_serializer=NamingSerializer()) as producer:
+            with pytest.raises(IllegalStateError, match=r"create_batch\(topic\)"):
+                producer.create_batch().append(timestamp=None, key=None, value="x")
+            batch, same = producer.create_batch("t"), producer.create_batch("topic")
+            sizes = [each.append(timestamp=None, key=None, value="x") for each in (batch, same)]
+            assert sizes[0] is not None and sizes[1] is not None
+            assert sizes[1].size - sizes[0].size == len("opic")
+            with pytest.raises(IllegalStateError, match="send a record to the topic before"):
+                batch.append(timestamp=None, key=None, value="?")
+            with pytest.raises(ValueError, match="made for topic t"):
+                await producer.send_batch(batch, "other", partition=0)
+            await (await producer.send_batch(batch, "t", partition=0))
+            assert broker.values[-1] == b"t: x"
+
+    asyncio.run(main())
+
+
+def test_a_client_made_outside_of_a_loop_is_told_so() -> None:
+    for make in (KafkaProducer, KafkaConsumer, KafkaAdminClient):
+        with pytest.raises(RuntimeError, match=r"inside a coroutine"):
+            make()
 
 
 class TransactionalBroker(ProducingBroker):

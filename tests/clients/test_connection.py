@@ -245,6 +245,14 @@ def test_a_refusal_is_final() -> None:
     assert line.connection.reason.endswith("SaslAuthenticationFailedError: no")
 
 
+def test_a_listener_without_sasl() -> None:
+    line = ready(**SASL)
+    line.answer(SaslHandshakeResponse(error_code=Errors.ILLEGAL_SASL_STATE.code))
+    assert line.connection.reason.endswith(
+        "The listener does not ask for SASL: check port and security_protocol (SASL_PLAINTEXT)"
+    )
+
+
 def test_a_provider_that_fails() -> None:
     def fail(f: Any) -> bytes:
         raise OSError("no token today")
