@@ -95,6 +95,13 @@ def produce(broker: Broker, topic: str, count: int) -> None:
     assert [p.error_code for p in result.partition_responses] == [0]
 
 
+def dump(broker: Broker, topic: str, decoder: str) -> str:
+    """What kafka-dump-log shows of all partitions."""
+    logs = sorted(map(str, broker.data.glob(f"{topic}-*/*.log")))
+    command = [sys.executable, "-m", "kafkapy.tools.dump_log", "--files", ",".join(logs), decoder]
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True).stdout
+
+
 def wait_until(condition: Callable[[], bool]) -> None:
     """What goes through ZooKeeper is seen a moment later."""
     deadline = time.monotonic() + 10
@@ -147,16 +154,7 @@ def test_a_group_from_its_first_offset_to_its_deletion(broker: Broker, run: Run)
     run("consumer_groups", "--reset-offsets --group g --topic offsets --to-earliest --execute")
     assert "was successful" in run("consumer_groups", "--delete --group g")
     assert "Error: Consumer group 'g' does not exist." in run("consumer_groups", "--describe --group g", status=1)
-    dumped = ""
-    for log in sorted(broker.data.glob("__consumer_offsets-*/*.log")):
-        dump = subprocess.run(
-            [sys.executable, "-m", "kafkapy.tools.dump_log", "--files", str(log), "--offsets-decoder"],
-            capture_output=True,
-            text=True,
-            cwd=ROOT,
-            check=True,
-        )
-        dumped += dump.stdout
+    dumped = dump(broker, "__consumer_offsets", "--offsets-decoder")
     assert 'key: {"type":"1","data":{"group":"g","topic":"offsets","partition":0}} payload: <DELETE>' in dumped
 
 
@@ -195,3 +193,6 @@ def test_a_transaction_is_seen_and_ended(broker: Broker, run: Run, capsys: pytes
         sentence = "Could not find any open transactions starting at offset 0 on partition txn-0\n"
         assert capsys.readouterr().err == sentence
         producer.abort_transaction()
+    dumped = dump(broker, "__transaction_state", "--transaction-log-decoder")
+    assert f"key: transaction_metadata::transactionalId=payments payload: producerId:{producer_id}," in dumped
+    assert "state=Ongoing,partitions=[txn-0]" in dumped
