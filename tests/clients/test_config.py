@@ -96,5 +96,9 @@ def test_figures_of_a_release_match_what_kafka_python_knows() -> None:
 def test_values_of_the_wrong_kind_get_a_sentence() -> None:
     with pytest.raises(KafkaConfigurationError, match="group_id must be a string; it is 5"):
         ConsumerConfig(group_id=5)  # type: ignore[arg-type]
+    with pytest.raises(
+        KafkaConfigurationError, match=r'deserialization_policy must be "raise", "skip" or .* is \'ignore\''
+    ):
+        ConsumerConfig(deserialization_policy="ignore")
     with pytest.raises(KafkaConfigurationError, match=r"partitioner must be a Partitioner.*'murmur'"):
         ProducerConfig(partitioner="murmur")

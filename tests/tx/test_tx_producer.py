@@ -6,8 +6,18 @@ from typing import Any
 import pytest
 import pytest_twisted
 from twisted.internet import defer
+from twisted.python import threadable
 
-from kafkapy.errors import IllegalStateError, KafkaTimeoutError, TopicAuthorizationFailedError
+from kafkapy import TopicPartition
+from kafkapy.errors import (
+    IllegalStateError,
+    KafkaTimeoutError,
+    RecordDeserializationError,
+    TopicAuthorizationFailedError,
+)
+from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
+from kafkapy.record.records_builder import MemoryRecordsBuilder
 from kafkapy.tx import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from tests.producing_broker import ProducingBroker
 
@@ -53,6 +63,34 @@ async def test_async_with_connects_and_closes(broker: ProducingBroker) -> Any:
         await consumer.poll()
     async with KafkaAdminClient(bootstrap_servers=broker.address) as admin:
         assert (await admin.list_topics()) == []
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_policy_for_what_cannot_be_read_does_not_hold_up_the_reactor(broker: ProducingBroker) -> Any:
+    builder = MemoryRecordsBuilder()
+    for value in (b"1", b"x", b"2"):
+        builder.append(0, None, value)
+    records = builder.build()
+
+    def fetch(request: FetchRequest) -> FetchResponse:
+        wanted = request.topics[0].partitions[0].fetch_offset
+        data = FetchResponse.PartitionData(partition_index=0, high_watermark=3, records=records if wanted < 3 else b"")
+        return FetchResponse(responses=[FetchResponse.FetchableTopicResponse(topic="t", partitions=[data])])
+
+    heard: list[tuple[int, bytes | None, bool]] = []
+
+    def policy(error: RecordDeserializationError) -> None:
+        heard.append((error.offset, error.value_buffer, threadable.isInIOThread()))  # type: ignore[no-untyped-call]
+
+    broker.handlers[ApiKey.FETCH] = fetch
+    options: dict[str, Any] = {"deserialization_policy": policy, "enable_incremental_fetch_sessions": False}
+    async with KafkaConsumer(bootstrap_servers=broker.address, value_deserializer=int, **options) as consumer:
+        partition = TopicPartition("t", 0)
+        consumer.assign([partition])
+        consumer.seek(partition, 0)
+        assert [record.value for record in (await consumer.poll(5_000))[partition]] == [1]
+        assert [record.value for record in (await consumer.poll(5_000))[partition]] == [2]
+    assert heard == [(1, b"x", False)]
 
 
 @pytest_twisted.ensureDeferred

@@ -10,6 +10,7 @@ import kafkapy
 from kafkapy import ConsumerRebalanceListener, KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
 from kafkapy.consumer import ConsumerRecord
 from kafkapy.consumer.assignors import CooperativeStickyAssignor
+from kafkapy.helpers import DeadLetterTopic
 from kafkapy.producer.future import FutureBatchMetadata, FutureRecordMetadata, RecordMetadata
 from kafkapy.structs import OffsetAndTimestamp
 
@@ -58,6 +59,7 @@ def consume() -> None:
         group_id="group",
         auto_offset_reset="earliest",
         value_deserializer=json.loads,
+        deserialization_policy=DeadLetterTopic("dead", bootstrap_servers="one:9092"),
         partition_assignment_strategy=[CooperativeStickyAssignor],
         consumer_timeout_ms=1000,
     ) as consumer:
@@ -79,5 +81,6 @@ def consume() -> None:
 
 
 KafkaConsumer(group="g")  # type: ignore[call-arg]
+KafkaConsumer(deserialization_policy="ignore")  # type: ignore[arg-type]
 KafkaProducer(linger_ms="5")  # type: ignore[arg-type]
 kafkapy.KafkaConsummer()  # type: ignore[attr-defined]
