@@ -247,16 +247,15 @@ class Transaction:
         target = self.metadata._replace(state=PREPARE_ABORT, updated_ms=now_ms)
         return self._write(target, to, answer, is_fence=True)
 
-    def markers_written(self, partitions: Iterable[TopicPartition], now_ms: int) -> Effects:
+    def markers_written(self, partitions: Iterable[TopicPartition]) -> Effects:
         """The outcome is known in the logs of these partitions, or they exist no more."""
         if self.is_gone or not self.unmarked:
             return ()
         self.unmarked.difference_update(partitions)
-        return () if self.unmarked else self._complete(now_ms)
+        return () if self.unmarked else self._complete()
 
-    def _complete(self, now_ms: int) -> Effects:
+    def _complete(self) -> Effects:
         assert self.pending is not None
-        self.pending = self.pending._replace(updated_ms=now_ms)
         return self._write(self.pending)
 
     def resume(self, now_ms: int) -> Effects:
@@ -267,9 +266,9 @@ class Transaction:
         now = self.metadata
         self._has_failed_fence = False
         self.unmarked = set(now.partitions)
-        self.pending = now._replace(state=COMPLETED[now.state], partitions=frozenset())
+        self.pending = now._replace(state=COMPLETED[now.state], partitions=frozenset(), updated_ms=now_ms)
         if not self.unmarked:
-            return self._complete(now_ms)
+            return self._complete()
         producer = ProducerIdAndEpoch(now.producer_id, now.producer_epoch)
         return (Order(SendMarkers(producer, now.state is PREPARE_COMMIT, now.partitions)),)
 
@@ -324,4 +323,4 @@ class Transaction:
         return (Reply(step.to, answer),)
 
     def timer_fired(self, timer: str, of: str, now_ms: int) -> Effects:
-        return () if self.is_gone else self._complete(now_ms)
+        return () if self.is_gone else self._complete()

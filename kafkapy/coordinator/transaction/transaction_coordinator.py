@@ -181,7 +181,7 @@ class TransactionCoordinator:
 
     def markers_written(self, transaction: Transaction, partitions: Iterable[TopicPartition]) -> None:
         """They have their markers, or are no more."""
-        self._perform(transaction, transaction.markers_written(partitions, self._time.milliseconds()))
+        self._perform(transaction, transaction.markers_written(partitions))
 
     def _ordered(self, transaction: Transaction, what: SendMarkers | Forget) -> None:
         if isinstance(what, SendMarkers):

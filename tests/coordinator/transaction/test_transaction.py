@@ -89,7 +89,7 @@ EVENTS: dict[str, Callable[[Transaction], Sequence[Effect]]] = {
     "commit": lambda t: t.end(PRODUCER, True, nobody, NOW),
     "abort": lambda t: t.end(PRODUCER, False, nobody, NOW),
     "time is over": lambda t: t.time_out(LATE) if t.is_timed_out(LATE) else (),
-    "markers written": lambda t: t.markers_written([T0], NOW),
+    "markers written": lambda t: t.markers_written([T0]),
     "id expires": lambda t: t.expire() if t.is_expired(LATE, 1_000) else (),
 }
 
@@ -326,7 +326,7 @@ def test_the_last_epoch_is_kept_for_fencing() -> None:
     transaction = at(ONGOING, 32766)
     effects = written(transaction, transaction.time_out(LATE))
     assert markers(effects).producer == ProducerIdAndEpoch(7, 32767)
-    written(transaction, transaction.markers_written([T0], NOW))
+    written(transaction, transaction.markers_written([T0]))
     assert transaction.metadata.state is COMPLETE_ABORT
     assert transaction.needs_producer_id(None)
 
@@ -343,13 +343,13 @@ def test_a_transaction_from_its_first_partition_to_its_end() -> None:
     effects = written(transaction, transaction.end(PRODUCER, True, nobody, 5_000))
     assert answer(effects[:1]) is NONE, "nothing can change the outcome any more"
     assert markers(effects) == SendMarkers(PRODUCER, True, frozenset({T0, T1}))
-    assert transaction.markers_written([T1], 6_000) == ()
+    assert transaction.markers_written([T1]) == ()
     assert transaction.unmarked == {T0}
     assert answer(transaction.end(PRODUCER, True, nobody, NOW)) is CONCURRENT
-    complete = transaction.markers_written([T0], 7_000)
+    complete = transaction.markers_written([T0])
     assert written(transaction, complete) == ()
     now = transaction.metadata
-    assert (now.state, now.partitions, now.start_ms, now.updated_ms) == (COMPLETE_COMMIT, frozenset(), 3_000, 7_000)
+    assert (now.state, now.partitions, now.start_ms, now.updated_ms) == (COMPLETE_COMMIT, frozenset(), 3_000, NOW)
     assert answer(transaction.end(PRODUCER, True, nobody, NOW)) is NONE, "it may not have heard the answer"
     written(transaction, transaction.add_partitions(PRODUCER, [T1], nobody, 8_000))
     assert (transaction.metadata.partitions, transaction.metadata.start_ms) == (frozenset({T1}), 8_000)
@@ -364,7 +364,7 @@ def test_an_open_transaction_is_aborted_for_a_new_producer_that_has_to_come_back
     assert answer(after[:1]) == InitProducerIdResult(CONCURRENT)
     assert markers(after) == SendMarkers(ProducerIdAndEpoch(7, 4), False, frozenset({T0}))
     assert outcome(init(transaction)) is CONCURRENT
-    written(transaction, transaction.markers_written([T0], NOW))
+    written(transaction, transaction.markers_written([T0]))
     assert answer(written(transaction, init(transaction))) == InitProducerIdResult(NONE, 7, 5)
 
 
@@ -440,7 +440,7 @@ def test_an_epoch_that_was_fenced_off_stays_so_when_that_could_not_be_written() 
     assert written(transaction, transaction.time_out(LATE), Errors.NOT_ENOUGH_REPLICAS) == ()
     effects = written(transaction, init(transaction))
     assert markers(effects).producer == ProducerIdAndEpoch(7, 4)
-    written(transaction, transaction.markers_written([T0], NOW))
+    written(transaction, transaction.markers_written([T0]))
     # With the next transaction it begins anew.
     assert answer(written(transaction, init(transaction))) == InitProducerIdResult(NONE, 7, 5)
     written(transaction, transaction.add_partitions(ProducerIdAndEpoch(7, 5), [T0], nobody, NOW))
@@ -458,12 +458,12 @@ def test_fencing_at_the_last_epoch_may_fail_as_often_as_it_likes() -> None:
 @pytest.mark.parametrize("error", [error for error, _ in APPEND_ERRORS])
 def test_the_end_is_written_until_it_is_in_the_log(error: Errors) -> None:
     transaction = at(PREPARE_COMMIT)
-    effects = transaction.markers_written([T0], NOW)
+    effects = transaction.markers_written([T0])
     for _ in range(2):
         assert written(transaction, effects, error) == (StartTimer(RETRY_TIMER, "", RETRY_MS),)
         assert outcome(init(transaction)) is CONCURRENT
         effects = transaction.timer_fired(RETRY_TIMER, "", NOW + RETRY_MS)
-        assert step(effects).target.updated_ms == NOW + RETRY_MS
+        assert step(effects).target.updated_ms == NOW
     written(transaction, effects)
     assert transaction.metadata.state is COMPLETE_COMMIT
 
@@ -511,14 +511,14 @@ def test_a_write_that_ends_after_it_is_gone_is_answered_all_the_same(state: Tran
 
 def test_nothing_more_is_done_once_it_is_gone() -> None:
     transaction = at(PREPARE_COMMIT)
-    complete = transaction.markers_written([T0], NOW)
+    complete = transaction.markers_written([T0])
     transaction.is_gone = True
     assert written(transaction, complete) == ()
     assert written(transaction, complete, Errors.NOT_LEADER_OR_FOLLOWER) == ()
     assert transaction.timer_fired(RETRY_TIMER, "", NOW) == ()
     other = at(PREPARE_COMMIT)
     other.is_gone = True
-    assert other.markers_written([T0], NOW) == ()
+    assert other.markers_written([T0]) == ()
     ending = at(ONGOING)
     timing_out = ending.time_out(LATE)
     ending.is_gone = True
@@ -527,7 +527,7 @@ def test_nothing_more_is_done_once_it_is_gone() -> None:
 
 def test_markers_that_come_late_change_nothing() -> None:
     transaction = at(COMPLETE_COMMIT)
-    assert transaction.markers_written([T0], NOW) == ()
+    assert transaction.markers_written([T0]) == ()
     written(transaction, transaction.add_partitions(PRODUCER, [T0], nobody, NOW))
-    assert transaction.markers_written([T0], NOW) == ()
+    assert transaction.markers_written([T0]) == ()
     assert transaction.metadata.state is ONGOING
