@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from kafkapy.errors import KafkaConfigurationError
@@ -188,6 +187,8 @@ def check_ranges(options: Mapping[str, Any], defaults: Mapping[str, Any]) -> Non
 
 def unrecognized(unknown: Iterable[str], known: Iterable[str]) -> str:
     """A sentence that names the nearest right one for each, as far as there is one."""
+    from difflib import get_close_matches
+
     names = list(known)
     hints = []
     for name in sorted(unknown):
