@@ -59,6 +59,7 @@ class CleanerFixture(LogDirFixture):
         )
         for key, value in records:
             made.append(timestamp, key.encode(), None if value is None else value.encode())
+        self.log.producers.verifications.clear()  # as where transactions are not verified
         self.log.append_as_leader(bytearray(made.build()), 0)
         self.log.update_high_watermark(self.log.log_end_offset)
 

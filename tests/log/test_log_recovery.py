@@ -272,6 +272,7 @@ def test_epochs_beyond_the_end_are_cut(small: LogDirFixture) -> None:
 
 def _transactions(log: Log) -> None:
     def append(producer: int, sequence: int, transactional: bool) -> None:
+        log.producers.verifications.clear()  # as where transactions are not verified
         log.append_as_leader(batch(0, [b"x"], producer=(producer, 0, sequence), transactional=transactional), 0)
 
     append(1, 0, True)

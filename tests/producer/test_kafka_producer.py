@@ -96,7 +96,7 @@ def test_callbacks_run_on_the_client_s_thread_and_may_send(broker: ProducingBrok
     assert broker.values == [b"first", b"second"]
 
 
-def test_a_callback_must_not_wait_for_a_delivery(broker: ProducingBroker) -> None:
+def test_a_callback_must_not_wait_for_a_delivery(broker: ProducingBroker, gate: threading.Event) -> None:
     with producer(broker) as sending:
         outcome: SimpleQueue[object] = SimpleQueue()
 
@@ -107,6 +107,7 @@ def test_a_callback_must_not_wait_for_a_delivery(broker: ProducingBroker) -> Non
                 outcome.put(str(error))
 
         sending.send("t", b"first").add_callback(wait_for_another)
+        gate.set()
         assert "A callback waits for a delivery" in str(outcome.get(timeout=10))
 
 
