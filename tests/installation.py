@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -34,10 +35,16 @@ def site_packages(environment: Path) -> Path:
     return site
 
 
+def variables() -> dict[str, str]:
+    """This process's, but for the path on which it finds the sources of this clone (tests of Spark set it)."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+
+
 def pip(python: Path | str, *arguments: Path | str, cwd: Path | None = None) -> None:
     """This environment's pip, at work in that of `python`."""
     command = [sys.executable, "-m", "pip", "-q", "--disable-pip-version-check", "--python", str(python)]
-    done = subprocess.run([*command, *map(str, arguments)], cwd=cwd, capture_output=True, text=True)
+    command += map(str, arguments)
+    done = subprocess.run(command, cwd=cwd, env=variables(), capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.installation import PURELIB, bare_environment, copy_of_sources, pip
+from tests.installation import PURELIB, bare_environment, copy_of_sources, pip, variables
 from tests.test_like_kafka_python import MODULES
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
@@ -38,7 +38,7 @@ def checked(python: Path, directory: Path, program: str) -> str:
     (directory / "program.py").write_text(program)
     options = ["--strict", "--config-file", "/dev/null", "--python-executable", str(python)]
     command = [sys.executable, "-m", "mypy", *options, "program.py"]
-    return subprocess.run(command, cwd=directory, capture_output=True, text=True).stdout
+    return subprocess.run(command, cwd=directory, env=variables(), capture_output=True, text=True).stdout
 
 
 def test_type_checkers_see_it(python: Path, tmp_path: Path) -> None:
@@ -62,7 +62,8 @@ def test_names_that_users_import_are_exported(python: Path, tmp_path: Path) -> N
 
 def test_the_sources_are_what_is_imported(python: Path, tmp_path: Path) -> None:
     program = "import kafkapy; from kafkapy import compiled; print(kafkapy.__file__, compiled.is_used())"
-    done = subprocess.run([python, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
+    command = [python, "-c", program]
+    done = subprocess.run(command, cwd=tmp_path, env=variables(), capture_output=True, text=True, check=True)
     file, used = done.stdout.split()
     assert "sources" in file
     assert used == "False"  # nothing was compiled for it

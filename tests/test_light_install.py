@@ -15,7 +15,7 @@ import pytest
 from packaging.markers import Marker
 
 from tests.broker_process import BrokerProcess
-from tests.installation import bare_environment, copy_of_sources, pip, site_packages
+from tests.installation import bare_environment, copy_of_sources, pip, site_packages, variables
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 
@@ -81,7 +81,7 @@ def applies(marker: str) -> bool:
 
 def run(site: Path, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     python = site.parents[2] / "bin" / "python"
-    return subprocess.run([python, "-c", program, *arguments], cwd="/", capture_output=True, text=True)
+    return subprocess.run([python, "-c", program, *arguments], cwd="/", env=variables(), capture_output=True, text=True)
 
 
 def test_it_is_small(site: Path) -> None:
@@ -107,7 +107,7 @@ def test_the_clients_work_with_it(site: Path, broker: BrokerProcess) -> None:
 def test_the_tools_that_are_clients_work_with_it(site: Path, broker: BrokerProcess) -> None:
     topics = site.parents[2] / "bin" / "kafka-topics"
     command: list[str | Path] = [topics, "--bootstrap-server", broker.address, "--create", "--topic", "made"]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = subprocess.run(command, env=variables(), capture_output=True, text=True)
     assert done.stdout == "Created topic made.\n", done.stderr
 
 

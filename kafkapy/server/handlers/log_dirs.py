@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 from kafkapy.common.clock import Clock, InThread, in_turns
@@ -104,7 +105,9 @@ class LogDirsHandler:
         return DescribeLogDirsResponse.DescribeLogDirsResult(
             log_dir=path,
             topics=[
-                DescribeLogDirsResponse.DescribeLogDirsTopic(name=topic, partitions=partitions)
+                DescribeLogDirsResponse.DescribeLogDirsTopic(
+                    name=topic, partitions=sorted(partitions, key=attrgetter("partition_index"))
+                )
                 for topic, partitions in topics.items()
             ],
             total_bytes=usage.f_blocks * usage.f_frsize,
