@@ -62,7 +62,7 @@ def test_names_that_users_import_are_exported(python: Path, tmp_path: Path) -> N
 
 def test_the_sources_are_what_is_imported(python: Path, tmp_path: Path) -> None:
     program = "import kafkapy; from kafkapy import compiled; print(kafkapy.__file__, compiled.is_used())"
-    command = [python, "-c", program]
+    command = [str(python), "-c", program]
     done = subprocess.run(command, cwd=tmp_path, env=variables(), capture_output=True, text=True, check=True)
     file, used = done.stdout.split()
     assert "sources" in file
