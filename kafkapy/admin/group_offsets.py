@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kafkapy.admin.results import Answer, Results, by_topic, failure_of, raise_failure, value_of
+from kafkapy.admin.results import Answer, Results, failure_of, raise_failure, value_of
 from kafkapy.admin.router import Call, Router
 from kafkapy.clients.requests import VersionedRequest
+from kafkapy.common.partitions_by_topic import indexes_by_topic
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.offset_commit import OffsetCommitRequest
@@ -48,7 +49,7 @@ class GroupOffsetOperations(Router):
         self, call: Call, wanted: Wanted, require_stable: bool = False
     ) -> Results[str, Answer[Any]]:
         """Before 3.0 a request has one group (KIP-709)."""
-        topics_of = {group: None if some is None else by_topic(some) for group, some in wanted.items()}
+        topics_of = {group: None if some is None else indexes_by_topic(some) for group, some in wanted.items()}
         message = OffsetFetchRequest
 
         def build(version: int, groups: list[str]) -> OffsetFetchRequest:
@@ -105,7 +106,7 @@ class GroupOffsetOperations(Router):
             generation_id_or_member_epoch=-1,
             topics=[
                 message.OffsetCommitRequestTopic(name=topic, partitions=[committed(topic, index) for index in indexes])
-                for topic, indexes in by_topic(offsets).items()
+                for topic, indexes in indexes_by_topic(offsets).items()
             ],
         )
         answer = await self.on_coordinator(
@@ -135,7 +136,7 @@ class GroupOffsetOperations(Router):
                     name=topic,
                     partitions=[message.OffsetDeleteRequestPartition(partition_index=index) for index in indexes],
                 )
-                for topic, indexes in by_topic(partitions).items()
+                for topic, indexes in indexes_by_topic(partitions).items()
             ],
         )
         answer = await self.on_coordinator(call, group_id, request, node_id=node_id)

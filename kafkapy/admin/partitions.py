@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kafkapy.admin.results import Answer, Results, by_topic, read
+from kafkapy.admin.results import Answer, Results, read
 from kafkapy.admin.router import Call, Router
 from kafkapy.clients.requests import VersionedRequest
+from kafkapy.common.partitions_by_topic import indexes_by_topic
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.delete_records import DeleteRecordsRequest
@@ -55,7 +56,7 @@ class PartitionOperations(Router):
                             for index in indexes
                         ],
                     )
-                    for topic, indexes in by_topic(partitions).items()
+                    for topic, indexes in indexes_by_topic(partitions).items()
                 ],
             )
 
@@ -87,7 +88,7 @@ class PartitionOperations(Router):
                         for index in indexes
                     ],
                 )
-                for topic, indexes in by_topic(partitions).items()
+                for topic, indexes in indexes_by_topic(partitions).items()
             ]
             return VersionedRequest(message, lambda v: message(topics=topics, timeout_ms=call.server_timeout_ms))
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from kafkapy.admin.results import Answer, Results, by_topic, error_of, failure_of, outcomes, raise_failure, read, told
+from kafkapy.admin.results import Answer, Results, error_of, failure_of, outcomes, raise_failure, read, told
 from kafkapy.admin.router import Call, Router
 from kafkapy.clients.requests import VersionedRequest
+from kafkapy.common.partitions_by_topic import indexes_by_topic
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.wire_enums import ElectionType
 from kafkapy.errors import IncompatibleBrokerVersion
@@ -77,7 +78,7 @@ class ReplicaOperations(Router):
 
         topics = [
             message.ReassignableTopic(name=topic, partitions=[reassignable(topic, index) for index in indexes])
-            for topic, indexes in by_topic(reassignments).items()
+            for topic, indexes in indexes_by_topic(reassignments).items()
         ]
         request = VersionedRequest(message, lambda v: message(timeout_ms=call.server_timeout_ms, topics=topics))
         return await self.on_controller(call, request, _code)
@@ -86,7 +87,7 @@ class ReplicaOperations(Router):
         self, partitions: Iterable[TopicPartition] | None = None, timeout_ms: int | None = None
     ) -> dict[TopicPartition, PartitionReassignment]:
         """The reassignments that are under way, of these partitions or of all."""
-        topics = None if partitions is None else by_topic(partitions)
+        topics = None if partitions is None else indexes_by_topic(partitions)
         return await self.reassignments(self.call("listPartitionReassignments", timeout_ms), topics)
 
     async def reassignments(self, call: Call, topics: Topics | None) -> dict[TopicPartition, PartitionReassignment]:
@@ -115,7 +116,7 @@ class ReplicaOperations(Router):
         """Elect leaders of these partitions, or of all that can do with an election. ELECTION_NOT_NEEDED: all is well."""
         wanted = None if partitions is None else list(partitions)
         call = self.call("electLeaders", timeout_ms)
-        answer = await self.elect(call, election_type, None if wanted is None else by_topic(wanted))
+        answer = await self.elect(call, election_type, None if wanted is None else indexes_by_topic(wanted))
         raise_failure(answer.response)
         results: Results[TopicPartition, None] = {
             TopicPartition(topic.topic, p.partition_id): failure_of(p)
@@ -157,7 +158,7 @@ class ReplicaOperations(Router):
         found: dict[TopicPartitionReplica, ReplicaLogDirInfo] = {}
         for broker, partitions in by_broker.items():
             found.update({TopicPartitionReplica(*p, broker): ReplicaLogDirInfo() for p in partitions})
-            response = (await self.on_node(call, broker, log_dirs_request(by_topic(partitions)))).response
+            response = (await self.on_node(call, broker, log_dirs_request(indexes_by_topic(partitions)))).response
             raise_failure(response)
             for log_dir in response.results:
                 for tp, replica in _log_dir(log_dir).replicas.items():
@@ -232,7 +233,7 @@ def _move_request(by_path: Mapping[str, Iterable[TopicPartition]]) -> AlterRepli
     return message(
         dirs=[
             message.AlterReplicaLogDir(
-                path=path, topics=[topic(name=name, partitions=p) for name, p in by_topic(partitions).items()]
+                path=path, topics=[topic(name=name, partitions=p) for name, p in indexes_by_topic(partitions).items()]
             )
             for path, partitions in by_path.items()
         ]

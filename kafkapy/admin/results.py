@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Generic, TypeVar
 
-from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.errors import error_for
 from kafkapy.protocol.errors import Errors, KafkaError
 
@@ -75,10 +74,3 @@ def told(results: Mapping[K, V | KafkaError], keys: Iterable[K], who: str, what:
     """Of each key what the response says of it, an error for those it doesn't name."""
     missing = error_for(Errors.UNKNOWN_SERVER_ERROR, f"The {who}'s response lacks a result for this {what}")
     return {key: results.get(key, missing) for key in keys}
-
-
-def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    grouped: dict[str, list[int]] = {}
-    for topic, partition in partitions:
-        grouped.setdefault(topic, []).append(partition)
-    return grouped

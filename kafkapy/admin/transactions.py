@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from kafkapy.admin.results import Answer, Results, by_topic, error_of, failure_of, read, told
+from kafkapy.admin.results import Answer, Results, error_of, failure_of, read, told
 from kafkapy.admin.router import TRANSACTION, Call, Router
 from kafkapy.admin.types import (
     AbortTransactionSpec,
@@ -15,6 +15,7 @@ from kafkapy.admin.types import (
     TransactionListing,
     TransactionState,
 )
+from kafkapy.common.partitions_by_topic import indexes_by_topic
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.errors import error_for
 from kafkapy.protocol.errors import Errors, KafkaError
@@ -95,7 +96,7 @@ class TransactionOperations(Router):
         def make(wanted: list[TopicPartition]) -> DescribeProducersRequest:
             topics = [
                 DescribeProducersRequest.TopicRequest(name=topic, partition_indexes=indexes)
-                for topic, indexes in by_topic(wanted).items()
+                for topic, indexes in indexes_by_topic(wanted).items()
             ]
             return DescribeProducersRequest(topics=topics)
 

@@ -210,7 +210,7 @@ class ReplicaReader:
         return self._answer(response)
 
     def _request(self, broker: int, version: int, offsets: Mapping[TopicPartition, int]) -> FetchRequest:
-        from kafkapy.admin.results import by_topic
+        from kafkapy.common.partitions_by_topic import indexes_by_topic
         from kafkapy.common.topic_partition import TopicPartition
         from kafkapy.protocol.messages.fetch import FetchRequest
 
@@ -218,7 +218,7 @@ class ReplicaReader:
         if version >= 15:
             whom = {"replica_state": FetchRequest.ReplicaState(replica_id=DEBUGGING_CONSUMER_ID)}
         request = FetchRequest(**whom, max_wait_ms=self.max_wait_ms, min_bytes=1, session_epoch=-1)
-        for topic, indexes in by_topic(self.partitions_of[broker]).items():
+        for topic, indexes in indexes_by_topic(self.partitions_of[broker]).items():
             partitions = [
                 FetchRequest.FetchPartition(
                     partition=index,

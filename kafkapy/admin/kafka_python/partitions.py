@@ -15,8 +15,8 @@ from kafkapy.admin.kafka_python.base import (
 )
 from kafkapy.admin.kafka_python.topics import TopicMethods
 from kafkapy.admin.replicas import failures_of_reassignment, log_dirs_request
-from kafkapy.admin.results import by_topic
 from kafkapy.admin.structs import as_dict
+from kafkapy.common.partitions_by_topic import indexes_by_topic
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.wire_enums import ElectionType
 from kafkapy.errors import BrokerResponseError, error_for, for_code
@@ -138,7 +138,7 @@ class PartitionMethods(TopicMethods):
         """Reassignments that are under way: of {topic: [partitions]}, [TopicPartition] or None for all."""
         topics = topic_partitions
         if topics is not None and not isinstance(topics, Mapping):
-            topics = by_topic(topics)
+            topics = indexes_by_topic(topics)
         call = self._controller_call("ListPartitionReassignments", timeout_ms)
         found = await self.core.reassignments(call, topics)
         return {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from struct import Struct
 from typing import NamedTuple
 
+from kafkapy.common.partitions_by_topic import indexes_by_topic
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.transaction_states import TransactionState
 from kafkapy.coordinator.transaction.transaction_state import CODES, EMPTY, state_of
@@ -65,9 +66,7 @@ def transaction_value(metadata: TransactionMetadata) -> bytes:
 
 
 def by_topic(partitions: frozenset[TopicPartition]) -> list[TransactionLogValue.PartitionsSchema]:
-    topics: dict[str, list[int]] = {}
-    for topic, partition in sorted(partitions):
-        topics.setdefault(topic, []).append(partition)
+    topics = indexes_by_topic(sorted(partitions))
     return [TransactionLogValue.PartitionsSchema(topic=topic, partition_ids=ids) for topic, ids in topics.items()]
 
 

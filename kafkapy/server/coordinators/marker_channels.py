@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from kafkapy.clients.completion import spawn
 from kafkapy.common.clock import Clock
+from kafkapy.common.partitions_by_topic import indexes_by_topic
 from kafkapy.common.topic_names import TRANSACTION_STATE_TOPIC
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.transaction.transaction import SendMarkers, Transaction
@@ -45,9 +46,7 @@ class MarkerJob:
         return MarkerJob(self.transaction, self.order, self.coordinator_epoch, partitions)
 
     def marker(self) -> Marker:
-        topics: dict[str, list[int]] = {}
-        for topic, partition in sorted(self.partitions):
-            topics.setdefault(topic, []).append(partition)
+        topics = indexes_by_topic(sorted(self.partitions))
         return Marker(
             producer_id=self.order.producer.producer_id,
             producer_epoch=self.order.producer.epoch,

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from kafkapy.clients.completion import Completion, spawn
+from kafkapy.common.partitions_by_topic import indexes_by_topic
 from kafkapy.common.producer_id import ProducerIdAndEpoch
 from kafkapy.common.topic_names import TRANSACTION_STATE_TOPIC
 from kafkapy.common.topic_partition import TopicPartition
@@ -146,9 +147,6 @@ class TxnVerifier:
 
 
 def _question(transactional_id: str, producer: ProducerIdAndEpoch, partitions: Collection[TopicPartition]) -> Question:
-    topics: dict[str, list[int]] = {}
-    for topic, partition in partitions:
-        topics.setdefault(topic, []).append(partition)
     return Question(
         transactional_id=transactional_id,
         producer_id=producer.producer_id,
@@ -156,6 +154,6 @@ def _question(transactional_id: str, producer: ProducerIdAndEpoch, partitions: C
         verify_only=True,
         topics=[
             AddPartitionsToTxnRequest.AddPartitionsToTxnTopic(name=topic, partitions=indexes)
-            for topic, indexes in topics.items()
+            for topic, indexes in indexes_by_topic(partitions).items()
         ],
     )

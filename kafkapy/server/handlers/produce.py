@@ -211,7 +211,7 @@ class ProduceHandler:
                     answers.append(self._refused(partition, refusal))
                     produce.failed = True
                     continue
-                if partition in unverified:
+                if unverified and partition in unverified:
                     answers.append(self._failure(produce, partition, unverified[partition]))
                     continue
                 records = data.records
