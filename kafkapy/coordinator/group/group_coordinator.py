@@ -481,9 +481,23 @@ class GroupCoordinator:
 
         Groups that had no offsets before are left to the expiry; Kafka removes those that are Empty here as well.
         """
-        gone = list(partitions)
-        for group in [group for group in self.groups.values() if group.offsets]:
-            self._remove_offsets(group, gone)
+        in_turns(self._scheduler, "offsets of deleted topics", self._remove_deleted(frozenset(partitions)))
+
+    def _remove_deleted(self, gone: frozenset[TopicPartition]) -> Iterator[None]:
+        """A topic may be made again, and committed to, before the last turn: what is younger than this one stays."""
+        now_ms = self._time.milliseconds()
+        removals = [(group, known) for group in self.groups.values() if (known := group.offsets.known_of(gone))]
+        removed = 0
+        for group, known in removals:
+            for start in range(0, len(known), OFFSETS_PER_TURN):
+                part = known[start : start + OFFSETS_PER_TURN]
+                removed += len(part)
+                if removed > OFFSETS_PER_TURN:
+                    removed = len(part)
+                    yield
+                    part = [partition for partition in part if not group.offsets.is_committed_after(partition, now_ms)]
+                if self.groups.get(group.group_id) is group:
+                    self._remove_offsets(group, part)
 
     def on_transaction_completed(self, producer_id: int, partitions: Iterable[int], commit: bool) -> None:
         """A transaction marker was written to these partitions of `__consumer_offsets`: the producer's offsets in their

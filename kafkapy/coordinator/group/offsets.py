@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Set
 from typing import NamedTuple
 
 from kafkapy.common.timestamps import NO_TIMESTAMP
@@ -72,6 +72,11 @@ class GroupOffsets:
     def is_pending(self, partition: TopicPartition) -> bool:
         """Could the partition's offset change without another request (KIP-447)? Costs O(open transactions)."""
         return partition in self._pending or any(partition in offsets for offsets in self._transactional.values())
+
+    def is_committed_after(self, partition: TopicPartition, timestamp: int) -> bool:
+        """Is the newest commit of the partition, written or on its way, younger than that (ms)?"""
+        newest = self._pending.get(partition) or self.get(partition)
+        return newest is not None and newest.commit_timestamp > timestamp
 
     @property
     def producers(self) -> Collection[int]:
@@ -160,6 +165,13 @@ class GroupOffsets:
             if self.committed.pop(partition, None) is not None:
                 removed.append(partition)
         return removed
+
+    def known_of(self, partitions: Set[TopicPartition]) -> list[TopicPartition]:
+        """Those for which there is any offset. Costs O(the fewer of the two)."""
+        known = partitions & self.committed.keys() | partitions & self._pending.keys()
+        for offsets in self._transactional.values():
+            known |= partitions & offsets.keys()
+        return sorted(known)
 
     def remove_expired(
         self, now: int, retention_ms: int, since: int | None, subscribed_topics: Collection[str] = ()

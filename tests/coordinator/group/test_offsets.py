@@ -434,6 +434,20 @@ def test_a_topic_that_is_deleted_leaves_groups_alone_that_have_nothing_to_do_wit
     assert h.state() == "Empty"
 
 
+def test_offsets_of_a_large_deleted_topic_go_in_turns_and_spare_the_commits_to_its_successor(
+    h: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kafkapy.coordinator.group.group_coordinator.OFFSETS_PER_TURN", 1)
+    [leader] = h.stable_group()
+    h.commit({T0: 1, T1: 1, U0: 1}, leader, 1)
+    h.coordinator.handle_deleted_partitions([TopicPartition(*T0), TopicPartition(*T1)])
+    assert h.offsets() == {T1: 1, U0: 1}
+    h.time.advance(5)
+    h.commit({T1: 7}, leader, 1)
+    h.advance(0)
+    assert h.offsets() == {T1: 7, U0: 1}
+
+
 def test_tombstones_that_fail_are_only_logged(h: Harness) -> None:
     h.commit({T0: 1})
     h.log.error = Errors.NOT_LEADER_OR_FOLLOWER
