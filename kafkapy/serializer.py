@@ -5,29 +5,44 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    T_co = TypeVar("T_co", covariant=True, default=Any)
+    T_contra = TypeVar("T_contra", contravariant=True, default=Any)
+    K_co = TypeVar("K_co", covariant=True, default=Any)
+    V_co = TypeVar("V_co", covariant=True, default=Any)
+    K_contra = TypeVar("K_contra", contravariant=True, default=Any)
+    V_contra = TypeVar("V_contra", contravariant=True, default=Any)
+else:  # typing has defaults from Python 3.13 on only, and only type checkers need them (PEP 696)
+    from typing import TypeVar
+
+    T_co, K_co, V_co = (TypeVar(name, covariant=True) for name in ("T_co", "K_co", "V_co"))
+    T_contra, K_contra, V_contra = (TypeVar(name, contravariant=True) for name in ("T_contra", "K_contra", "V_contra"))
 
 Headers = Sequence[tuple[str, bytes | None]]
 """Of a record: what `send` takes and a `ConsumerRecord` has."""
 Bytes = bytes | bytearray | memoryview
 
 
-class Serializer(ABC):
+class Serializer(ABC, Generic[T_contra]):
     """Keys or values to bytes. `close` is called when the producer is closed."""
 
     @abstractmethod
-    def serialize(self, topic: str, headers: Headers, data: Any) -> Bytes | None: ...
+    def serialize(self, topic: str, headers: Headers, data: T_contra) -> Bytes | None: ...
 
     def close(self) -> None:
         """Nothing to let go of."""
         return
 
 
-class Deserializer(ABC):
+class Deserializer(ABC, Generic[T_co]):
     """Bytes to keys or values. `close` is called when the consumer is closed."""
 
     @abstractmethod
-    def deserialize(self, topic: str, headers: Headers, data: bytes) -> Any: ...
+    def deserialize(self, topic: str, headers: Headers, data: bytes) -> T_co: ...
 
     def close(self) -> None:
         """Nothing to let go of."""

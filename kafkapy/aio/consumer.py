@@ -18,13 +18,14 @@ from kafkapy.consumer.async_consumer import AsyncConsumer, T
 from kafkapy.consumer.listener import RebalanceListener
 from kafkapy.consumer.records import ConsumerRecord
 from kafkapy.errors import ConsumerStoppedError, IllegalStateError
+from kafkapy.serializer import K_co, V_co
 from kafkapy.structs import OffsetAndMetadata, OffsetAndTimestamp, OffsetResetStrategy
 
 if TYPE_CHECKING:
     from kafkapy.consumer.to_arrow import ArrowTable, Bound
 
 
-class KafkaConsumer(AsyncConsumer):
+class KafkaConsumer(AsyncConsumer[K_co, V_co]):
     """Reads topics on the running event loop.
 
         async with KafkaConsumer("topic", group_id="group", bootstrap_servers="host:9092") as consumer:
@@ -36,7 +37,7 @@ class KafkaConsumer(AsyncConsumer):
     coroutines; one that was begun is not cancelled, and no record comes before it has ended.
     """
 
-    def __init__(self, *topics: str, **configs: Unpack[AioConsumerOptions]) -> None:
+    def __init__(self, *topics: str, **configs: Unpack[AioConsumerOptions[K_co, V_co]]) -> None:
         super().__init__(AsyncioDriver(), topics, consumer_options(configs))
         self._listener: asyncio.Task[Any] | None = None
         self._leaving: Completion[None] | None = None
@@ -74,17 +75,17 @@ class KafkaConsumer(AsyncConsumer):
 
     async def poll(
         self, timeout_ms: float = 0, max_records: int | None = None
-    ) -> dict[TopicPartition, list[ConsumerRecord]]:
+    ) -> dict[TopicPartition, list[ConsumerRecord[K_co, V_co]]]:
         """Records by partition, at most `max_records` (default max_poll_records); waits up to `timeout_ms` for some."""
         return await self._poll(timeout_ms, max_records)
 
     async def getmany(
         self, *partitions: TopicPartition, timeout_ms: float = 0, max_records: int | None = None
-    ) -> dict[TopicPartition, list[ConsumerRecord]]:
+    ) -> dict[TopicPartition, list[ConsumerRecord[K_co, V_co]]]:
         """As `poll`; of these partitions only, if there are any."""
         return await self._poll(timeout_ms, max_records, frozenset(arguments.partitions(partitions)))
 
-    async def getone(self, *partitions: TopicPartition) -> ConsumerRecord:
+    async def getone(self, *partitions: TopicPartition) -> ConsumerRecord[K_co, V_co]:
         """The next record (of these partitions, if there are any), however long it takes."""
         return await self._getone(frozenset(arguments.partitions(partitions)))
 
@@ -96,18 +97,18 @@ class KafkaConsumer(AsyncConsumer):
         """The records with start <= offset < end of a topic as a `pyarrow.Table`; read in a thread of its own."""
         return await until(self._read_range(topic, start, end, options))
 
-    def __aiter__(self) -> AsyncIterator[ConsumerRecord]:
+    def __aiter__(self) -> AsyncIterator[ConsumerRecord[K_co, V_co]]:
         """Records one by one; ends when none came for consumer_timeout_ms, or the consumer is stopped."""
         self._check_open()
         return self._records()
 
-    async def __anext__(self) -> ConsumerRecord:
+    async def __anext__(self) -> ConsumerRecord[K_co, V_co]:
         batch = await self._batch()
         if batch is None:
             raise StopAsyncIteration
         return next(batch)
 
-    async def _records(self) -> AsyncIterator[ConsumerRecord]:
+    async def _records(self) -> AsyncIterator[ConsumerRecord[K_co, V_co]]:
         while (batch := await self._batch()) is not None:
             for record in batch:
                 yield record

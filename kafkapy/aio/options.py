@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Generic
 
 from kafkapy.consumer.options import ConsumerOptions
 from kafkapy.errors import KafkaConfigurationError
 from kafkapy.producer.config import ProducerOptions
+from kafkapy.serializer import K_co, K_contra, V_co, V_contra
 
 _log = logging.getLogger("kafkapy.clients")
 
@@ -17,14 +18,14 @@ _ABSENT = ("client_rack", "max_poll_records", "sasl_mechanism", "api_version")
 """Options whose None means the default."""
 
 
-class AioConsumerOptions(ConsumerOptions, total=False):
+class AioConsumerOptions(ConsumerOptions[K_co, V_co], Generic[K_co, V_co], total=False):
     """The keyword arguments of `kafkapy.KafkaConsumer`, and aiokafka's."""
 
     loop: asyncio.AbstractEventLoop | None
     rebalance_timeout_ms: int | None
 
 
-class AioProducerOptions(ProducerOptions, total=False):
+class AioProducerOptions(ProducerOptions[K_contra, V_contra], Generic[K_contra, V_contra], total=False):
     """The keyword arguments of `kafkapy.KafkaProducer`, and aiokafka's."""
 
     loop: asyncio.AbstractEventLoop | None

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack
 
 from kafkapy.aio.base import AsyncClient, ask, from_awaitable, happened, until
 from kafkapy.aio.batch_builder import BatchBuilder
@@ -22,7 +22,7 @@ from kafkapy.producer.core import ProducerCore, TopicView
 from kafkapy.producer.future import FutureRecordMetadata, RecordMetadata
 from kafkapy.producer.intake import Intake
 from kafkapy.producer.transactions import Transactions
-from kafkapy.serializer import Headers, LookUpFirst
+from kafkapy.serializer import Headers, K_contra, LookUpFirst, V_contra
 from kafkapy.structs import ConsumerGroupMetadata
 
 if TYPE_CHECKING:
@@ -33,14 +33,14 @@ T = TypeVar("T")
 __all__ = ["BatchBuilder", "BatchDelivery", "Delivery", "KafkaProducer", "TransactionContext"]
 
 
-class KafkaProducer(AsyncClient):
+class KafkaProducer(AsyncClient, Generic[K_contra, V_contra]):
     """Publishes records: `async with KafkaProducer(bootstrap_servers=...) as producer: await producer.send(...)`.
 
     Options are those of `kafkapy.KafkaProducer` and of aiokafka. For use in the loop it was made in. Cancelling any of its
     methods leaves it usable: what was queued is sent, and a commit or abort that is under way goes on.
     """
 
-    def __init__(self, **configs: Unpack[AioProducerOptions]) -> None:
+    def __init__(self, **configs: Unpack[AioProducerOptions[K_contra, V_contra]]) -> None:
         self.config = ProducerConfig.from_options(producer_options(configs))
         super().__init__()
         self._core = ProducerCore(self._driver, self.config)
@@ -64,8 +64,8 @@ class KafkaProducer(AsyncClient):
     async def send(
         self,
         topic: str,
-        value: Any = None,
-        key: Any = None,
+        value: V_contra | None = None,
+        key: K_contra | None = None,
         partition: int | None = None,
         timestamp_ms: int | None = None,
         headers: Headers | None = None,
@@ -122,8 +122,8 @@ class KafkaProducer(AsyncClient):
     async def send_and_wait(
         self,
         topic: str,
-        value: Any = None,
-        key: Any = None,
+        value: V_contra | None = None,
+        key: K_contra | None = None,
         partition: int | None = None,
         timestamp_ms: int | None = None,
         headers: Headers | None = None,
@@ -150,8 +150,8 @@ class KafkaProducer(AsyncClient):
     async def send_many(
         self,
         topic: str,
-        values: Sequence[Any],
-        keys: Sequence[Any] | None = None,
+        values: Sequence[V_contra | None],
+        keys: Sequence[K_contra | None] | None = None,
         partition: int | None = None,
         headers: Sequence[Headers | None] | None = None,
         timestamps: Sequence[int] | None = None,

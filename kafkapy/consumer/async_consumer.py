@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from kafkapy.clients.completion import Completion, spawn
 from kafkapy.clients.driver import Driver
@@ -23,6 +23,7 @@ from kafkapy.consumer.options import config_of, default_options
 from kafkapy.consumer.records import ConsumerRecord
 from kafkapy.errors import Cancelled, IllegalStateError, NoOffsetForPartitionError
 from kafkapy.protocol.errors import Errors
+from kafkapy.serializer import K_co, V_co
 
 if TYPE_CHECKING:
     from kafkapy.consumer.to_arrow import ArrowTable, Bound
@@ -34,7 +35,7 @@ _BEING_MADE = Errors.LEADER_NOT_AVAILABLE
 """What brokers say of a topic that they are about to create."""
 
 
-class AsyncConsumer(ConsumerFace):
+class AsyncConsumer(ConsumerFace, Generic[K_co, V_co]):
     """A consumer on a loop. Everything runs on the loop's thread.
 
     Listeners and commit callbacks are called while records are waited for, and are awaited themselves if they give
@@ -109,7 +110,7 @@ class AsyncConsumer(ConsumerFace):
 
     async def _poll(
         self, timeout_ms: float, max_records: int | None, only: Collection[TopicPartition] = ()
-    ) -> dict[TopicPartition, list[ConsumerRecord]]:
+    ) -> dict[TopicPartition, list[ConsumerRecord[K_co, V_co]]]:
         count = arguments.max_records(max_records, self._core.config.max_poll_records)
         deadline = self._now() + arguments.timeout(timeout_ms)
         core = self._core
@@ -117,13 +118,13 @@ class AsyncConsumer(ConsumerFace):
         found = await self._next(lambda: core.pending.take(count, held), lambda: core.collect(only), deadline, only)
         return found or {}
 
-    async def _batch(self) -> Iterator[ConsumerRecord] | None:
+    async def _batch(self) -> Iterator[ConsumerRecord[K_co, V_co]] | None:
         """For iteration; None if nothing came for consumer_timeout_ms, or the consumer is closed."""
         core = self._core
         timeout, count = core.config.consumer_timeout_ms, core.config.max_poll_records
         deadline = self._now() + (timeout if timeout >= 0 else float("inf"))
         try:
-            batch: Iterator[ConsumerRecord] | None = await self._next(
+            batch: Iterator[ConsumerRecord[K_co, V_co]] | None = await self._next(
                 lambda: core.pending.walk(count, core.held), core.collect, deadline
             )
         except IllegalStateError:
@@ -132,7 +133,7 @@ class AsyncConsumer(ConsumerFace):
             return None
         return batch
 
-    async def _getone(self, only: Collection[TopicPartition] = ()) -> ConsumerRecord:
+    async def _getone(self, only: Collection[TopicPartition] = ()) -> ConsumerRecord[K_co, V_co]:
         core = self._core
         if only:
             while True:
@@ -140,7 +141,7 @@ class AsyncConsumer(ConsumerFace):
                     return found[0]
         count = core.config.max_poll_records
         batch = await self._next(lambda: core.pending.walk(count, core.held), core.collect, float("inf"))
-        record: ConsumerRecord = next(batch)
+        record: ConsumerRecord[K_co, V_co] = next(batch)
         return record
 
     async def _poll_arrow(self, timeout_ms: float, max_records: int | None) -> ArrowTable | None:

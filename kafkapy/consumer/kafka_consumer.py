@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, Unpack, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, Unpack, overload
 
 from kafkapy.clients.completion import Completion, spawn
 from kafkapy.clients.facade import shows_options
@@ -23,6 +23,7 @@ from kafkapy.consumer.group.commits import CommitCallback, Offsets
 from kafkapy.consumer.options import ConsumerOptions, config_of, default_options
 from kafkapy.consumer.records import ConsumerRecord
 from kafkapy.errors import Cancelled
+from kafkapy.serializer import K_co, V_co
 from kafkapy.structs import OffsetAndMetadata, OffsetAndTimestamp
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ _LAST_WORDS_MS = 1_000
 
 
 @shows_options(default_options())
-class KafkaConsumer(ConsumerFace):
+class KafkaConsumer(ConsumerFace, Generic[K_co, V_co]):
     """Reads topics, alone or as a member of a group that shares them.
 
     One thread uses it at a time; `health`, `assignment` and the like may be asked from others. Heartbeats, fetches and
@@ -53,12 +54,12 @@ class KafkaConsumer(ConsumerFace):
     DEFAULT_SESSION_TIMEOUT_MS_PRE_KIP_735: ClassVar[int] = 30_000
     """What a broker before 3.0 allows at most; a consumer with the default takes it there."""
 
-    def __init__(self, *topics: str, **configs: Unpack[ConsumerOptions]) -> None:
+    def __init__(self, *topics: str, **configs: Unpack[ConsumerOptions[K_co, V_co]]) -> None:
         self.config, config = config_of(self.DEFAULT_CONFIG, configs)
         self._driver = ThreadDriver(f"kafkapy-consumer-{config.client_id}")
         self._closed = False
         self._closing = False
-        self._iterator: Iterator[ConsumerRecord] | None = None
+        self._iterator: Iterator[ConsumerRecord[K_co, V_co]] | None = None
         self._driver.start()
         try:
             self._core: ConsumerCore = self._driver.call(ConsumerCore, self._driver, config)
@@ -75,7 +76,7 @@ class KafkaConsumer(ConsumerFace):
 
     def poll(
         self, timeout_ms: float = 0, max_records: int | None = None, update_offsets: bool = True
-    ) -> dict[TopicPartition, list[ConsumerRecord]]:
+    ) -> dict[TopicPartition, list[ConsumerRecord[K_co, V_co]]]:
         """Records by partition, at most `max_records` (default max_poll_records); waits up to `timeout_ms` for some.
         Without `update_offsets` positions stay before them, and they come again.
 
@@ -116,11 +117,11 @@ class KafkaConsumer(ConsumerFace):
         config = self._core.config
         return to_arrow(config, topic, start, end, **{"isolation_level": config.isolation_level, **options})
 
-    def __iter__(self) -> Iterator[ConsumerRecord]:
+    def __iter__(self) -> Iterator[ConsumerRecord[K_co, V_co]]:
         """Records one by one; ends when none came for consumer_timeout_ms, or the consumer is closed."""
         return self._records()
 
-    def __next__(self) -> ConsumerRecord:
+    def __next__(self) -> ConsumerRecord[K_co, V_co]:
         if self._iterator is None:
             self._iterator = self._records()
         try:
@@ -129,7 +130,7 @@ class KafkaConsumer(ConsumerFace):
             self._iterator = None
             raise
 
-    def _records(self) -> Iterator[ConsumerRecord]:
+    def _records(self) -> Iterator[ConsumerRecord[K_co, V_co]]:
         count = self._core.config.max_poll_records
         timeout = self._core.config.consumer_timeout_ms / 1000
         while not self._closing:

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Generic, Literal
 
 from kafkapy.clients.client_options import ClientOptions
 from kafkapy.clients.facade import merge_options
 from kafkapy.consumer.assignors import AbstractPartitionAssignor
 from kafkapy.consumer.config import ConsumerConfig
 from kafkapy.errors import RecordDeserializationError
-from kafkapy.serializer import Deserializer
+from kafkapy.serializer import Deserializer, K_co, V_co
 from kafkapy.version import __version__
 
 
-class ConsumerOptions(ClientOptions, total=False):
+class ConsumerOptions(ClientOptions, Generic[K_co, V_co], total=False):
     """The keyword arguments of consumers. A deserializer may be a function of the bytes."""
 
     client_rack: str
     group_id: str | None
     group_instance_id: str | None
-    key_deserializer: Deserializer | Callable[[bytes], Any] | None
-    value_deserializer: Deserializer | Callable[[bytes], Any] | None
+    key_deserializer: Deserializer[K_co] | Callable[[bytes], K_co] | None
+    value_deserializer: Deserializer[V_co] | Callable[[bytes], V_co] | None
     deserialization_policy: Literal["raise", "skip"] | Callable[[RecordDeserializationError], object]
     enable_incremental_fetch_sessions: bool
     fetch_max_wait_ms: int

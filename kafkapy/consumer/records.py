@@ -6,12 +6,12 @@ import gc
 import logging
 from collections.abc import Callable, Iterable
 from itertools import repeat
-from typing import Any, Literal, NamedTuple
+from typing import Any, Generic, Literal, NamedTuple
 
 from kafkapy.errors import RecordDeserializationError
 from kafkapy.record.columns import Header, RecordColumns
 from kafkapy.record.record_batch import Record, RecordBatch
-from kafkapy.serializer import LookUpFirst, for_client
+from kafkapy.serializer import K_co, LookUpFirst, V_co, for_client
 
 DeserializationPolicy = Literal["raise", "skip"] | Callable[[RecordDeserializationError], object]
 """What becomes of records that cannot be deserialized."""
@@ -22,12 +22,13 @@ _new = tuple.__new__
 _MANY = 256
 
 
-class ConsumerRecord(NamedTuple):
+class ConsumerRecord(NamedTuple, Generic[K_co, V_co]):
     """A record as a consumer gives it out; fields and their order are kafka-python's.
 
     `timestamp`: ms since the epoch, -1 if there is none; `timestamp_type`: 0 CreateTime, 1 LogAppendTime, -1 none.
     `leader_epoch`: of the record's batch, -1 if unknown. `key` and `value` are what the deserializers made of the
-    bytes, sizes are those of the bytes (-1: null, or no headers). `checksum` is None.
+    bytes, sizes are those of the bytes (-1: null, or no headers). `checksum` is None. `K_co` and `V_co` are the types that
+    the deserializers give; a null key or value is None all the same, as with Java's consumer.
     """
 
     topic: str
@@ -36,8 +37,8 @@ class ConsumerRecord(NamedTuple):
     offset: int
     timestamp: int
     timestamp_type: int
-    key: Any
-    value: Any
+    key: K_co
+    value: V_co
     headers: list[Header]
     checksum: None
     serialized_key_size: int

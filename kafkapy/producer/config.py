@@ -6,7 +6,7 @@ import itertools
 import logging
 import selectors
 from collections.abc import Callable, Mapping
-from typing import Any, Self
+from typing import Any, Generic, Self
 
 from kafkapy.clients.client_options import ClientOptions
 from kafkapy.clients.config import ClientConfig
@@ -16,7 +16,7 @@ from kafkapy.errors import KafkaConfigurationError
 from kafkapy.partitioner import DefaultPartitioner, Partitioner
 from kafkapy.producer.sender import SenderConfig
 from kafkapy.record.compression import CompressionType
-from kafkapy.serializer import Serializer
+from kafkapy.serializer import K_contra, Serializer, V_contra
 
 _log = logging.getLogger("kafkapy.producer")
 
@@ -40,12 +40,12 @@ _UNSUPPORTED = (
 )
 
 
-class ProducerOptions(ClientOptions, total=False):
+class ProducerOptions(ClientOptions, Generic[K_contra, V_contra], total=False):
     """The keyword arguments of producers. A serializer may be a function of the key or value, a partitioner one of the
     key's bytes, all partitions and those with a leader."""
 
-    key_serializer: Serializer | Callable[[Any], bytes | None] | None
-    value_serializer: Serializer | Callable[[Any], bytes | None] | None
+    key_serializer: Serializer[K_contra] | Callable[[K_contra], bytes | None] | None
+    value_serializer: Serializer[V_contra] | Callable[[V_contra], bytes | None] | None
     enable_idempotence: bool
     transactional_id: str | None
     transaction_timeout_ms: int

@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, Unpack
 
 from kafkapy.clients.completion import Completion, spawn
 from kafkapy.clients.facade import shows_options
@@ -28,7 +28,7 @@ from kafkapy.producer.core import ProducerCore, TopicView
 from kafkapy.producer.future import FutureBatchMetadata, FutureRecordMetadata
 from kafkapy.producer.intake import Intake
 from kafkapy.producer.transactions import Transactions
-from kafkapy.serializer import Headers
+from kafkapy.serializer import Headers, K_contra, V_contra
 from kafkapy.structs import ConsumerGroupMetadata, OffsetAndMetadata
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ _GRACE_MS = 50
 
 
 @shows_options(DEFAULT_OPTIONS)
-class KafkaProducer:
+class KafkaProducer(Generic[K_contra, V_contra]):
     """Publishes records. Thread-safe: one producer shared by threads is faster than one for each.
 
     `send` appends to a batch in memory and returns; a thread of the producer's own sends batches to the brokers that
@@ -51,7 +51,7 @@ class KafkaProducer:
     (KIP-480), and where `batch_size` isn't given, batches that wait for a busy broker grow up to 256 KiB.
     """
 
-    def __init__(self, **configs: Unpack[ProducerOptions]) -> None:
+    def __init__(self, **configs: Unpack[ProducerOptions[K_contra, V_contra]]) -> None:
         """Connects, unless `api_version` is given. Raises KafkaTimeoutError if no broker answers in
         `bootstrap_timeout_ms`, ValueError and KafkaConfigurationError for options."""
         self._closed = True
@@ -84,8 +84,8 @@ class KafkaProducer:
     def send(
         self,
         topic: str,
-        value: Any = None,
-        key: Any = None,
+        value: V_contra | None = None,
+        key: K_contra | None = None,
         headers: Headers | None = None,
         partition: int | None = None,
         timestamp_ms: int | None = None,
@@ -139,8 +139,8 @@ class KafkaProducer:
     def send_many(
         self,
         topic: str,
-        values: Sequence[Any],
-        keys: Sequence[Any] | None = None,
+        values: Sequence[V_contra | None],
+        keys: Sequence[K_contra | None] | None = None,
         partition: int | None = None,
         headers: Sequence[Headers | None] | None = None,
         timestamps: Sequence[int] | None = None,

@@ -16,6 +16,7 @@ from kafkapy.consumer.async_consumer import AsyncConsumer, T
 from kafkapy.consumer.group.commits import Offsets
 from kafkapy.consumer.options import ConsumerOptions
 from kafkapy.consumer.records import ConsumerRecord
+from kafkapy.serializer import K_co, V_co
 from kafkapy.structs import OffsetAndMetadata, OffsetAndTimestamp
 from kafkapy.tx.base import from_deferred, run, to_deferred
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from kafkapy.consumer.to_arrow import ArrowTable, Bound
 
 
-class KafkaConsumer(AsyncConsumer):
+class KafkaConsumer(AsyncConsumer[K_co, V_co]):
     """Reads topics on the reactor.
 
         consumer = KafkaConsumer("topic", group_id="group", bootstrap_servers="host:9092")
@@ -33,7 +34,7 @@ class KafkaConsumer(AsyncConsumer):
     `async with consumer` and `async for record in consumer` work too. Listeners may give Deferreds or be coroutines.
     """
 
-    def __init__(self, *topics: str, reactor: Any = None, **configs: Unpack[ConsumerOptions]) -> None:
+    def __init__(self, *topics: str, reactor: Any = None, **configs: Unpack[ConsumerOptions[K_co, V_co]]) -> None:
         super().__init__(TwistedDriver(reactor), topics, configs)
 
     def start(self) -> Deferred[Self]:
@@ -73,14 +74,14 @@ class KafkaConsumer(AsyncConsumer):
 
     def poll(
         self, timeout_ms: float = 0, max_records: int | None = None
-    ) -> Deferred[dict[TopicPartition, list[ConsumerRecord]]]:
+    ) -> Deferred[dict[TopicPartition, list[ConsumerRecord[K_co, V_co]]]]:
         """Records by partition, at most `max_records` (default max_poll_records); waits up to `timeout_ms` for some.
         Cancelling it loses nothing."""
         return run(self._poll(timeout_ms, max_records))
 
     getmany = poll
 
-    def getone(self) -> Deferred[ConsumerRecord]:
+    def getone(self) -> Deferred[ConsumerRecord[K_co, V_co]]:
         """The next record, however long it takes."""
         return run(self._getone())
 
@@ -92,7 +93,7 @@ class KafkaConsumer(AsyncConsumer):
         """The records with start <= offset < end of a topic as a `pyarrow.Table`; read in a thread of its own."""
         return to_deferred(self._read_range(topic, start, end, options))
 
-    async def __aiter__(self) -> AsyncIterator[ConsumerRecord]:
+    async def __aiter__(self) -> AsyncIterator[ConsumerRecord[K_co, V_co]]:
         """Records one by one; ends when none came for consumer_timeout_ms, or the consumer is stopped."""
         while (batch := await run(self._batch())) is not None:
             for record in batch:

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Generic, Unpack
 
 from twisted.internet.defer import Deferred, fail, maybeDeferred, succeed
 from twisted.python.failure import Failure
@@ -21,7 +21,7 @@ from kafkapy.producer.config import ProducerConfig, ProducerOptions
 from kafkapy.producer.core import ProducerCore
 from kafkapy.producer.future import BatchMetadata, DeliveryFuture, FutureBatchMetadata, RecordMetadata
 from kafkapy.producer.intake import Intake, Serialized
-from kafkapy.serializer import Headers, LookUpFirst
+from kafkapy.serializer import Headers, K_contra, LookUpFirst, V_contra
 from kafkapy.structs import ConsumerGroupMetadata, OffsetAndMetadata
 from kafkapy.tx.base import run
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class KafkaProducer:
+class KafkaProducer(Generic[K_contra, V_contra]):
     """Publishes records; `reactor` None: the global one.
 
     Options are those of `kafkapy.KafkaProducer`; the methods give Deferreds.
@@ -38,7 +38,7 @@ class KafkaProducer:
     while there is any, later calls line up behind it, so that records stay in order.
     """
 
-    def __init__(self, reactor: Any = None, **configs: Unpack[ProducerOptions]) -> None:
+    def __init__(self, reactor: Any = None, **configs: Unpack[ProducerOptions[K_contra, V_contra]]) -> None:
         self.config = ProducerConfig.from_options(configs)
         self._driver = TwistedDriver(reactor)
         self._core = ProducerCore(self._driver, self.config)
@@ -64,8 +64,8 @@ class KafkaProducer:
     def send(
         self,
         topic: str,
-        value: Any = None,
-        key: Any = None,
+        value: V_contra | None = None,
+        key: K_contra | None = None,
         headers: Headers | None = None,
         partition: int | None = None,
         timestamp_ms: int | None = None,
@@ -105,8 +105,8 @@ class KafkaProducer:
     def send_many(
         self,
         topic: str,
-        values: Sequence[Any],
-        keys: Sequence[Any] | None = None,
+        values: Sequence[V_contra | None],
+        keys: Sequence[K_contra | None] | None = None,
         partition: int | None = None,
         headers: Sequence[Headers | None] | None = None,
         timestamps: Sequence[int] | None = None,

@@ -84,3 +84,34 @@ KafkaConsumer(group="g")  # type: ignore[call-arg]
 KafkaConsumer(deserialization_policy="ignore")  # type: ignore[arg-type]
 KafkaProducer(linger_ms="5")  # type: ignore[arg-type]
 kafkapy.KafkaConsummer()  # type: ignore[attr-defined]
+
+
+def generic_types() -> None:
+    """Keys and values have the types that the serializers say; without any, and in a plain annotation, any."""
+    texts = KafkaProducer(key_serializer=str.encode, value_serializer=text_of)
+    assert_type(texts, KafkaProducer[str, int])
+    texts.send("numbers", 1, "key")
+    texts.send("numbers", None, "key")
+    texts.send("numbers", "one", "key")  # type: ignore[arg-type]
+    numbers = KafkaConsumer("numbers", key_deserializer=bytes.decode, value_deserializer=int)
+    for record in numbers:
+        assert_type(record, ConsumerRecord[str, int])
+        assert_type(record.key, str)
+        assert_type(record.value + 1, int)
+    takes_any_consumer(numbers)
+    takes_any_consumer(KafkaConsumer())
+    takes_any_producer(texts)
+    takes_any_producer(KafkaProducer())
+
+
+def text_of(number: int) -> bytes:
+    return str(number).encode()
+
+
+def takes_any_consumer(consumer: KafkaConsumer) -> None:
+    for record in consumer:
+        record.value.anything()
+
+
+def takes_any_producer(producer: KafkaProducer) -> None:
+    producer.send("topic", object(), 3)
