@@ -20,7 +20,9 @@ if [ $# -gt 0 ]; then
 fi
 "$bin/mypy"
 "$bin/lint-imports"
-KAFKAPY_COMPILED=0 "$bin/coverage" run -m pytest -m "not integration"
+"$bin/coverage" erase
+KAFKAPY_COMPILED=0 "$bin/coverage" run -m pytest -n 2 -m "not integration"
+"$bin/coverage" combine --quiet
 echo "Lines of kafkapy that tests without a server reach: $("$bin/coverage" report --format=total) % (.venv/bin/coverage report lists the rest)"
 "$bin/python" -m pytest
 exec bin/run-system-tests.sh --short

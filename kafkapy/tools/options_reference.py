@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Mapping
 from typing import Any, ForwardRef
@@ -61,8 +62,13 @@ def _table(names: Iterable[str], types: Any, defaults: Mapping[str, Any]) -> str
     return "\n".join(lines) + "\n"
 
 
+_VARIANCE = re.compile(r"_(co|contra)\b")
+"""Ends the name of a type variable, which is K or V for whoever reads the page."""
+
+
 def _type(annotation: Any) -> str:
-    return f"`{annotation.__forward_arg__ if isinstance(annotation, ForwardRef) else annotation}`"
+    text = annotation.__forward_arg__ if isinstance(annotation, ForwardRef) else str(annotation)
+    return "`" + _VARIANCE.sub("", text) + "`"
 
 
 def _text(default: Any) -> str:
