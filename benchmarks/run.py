@@ -244,7 +244,7 @@ def report(reference: str, measured: list[Case], servers: list[Server], starts: 
     produced = [case for case in measured if case.name.startswith("produce")]
     consumed = [case for case in measured if case.name.startswith("consume")]
     if produced:
-        mean, cpu = _geometric_mean(c.ratio() for c in produced), _geometric_mean(c.cpu_ratio() for c in produced)
+        mean, cpu = geometric_mean(c.ratio() for c in produced), geometric_mean(c.cpu_ratio() for c in produced)
         lines.append(f"| **produce, geometric mean** | | | | **{mean:.2f}** | | | {cpu:.2f} |")
     total_a = total_k = 0.0
     for kind, of_kind in (("produce", produced), ("consume", consumed)):
@@ -272,7 +272,7 @@ def report(reference: str, measured: list[Case], servers: list[Server], starts: 
     return "\n".join(lines)
 
 
-def _geometric_mean(ratios: Iterable[float]) -> float:
+def geometric_mean(ratios: Iterable[float]) -> float:
     return math.exp(statistics.fmean(map(math.log, ratios)))
 
 
