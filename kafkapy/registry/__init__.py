@@ -1,0 +1,1 @@
+"""A schema registry: Confluent's REST interface over a compacted topic."""

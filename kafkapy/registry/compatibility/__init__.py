@@ -1,0 +1,32 @@
+"""Which schemas can read what others wrote: Avro, Protobuf and JSON Schema, by the rules of their reference implementations.
+
+Pure functions over texts. `compare` is about one direction; a registry's levels are made of it (`kafkapy.registry.levels`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kafkapy.registry.compatibility.incompatibility import Incompatibility, SchemaParseError
+from kafkapy.registry.formats import parse
+from kafkapy.registry.formats.references import Documents
+
+__all__ = ["Incompatibility", "SchemaParseError", "compare"]
+
+
+def compare(
+    schema_type: str,
+    old: str,
+    new: str,
+    references: Mapping[str, str] | None = None,
+    old_references: Mapping[str, str] | None = None,
+) -> list[Incompatibility]:
+    """Why `new` cannot read everything that was written with `old`; empty if it can.
+
+    `schema_type`: AVRO, PROTOBUF or JSON. `references`: the texts that `new` refers to, also indirectly, by the names that it has
+    for them (in Avro the full name of a type, in Protobuf a file, in JSON Schema a URI); those of a reference stand before it.
+    `old_references`: the same for `old`; None: the same ones. Raises SchemaParseError if a text is no schema.
+    """
+    mine = Documents.of(references or {})
+    theirs = mine if old_references is None else Documents.of(old_references)
+    return parse(schema_type, new, mine).incompatibilities(parse(schema_type, old, theirs))

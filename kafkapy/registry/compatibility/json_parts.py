@@ -1,0 +1,120 @@
+"""Comparing what needs no recursion: limits, enums, the criteria of combinations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+from kafkapy.registry.compatibility.json_changes import Change
+from kafkapy.registry.formats.json_nodes import JsonNode
+
+_LIMITS = {
+    "string": {"maxLength": "MAX_LENGTH", "minLength": "MIN_LENGTH"},
+    "number": {
+        "maximum": "MAXIMUM",
+        "minimum": "MINIMUM",
+        "exclusiveMaximum": "EXCLUSIVE_MAXIMUM",
+        "exclusiveMinimum": "EXCLUSIVE_MINIMUM",
+    },
+    "object": {"maxProperties": "MAX_PROPERTIES", "minProperties": "MIN_PROPERTIES"},
+    "array": {"maxItems": "MAX_ITEMS", "minItems": "MIN_ITEMS"},
+}
+
+
+def scalar_changes(original: JsonNode, update: JsonNode) -> Iterator[Change]:
+    """Of two nodes of one kind."""
+    for keyword, name in _LIMITS.get(original.kind, {}).items():
+        before, after = _number(original.keywords.get(keyword)), _number(update.keywords.get(keyword))
+        if before != after:
+            yield Change(f"{name}_{_direction(before, after)}", (keyword,))
+    if original.kind == "string":
+        yield from _pattern(original.keywords.get("pattern"), update.keywords.get("pattern"))
+    elif original.kind == "number":
+        yield from _number_changes(original, update)
+    elif original.kind == "array":
+        yield from _array_changes(original, update)
+    elif original.kind == "const" and original.values != update.values:
+        yield Change("ENUM_ARRAY_CHANGED", ("const",))
+    elif original.kind == "enum" and original.values != update.values:
+        kind = "CHANGED"
+        if update.values > original.values:
+            kind = "EXTENDED"
+        elif original.values > update.values:
+            kind = "NARROWED"
+        yield Change(f"ENUM_ARRAY_{kind}", ("enum",))
+
+
+def _number(value: Any) -> float | None:
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _direction(before: float | None, after: float | None) -> str:
+    if before is None:
+        return "ADDED"
+    if after is None:
+        return "REMOVED"
+    return "INCREASED" if before < after else "DECREASED"
+
+
+def _pattern(before: Any, after: Any) -> Iterator[Change]:
+    if before != after:
+        kind = "ADDED" if before is None else "REMOVED" if after is None else "CHANGED"
+        yield Change(f"PATTERN_{kind}", ("pattern",))
+
+
+def _number_changes(original: JsonNode, update: JsonNode) -> Iterator[Change]:
+    before, after = _number(original.keywords.get("multipleOf")), _number(update.keywords.get("multipleOf"))
+    if before != after:
+        yield Change(f"MULTIPLE_OF_{_multiple(before, after)}", ("multipleOf",))
+    if original.integer != update.integer:
+        yield Change("TYPE_EXTENDED" if original.integer else "TYPE_NARROWED")
+
+
+def _multiple(before: float | None, after: float | None) -> str:
+    if before is None:
+        return "ADDED"
+    if after is None:
+        return "REMOVED"
+    was, is_ = Decimal(str(before)), Decimal(str(after))
+    if was and not is_ % was:
+        return "EXPANDED"
+    return "REDUCED" if is_ and not was % is_ else "CHANGED"
+
+
+def _array_changes(original: JsonNode, update: JsonNode) -> Iterator[Change]:
+    before, after = bool(original.keywords.get("uniqueItems")), bool(update.keywords.get("uniqueItems"))
+    if before != after:
+        yield Change(f"UNIQUE_ITEMS_{'REMOVED' if before else 'ADDED'}", ("uniqueItems",))
+    for keyword, name in (("maxContains", "MAX_CONTAINS"), ("minContains", "MIN_CONTAINS")):
+        was, is_ = _number(original.keywords.get(keyword)), _number(update.keywords.get(keyword))
+        if was != is_:
+            yield Change(f"{name}_{_direction(was, is_)}", (keyword,))
+
+
+def criteria_change(original: JsonNode, update: JsonNode) -> str | None:
+    """What became of allOf, anyOf and oneOf; None if it stayed."""
+    before, after = original.criterion, update.criterion
+    if before == after:
+        return None
+    one, other = len(original.parts) == 1, len(update.parts) == 1
+    extended = after == "anyOf" or (one and other) or (one and after == "oneOf") or (other and before == "allOf")
+    return "COMBINED_TYPE_EXTENDED" if extended else "COMBINED_TYPE_CHANGED"
+
+
+def maximum_matching(rows: int, columns: int, edges: set[tuple[int, int]]) -> list[tuple[int, int]]:
+    """As many of the edges as have no end in common (augmenting paths)."""
+    row_of: dict[int, int] = {}
+
+    def augment(row: int, visited: set[int]) -> bool:
+        for column in range(columns):
+            if (row, column) in edges and column not in visited:
+                visited.add(column)
+                if column not in row_of or augment(row_of[column], visited):
+                    row_of[column] = row
+                    return True
+        return False
+
+    for row in range(rows):
+        augment(row, set())
+    return [(row, column) for column, row in row_of.items()]

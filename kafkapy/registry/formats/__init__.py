@@ -1,0 +1,29 @@
+"""The formats of schemas: reading a text, its canonical form, and the rules of compatibility."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from kafkapy.registry.compatibility.incompatibility import SchemaParseError
+from kafkapy.registry.formats.parsed_schema import ParsedSchema
+from kafkapy.registry.formats.references import Documents
+
+SCHEMA_TYPES = ("JSON", "PROTOBUF", "AVRO")
+
+
+@lru_cache(maxsize=1_000)
+def parse(schema_type: str, text: str, references: Documents = Documents()) -> ParsedSchema:  # noqa: B008 (immutable)
+    """Raises SchemaParseError. The libraries of a format are imported when it is asked for the first time."""
+    if schema_type == "AVRO":
+        from kafkapy.registry.formats.avro_schema import AvroSchema
+
+        return AvroSchema(text, references)
+    if schema_type == "JSON":
+        from kafkapy.registry.formats.json_document import JsonDocumentSchema
+
+        return JsonDocumentSchema(text, references)
+    if schema_type == "PROTOBUF":
+        from kafkapy.registry.formats.proto_schema import ProtoSchema
+
+        return ProtoSchema(text, references)
+    raise SchemaParseError(f"Invalid schema type {schema_type}")

@@ -1,0 +1,54 @@
+"""Does a field's default belong to its type? In a union any branch will do, as in the Java library of today."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafkapy.registry.formats.avro_types import AvroType
+
+_INTEGERS = {"int": 31, "long": 63}
+
+
+def is_valid_default(schema: AvroType, value: Any) -> bool:
+    """`value` is JSON as it stands in the schema."""
+    kind = schema.kind
+    if kind in _INTEGERS:
+        bound = 1 << _INTEGERS[kind]
+        return isinstance(value, int) and not isinstance(value, bool) and -bound <= value < bound
+    if kind in ("float", "double"):
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    if kind == "null":
+        return value is None
+    if kind == "boolean":
+        return isinstance(value, bool)
+    if kind in ("string", "bytes", "fixed", "enum"):
+        return isinstance(value, str)
+    if kind == "array":
+        return isinstance(value, list) and all(is_valid_default(schema.branches[0], each) for each in value)
+    if kind == "map":
+        return isinstance(value, dict) and all(is_valid_default(schema.branches[0], each) for each in value.values())
+    if kind == "union":
+        return any(is_valid_default(branch, value) for branch in schema.branches)
+    if not isinstance(value, dict):
+        return False
+    return all(
+        is_valid_default(each.type, value[each.name]) if each.name in value else each.has_default
+        for each in schema.fields
+    )
+
+
+def first_wrong_default(schema: AvroType, seen: set[int] | None = None) -> str | None:
+    """A sentence about a field whose default does not fit; None if all do."""
+    seen = set() if seen is None else seen
+    if id(schema) in seen:
+        return None
+    seen.add(id(schema))
+    for branch in schema.branches:
+        if wrong := first_wrong_default(branch, seen):
+            return wrong
+    for each in schema.fields:
+        if each.has_default and not is_valid_default(each.type, each.default):
+            return f"Invalid default for field {each.name}: {each.default!r} not a {each.type.kind}"
+        if wrong := first_wrong_default(each.type, seen):
+            return wrong
+    return None

@@ -1,0 +1,155 @@
+"""Reads JSON Schema into nodes (drafts 4, 6, 7, 2019-09 and 2020-12)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from kafkapy.registry.compatibility.incompatibility import SchemaParseError
+from kafkapy.registry.formats.json_nodes import COMBINATIONS, KEYWORDS_OF, JsonNode, identity_of
+
+TYPES = ("string", "number", "integer", "boolean", "null", "array", "object")
+
+Resolve = Callable[[str, Any], tuple[Any, Any]]
+"""A reference and the scope in which it stands -> what it refers to and the scope of that. Raises SchemaParseError."""
+Enter = Callable[[Any, Any], Any]
+"""A scope and an object in it -> the scope inside that object (its `$id` counts)."""
+
+
+class JsonReader:
+    """Invariant: of one JSON object there is one node, so that what refers to it in a circle comes back to it."""
+
+    def __init__(self, resolve: Resolve, enter: Enter) -> None:
+        self._resolve = resolve
+        self._enter = enter
+        self._nodes: dict[int, tuple[Any, JsonNode]] = {}
+
+    def read(self, content: Any, scope: Any) -> JsonNode:
+        if isinstance(content, bool):
+            return JsonNode("true" if content else "false", identity_of(content))
+        if not isinstance(content, dict):
+            raise SchemaParseError(f"A schema is an object, true or false, not {identity_of(content)[:100]}")
+        known = self._nodes.get(id(content))
+        if known is not None:
+            return known[1]
+        node = self._object(content, self._enter(scope, content))
+        self._nodes[id(content)] = content, node
+        return node
+
+    def _object(self, content: Mapping[str, Any], scope: Any) -> JsonNode:
+        identity = identity_of(content)
+        if isinstance(content.get("$ref"), str):
+            return self._reference(content["$ref"], identity, content, scope)
+        parts: list[JsonNode] = []
+        rest = dict(content)
+        if isinstance(content.get("enum"), list):
+            values = rest.pop("enum")
+            parts.append(JsonNode("enum", identity_of(values), values=frozenset(map(identity_of, values))))
+        for criterion in COMBINATIONS:
+            if isinstance(content.get(criterion), list):
+                subschemas = [self.read(each, scope) for each in rest.pop(criterion)]
+                parts.append(
+                    JsonNode(
+                        "combined", identity_of([criterion, content[criterion]]), criterion=criterion, parts=subschemas
+                    )
+                )
+        if "not" in content:
+            inner = self.read(rest.pop("not"), scope)
+            parts.append(JsonNode("not", inner.identity, parts=[inner]))
+        if "const" in content:
+            value = identity_of(rest.pop("const"))
+            parts.append(JsonNode("const", value, values=frozenset([value])))
+        parts += self._typed(rest, scope)
+        if not parts:
+            return JsonNode("empty", identity, content)
+        if len(parts) == 1:
+            only = parts[0]
+            only.keywords = {**content, **only.keywords}
+            only.identity = identity
+            return only
+        return JsonNode("combined", identity, content, criterion="allOf", parts=parts)
+
+    def _reference(self, reference: str, identity: str, content: Mapping[str, Any], scope: Any) -> JsonNode:
+        found: list[JsonNode] = []
+
+        def target() -> JsonNode:
+            if not found:
+                referred, where = self._resolve(reference, scope)
+                found.append(self.read(referred, where).resolved())
+            return found[0]
+
+        return JsonNode("ref", identity, content, target=target)
+
+    def _typed(self, rest: dict[str, Any], scope: Any) -> list[JsonNode]:
+        """Nodes for `type`, and for keywords of types that are not named."""
+        nodes: list[JsonNode] = []
+        kind = rest.pop("type", None)
+        if isinstance(kind, list):
+            alternatives = [self._of_type(each, rest, scope) for each in kind]
+            nodes.append(JsonNode("combined", identity_of([kind, rest]), criterion="anyOf", parts=alternatives))
+            for each in kind:
+                _drop(rest, each)
+        elif isinstance(kind, str):
+            nodes.append(self._of_type(kind, rest, scope))
+            _drop(rest, kind)
+        elif kind is not None:
+            raise SchemaParseError(f"type is {identity_of(kind)}; it is a name or a list of names")
+        for each in ("array", "object", "number", "string"):
+            if any(keyword in rest for keyword in KEYWORDS_OF[each]):
+                nodes.append(self._of_type(each, rest, scope))
+        return nodes
+
+    def _of_type(self, kind: Any, content: Mapping[str, Any], scope: Any) -> JsonNode:
+        if kind not in TYPES:
+            raise SchemaParseError(f"unknown type: [{kind}]")
+        own = "number" if kind == "integer" else kind
+        keywords = {name: content[name] for name in KEYWORDS_OF.get(own, ()) if name in content}
+        keywords |= {name: content[name] for name in ("connect.type", "default") if name in content}
+        node = JsonNode(own, identity_of([kind, keywords]), keywords, integer=kind == "integer")
+        if own == "array":
+            self._array(node, content, scope)
+        elif own == "object":
+            self._object_parts(node, content, scope)
+        return node
+
+    def _array(self, node: JsonNode, content: Mapping[str, Any], scope: Any) -> None:
+        items, additional = content.get("items"), content.get("additionalItems")
+        if "prefixItems" in content:
+            items, additional = content["prefixItems"], content.get("items")
+        if isinstance(items, list):
+            node.parts = [self.read(each, scope) for each in items]
+        elif items is not None:
+            node.all_items = self.read(items, scope)
+        self._additional(node, additional, scope)
+        if "unevaluatedItems" in content:
+            node.unevaluated = self.read(content["unevaluatedItems"], scope)
+
+    def _additional(self, node: JsonNode, additional: Any, scope: Any) -> None:
+        if isinstance(additional, bool):
+            node.permits_additional = additional
+        elif additional is not None:
+            node.additional = self.read(additional, scope)
+
+    def _object_parts(self, node: JsonNode, content: Mapping[str, Any], scope: Any) -> None:
+        def each_of(keyword: str) -> dict[str, Any]:
+            found = content.get(keyword, {})
+            if not isinstance(found, dict):
+                raise SchemaParseError(f"{keyword} is an object, not {identity_of(found)[:100]}")
+            return found
+
+        node.properties = {name: self.read(each, scope) for name, each in each_of("properties").items()}
+        node.patterns = {name: self.read(each, scope) for name, each in each_of("patternProperties").items()}
+        self._additional(node, content.get("additionalProperties"), scope)
+        for keyword in ("dependencies", "dependentSchemas", "dependentRequired"):
+            for name, each in each_of(keyword).items():
+                if isinstance(each, list):
+                    node.property_dependencies[name] = frozenset(map(str, each))
+                else:
+                    node.schema_dependencies[name] = self.read(each, scope)
+        if "unevaluatedProperties" in content:
+            node.unevaluated = self.read(content["unevaluatedProperties"], scope)
+
+
+def _drop(rest: dict[str, Any], kind: str) -> None:
+    for keyword in KEYWORDS_OF.get("number" if kind == "integer" else kind, ()):
+        rest.pop(keyword, None)

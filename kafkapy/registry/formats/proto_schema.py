@@ -1,0 +1,137 @@
+"""A schema in Protobuf: a .proto file, or a descriptor in base64, as Protobuf's own runtime understands it."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import importlib
+from functools import cached_property
+from typing import Any
+
+from kafkapy.common.extras import need
+from kafkapy.registry.compatibility.incompatibility import Incompatibility, SchemaParseError
+from kafkapy.registry.formats.proto_files import ProtoFiles
+from kafkapy.registry.formats.references import Documents
+
+_KNOWN = "google/protobuf/"
+_NAME = "default.proto"
+
+
+class ProtoSchema:
+    """`files` has the descriptor and those of all that it imports."""
+
+    schema_type = "PROTOBUF"
+
+    def __init__(self, text: str, references: Documents) -> None:
+        need("registry", "google.protobuf", by="Protobuf in kafkapy.registry")
+        need("registry", "proto_schema_parser", by="Protobuf in kafkapy.registry")
+        from google.protobuf import descriptor_pb2, descriptor_pool
+
+        self._text = text
+        self._given, self._is_text = _read(text, _NAME)
+        pool = descriptor_pool.DescriptorPool()
+        loaded: set[str] = set()
+        for name, document in references.items:
+            self._load(pool, _read(document.text, name)[0], loaded)
+        self._load(pool, self._given, loaded)
+        documents: dict[str, Any] = {}
+        for name in loaded:
+            proto = descriptor_pb2.FileDescriptorProto()
+            pool.FindFileByName(name).CopyToProto(proto)
+            documents[name] = proto
+        origins = {name: (document.subject, document.version) for name, document in references.items}
+        self.files = ProtoFiles(documents[self._given.name], documents, origins)
+        self.file = self.files.file
+
+    def _load(self, pool: Any, proto: Any, loaded: set[str]) -> None:
+        if proto.name in loaded:
+            return
+        for used in proto.dependency:
+            if used not in loaded:
+                if not used.startswith(_KNOWN):
+                    raise SchemaParseError(f'No reference found for import "{used}" in {proto.name}')
+                self._load(pool, _well_known(used), loaded)
+        try:
+            pool.Add(proto)
+            pool.FindFileByName(proto.name)
+        except (TypeError, KeyError) as error:
+            sentence = str(error).removeprefix("Couldn't build proto file into descriptor pool: ")
+            raise SchemaParseError(f"{proto.name}: {sentence}") from None
+        loaded.add(proto.name)
+
+    @cached_property
+    def canonical(self) -> str:
+        """A text stays as it was given: its comments are its documentation."""
+        from kafkapy.registry.formats.proto_printer import print_file
+
+        return self._text if self._is_text else print_file(self.file)
+
+    @cached_property
+    def normalized(self) -> str:
+        from kafkapy.registry.formats.proto_printer import print_file
+
+        return print_file(_sorted(self.file))
+
+    @cached_property
+    def identity(self) -> str:
+        from kafkapy.registry.formats.proto_printer import print_file
+
+        return print_file(self.file, resolved=True)
+
+    def formatted(self, wanted: str) -> str:
+        """ "serialized": the descriptor in base64."""
+        if wanted != "serialized":
+            return self.canonical
+        return base64.b64encode(self.file.SerializeToString()).decode()
+
+    def incompatibilities(self, writer: ProtoSchema) -> list[Incompatibility]:
+        from kafkapy.registry.compatibility.protobuf import incompatible_changes
+
+        return incompatible_changes(writer.files, self.files)
+
+
+def _read(text: str, name: str) -> tuple[Any, bool]:
+    """The descriptor, and whether the text was a .proto file."""
+    from google.protobuf import descriptor_pb2
+    from google.protobuf.message import DecodeError
+
+    try:
+        raw = base64.b64decode(text, validate=True)
+        proto = descriptor_pb2.FileDescriptorProto.FromString(raw)
+        proto.name = name
+        return proto, False
+    except (binascii.Error, ValueError, DecodeError):
+        from kafkapy.registry.formats.proto_text import descriptor_of
+
+        return descriptor_of(text, name), True
+
+
+def _well_known(name: str) -> Any:
+    """A file that comes with Protobuf."""
+    from google.protobuf import descriptor_pb2, descriptor_pool
+
+    try:
+        importlib.import_module(name.removesuffix(".proto").replace("/", ".") + "_pb2")
+        proto = descriptor_pb2.FileDescriptorProto()
+        descriptor_pool.Default().FindFileByName(name).CopyToProto(proto)
+    except (ImportError, KeyError):
+        raise SchemaParseError(f'No reference found for import "{name}"') from None
+    return proto
+
+
+def _sorted(file: Any) -> Any:
+    """Fields by number, imports by name."""
+    copy = type(file)()
+    copy.CopyFrom(file)
+    if not (copy.public_dependency or copy.weak_dependency):
+        imports = sorted(copy.dependency)
+        del copy.dependency[:]
+        copy.dependency.extend(imports)
+    waiting = list(copy.message_type)
+    while waiting:
+        message = waiting.pop()
+        message.field.sort(key=lambda field: field.number)
+        message.reserved_name.sort()
+        message.reserved_range.sort(key=lambda each: each.start)
+        waiting += message.nested_type
+    return copy
