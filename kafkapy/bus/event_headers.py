@@ -1,0 +1,84 @@
+"""What travels with an event beside its value: the headers of its record, and what a reader makes of them.
+
+    event-id        36 characters of a UUID: two records with the same id are one event that came twice
+    event-type      the full name of the schema: shop.BookingCreated
+    event-version   MODEL.REVISION.ADDITION of the schema that the value was written with: 1.2.0
+    producer-id     which run of which program has sent it: booking-service-3f9c1d22a7b0
+    producer-seq    the how manieth event of that run to that topic it is, from 1 on
+
+All are text in UTF-8. The event's time is the record's timestamp, in milliseconds since 1970. A record without some of them is an event
+nevertheless (a program without the bus may have written it): `Envelope.of` says what stands for what is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from kafkapy.bus.schema_version import SchemaVersion
+from kafkapy.serializer import Headers
+
+EVENT_ID = "event-id"
+EVENT_TYPE = "event-type"
+EVENT_VERSION = "event-version"
+PRODUCER_ID = "producer-id"
+PRODUCER_SEQ = "producer-seq"
+
+
+class Envelope(NamedTuple):
+    """An event's place and its headers. `version`, `producer_id` and `producer_seq` are None where the record does not tell them;
+    `event_type` is empty then."""
+
+    event_id: str
+    event_type: str
+    version: SchemaVersion | None
+    time_ms: int
+    topic: str
+    partition: int
+    offset: int
+    key: bytes | None
+    producer_id: str | None = None
+    producer_seq: int | None = None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+
+    @classmethod
+    def of(cls, topic: str, partition: int, offset: int, time_ms: int, key: bytes | None, headers: Headers) -> Envelope:
+        """Headers that make no sense count as missing. Without an id the event's place is its id: topic-partition-offset."""
+        texts = _texts(headers)
+        version = texts.get(EVENT_VERSION)
+        sequence = texts.get(PRODUCER_SEQ)
+        return cls(
+            texts.get(EVENT_ID) or f"{topic}-{partition}-{offset}",
+            texts.get(EVENT_TYPE, ""),
+            None if version is None else SchemaVersion.maybe(version),
+            time_ms,
+            topic,
+            partition,
+            offset,
+            key,
+            texts.get(PRODUCER_ID),
+            int(sequence) if sequence is not None and sequence.isascii() and sequence.isdigit() else None,
+            tuple(headers),
+        )
+
+
+def headers_of(
+    event_id: str, event_type: str, version: str, producer_id: str, producer_seq: int
+) -> list[tuple[str, bytes | None]]:
+    """As a record has them."""
+    return [
+        (EVENT_ID, event_id.encode()),
+        (EVENT_TYPE, event_type.encode()),
+        (EVENT_VERSION, version.encode()),
+        (PRODUCER_ID, producer_id.encode()),
+        (PRODUCER_SEQ, b"%d" % producer_seq),
+    ]
+
+
+def _texts(headers: Headers) -> Mapping[str, str]:
+    """By name; the last of a name counts."""
+    found = {}
+    for name, value in headers:
+        if value is not None:
+            found[name] = value.decode("utf-8", "replace")
+    return found
