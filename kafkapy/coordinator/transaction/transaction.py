@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from kafkapy.common.producer_id import ProducerIdAndEpoch
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.coordinator.runtime.effects import Effect, Order, Recipient, Reply, StartTimer, Write
+from kafkapy.coordinator.runtime.effects import CancelTimer, Effect, Order, Recipient, Reply, StartTimer, Write
 from kafkapy.coordinator.transaction.metadata import (
     TransactionMetadata,
     is_exhausted,
@@ -44,6 +44,10 @@ Effects = Sequence[Effect]
 RETRY_TIMER = "complete"
 """The end of a transaction could not be written; it is tried again."""
 RETRY_MS = 100
+PATIENCE_TIMER = "patience"
+PATIENCE_MS = 100
+"""So long a producer that begins its next transaction waits for the end of the last one. Kafka tells it at once to come back, and
+its clients then lose 20 ms or more for markers that take one."""
 
 APPEND_ERRORS = {
     **dict.fromkeys(
@@ -80,6 +84,14 @@ class SendMarkers:
     partitions: Collection[TopicPartition]
 
 
+class Next(NamedTuple):
+    """The beginning of a transaction that came before the one before had ended."""
+
+    producer: ProducerIdAndEpoch
+    partitions: Collection[TopicPartition]
+    to: Recipient
+
+
 @dataclass(slots=True)
 class Forget:
     """The id has expired, and the log says so."""
@@ -101,6 +113,7 @@ class Transaction:
     - `metadata` is what the log has of the id, but for an epoch that is being fenced off: that holds at once.
     - `pending` is what comes next, from its write on until it is committed; while markers are written, their end.
     - `unmarked` are the partitions whose markers are still to be written; empty outside Prepare*.
+    - `next` waits for the end of what is in Prepare*; None outside of it. Its timer runs.
     """
 
     def __init__(self, transactional_id: str, metadata: TransactionMetadata) -> None:
@@ -108,6 +121,7 @@ class Transaction:
         self.metadata = metadata
         self.pending: TransactionMetadata | None = None
         self.unmarked: set[TopicPartition] = set()
+        self.next: Next | None = None
         self.is_gone = False
         """Another broker coordinates it, or it has expired; nothing changes it any more."""
         self._has_failed_fence = False
@@ -185,6 +199,9 @@ class Transaction:
     ) -> Effects:
         """They belong to the producer's transaction, which begins with the first. `to` hears the error."""
         now, error = self.metadata, self._check(producer)
+        if error is NONE and now.state in PREPARING and self.next is None:
+            self.next = Next(producer, partitions, to)
+            return (StartTimer(PATIENCE_TIMER, "", PATIENCE_MS),)
         if error is NONE and (self.pending is not None or now.state in PREPARING):
             error = Errors.CONCURRENT_TRANSACTIONS
         if error is not NONE or (now.state is ONGOING and now.partitions.issuperset(partitions)):
@@ -258,6 +275,22 @@ class Transaction:
         assert self.pending is not None
         return self._write(self.pending)
 
+    def _let_next_begin(self, now_ms: int) -> Effects:
+        """The end is in the log."""
+        if self.next is None:
+            return ()
+        (producer, partitions, to), self.next = self.next, None
+        return (CancelTimer(PATIENCE_TIMER), *self.add_partitions(producer, partitions, to, now_ms))
+
+    def _turn_next_away(self, error: Errors) -> Effects:
+        waiting, self.next = self.next, None
+        return () if waiting is None else (CancelTimer(PATIENCE_TIMER), Reply(waiting.to, error))
+
+    def leave(self) -> Effects:
+        """Another broker coordinates it from now on."""
+        self.is_gone = True
+        return self._turn_next_away(Errors.NOT_COORDINATOR)
+
     def resume(self, now_ms: int) -> Effects:
         """This broker coordinates it from now on. An outcome that the log says is carried out."""
         return self._send_markers(now_ms) if self.metadata.state in PREPARING else ()
@@ -308,7 +341,7 @@ class Transaction:
             return (Order(Forget()),)
         if self.metadata.state in PREPARING:
             return (*answer, *self._send_markers(now_ms))
-        return answer
+        return (*answer, *self._let_next_begin(now_ms)) if self.next is not None else answer
 
     def _failed(self, step: Transition, error: Errors) -> Effects:
         log.info("Could not write that %s is %s: %s", self.transactional_id, step.target.state.value, error.name)
@@ -323,4 +356,6 @@ class Transaction:
         return (Reply(step.to, answer),)
 
     def timer_fired(self, timer: str, of: str, now_ms: int) -> Effects:
+        if timer == PATIENCE_TIMER:
+            return self._turn_next_away(Errors.CONCURRENT_TRANSACTIONS)
         return () if self.is_gone else self._complete()

@@ -303,8 +303,8 @@ class TransactionCoordinator:
         for transaction in [
             found for found in self.transactions.values() if self.partition_for(found.key) == partition
         ]:
-            transaction.is_gone = True
             del self.transactions[transaction.key]
+            self._perform(transaction, transaction.leave())
 
 
 def _is_expiring(transaction: Transaction) -> bool:

@@ -5,7 +5,7 @@ What each event does in each state; a cell names the state that is written, whic
 | event             | Empty   | Ongoing            | Prepare*           | Complete*           |
 |-------------------|---------|--------------------|--------------------|---------------------|
 | init producer id  | Empty   | PrepareAbort (a)   | refused, comes back| Empty               |
-| add partitions    | Ongoing | Ongoing (b)        | refused, comes back| Ongoing             |
+| add partitions    | Ongoing | Ongoing (b)        | waits (d)          | Ongoing             |
 | verify partitions | says no | says which         | refused, comes back| says no             |
 | end               | refused | PrepareCommit or   | refused, comes back| done already; or,   |
 |                   |         | PrepareAbort (c)   |                    | of the other kind,  |
@@ -17,6 +17,7 @@ What each event does in each state; a cell names the state that is written, whic
 (a) With the next epoch: whoever had the one before is fenced off. The one who asked has to come back.
 (b) Nothing is written if all are known.
 (c) Answered when that is in the log: nothing can change the outcome any more. Then the markers go out.
+(d) For its end, for a moment; if that is longer, or another waits, it is refused and comes back.
 
 While a write is under way, and while markers are, everything else is refused with CONCURRENT_TRANSACTIONS.
 """

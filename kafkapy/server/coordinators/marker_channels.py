@@ -62,8 +62,8 @@ class MarkerJob:
 class MarkerChannels:
     """Implements `MarkerSender`. Partitions that this broker leads need no network.
 
-    Invariants: each partition of a transaction that is not gone is in one job: in a queue, on its way, or in `_retry`; a
-    broker in `_busy` has a request under way, and its queue waits.
+    Invariants: each partition of a transaction that is not gone is in one job: in `_new`, in a queue, on its way, or in
+    `_retry`; a broker in `_busy` has a request under way, and its queue waits; what is in `_new` goes with the next turn.
     """
 
     def __init__(
@@ -86,6 +86,7 @@ class MarkerChannels:
         self._clock = clock
         self._version = version
         self._written = written
+        self._new: list[MarkerJob] = []
         self._queues: dict[int, list[MarkerJob]] = {}
         self._busy: set[int] = set()
         self._retry: list[MarkerJob] = []
@@ -94,6 +95,7 @@ class MarkerChannels:
 
     def close(self) -> None:
         self._stopped = True
+        self._new.clear()
         self._queues.clear()
         self._retry.clear()
         self._brokers.close()
@@ -108,7 +110,16 @@ class MarkerChannels:
         return {broker: sum(len(job.partitions) for job in jobs) for broker, jobs in self._queues.items()}
 
     def send(self, transaction: Transaction, order: SendMarkers, coordinator_epoch: int) -> None:
-        self._route(MarkerJob(transaction, order, coordinator_epoch, order.partitions))
+        """With the next turn, and those of others with it: who has ended the transaction is answered first, and before that
+        turn nobody's next request is read."""
+        self._new.append(MarkerJob(transaction, order, coordinator_epoch, order.partitions))
+        if len(self._new) == 1:
+            self._clock.later(0, self._begin)
+
+    def _begin(self) -> None:
+        jobs, self._new = self._new, []
+        for job in jobs:
+            self._route(job)
 
     def _route(self, job: MarkerJob) -> None:
         """To the leaders; what has none waits."""

@@ -12,6 +12,8 @@ from kafkapy.common.transaction_states import TransactionState
 from kafkapy.coordinator.runtime.effects import Effect, Order, Reply, StartTimer, Write
 from kafkapy.coordinator.transaction.metadata import TransactionMetadata, read_key, read_value
 from kafkapy.coordinator.transaction.transaction import (
+    PATIENCE_MS,
+    PATIENCE_TIMER,
     RETRY_MS,
     RETRY_TIMER,
     Forget,
@@ -41,6 +43,7 @@ TIMEOUT = 60_000
 LATE = START + TIMEOUT + 1
 
 CONCURRENT = Errors.CONCURRENT_TRANSACTIONS
+WAITS = StartTimer(PATIENCE_TIMER, "", PATIENCE_MS)
 FENCED = Errors.PRODUCER_FENCED
 ABORTABLE = Errors.TRANSACTION_ABORTABLE
 INVALID = Errors.INVALID_TXN_STATE
@@ -48,7 +51,7 @@ INVALID = Errors.INVALID_TXN_STATE
 STATES = [EMPTY, ONGOING, PREPARE_COMMIT, PREPARE_ABORT, COMPLETE_COMMIT, COMPLETE_ABORT]
 OPEN = [ONGOING, PREPARE_COMMIT, PREPARE_ABORT]
 
-Outcome = TransactionState | Errors | None
+Outcome = TransactionState | Errors | StartTimer | None
 
 
 def at(
@@ -96,8 +99,8 @@ EVENTS: dict[str, Callable[[Transaction], Sequence[Effect]]] = {
 TABLE: dict[str, list[Outcome]] = {
     # in the order of STATES
     "init producer id": [EMPTY, PREPARE_ABORT, CONCURRENT, CONCURRENT, EMPTY, EMPTY],
-    "add partitions": [ONGOING, ONGOING, CONCURRENT, CONCURRENT, ONGOING, ONGOING],
-    "add known partitions": [ONGOING, NONE, CONCURRENT, CONCURRENT, ONGOING, ONGOING],
+    "add partitions": [ONGOING, ONGOING, WAITS, WAITS, ONGOING, ONGOING],
+    "add known partitions": [ONGOING, NONE, WAITS, WAITS, ONGOING, ONGOING],
     "commit": [INVALID, PREPARE_COMMIT, CONCURRENT, CONCURRENT, NONE, INVALID],
     "abort": [INVALID, PREPARE_ABORT, CONCURRENT, CONCURRENT, INVALID, NONE],
     "time is over": [None, PREPARE_ABORT, None, None, None, None],
@@ -113,12 +116,14 @@ def error_of(response: object) -> Errors:
 
 
 def outcome(effects: Sequence[Effect]) -> Outcome:
-    """The state that is written, or the error that is answered."""
+    """The state that is written, the error that is answered, or what is waited for."""
     if not effects:
         return None
     (effect,) = effects
     if isinstance(effect, Reply):
         return error_of(effect.response)
+    if isinstance(effect, StartTimer):
+        return effect
     return step(effects).target.state
 
 
@@ -207,6 +212,8 @@ def test_verification_says_which_partitions_are_known() -> None:
 def test_one_write_at_a_time(state: TransactionState, first: str) -> None:
     transaction = at(state)
     write = EVENTS[first](transaction)
+    if state is PREPARE_COMMIT:
+        assert outcome(EVENTS["add partitions"](transaction)) == WAITS, "one may wait for the end"
     for event in ("init producer id", "add partitions", "add known partitions", "commit", "abort"):
         assert outcome(EVENTS[event](transaction)) is CONCURRENT
     for event in ("time is over", "markers written", "id expires"):

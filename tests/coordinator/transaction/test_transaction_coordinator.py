@@ -9,7 +9,7 @@ import pytest
 from kafkapy.common.producer_id import ProducerIdAndEpoch
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.transaction.metadata import TransactionMetadata, transaction_key, transaction_value
-from kafkapy.coordinator.transaction.transaction import InitProducerIdResult, SendMarkers
+from kafkapy.coordinator.transaction.transaction import PATIENCE_MS, RETRY_MS, InitProducerIdResult, SendMarkers
 from kafkapy.coordinator.transaction.transaction_coordinator import PER_TURN, TransactionCoordinator
 from kafkapy.coordinator.transaction.transaction_state import EMPTY
 from kafkapy.protocol.errors import NONE, Errors, KafkaError
@@ -297,6 +297,62 @@ def test_a_decision_is_carried_out_by_the_next_coordinator(commit: bool) -> None
     assert h.end(producer, commit) is Errors.CONCURRENT_TRANSACTIONS
     h.write_markers()
     assert h.end(producer, commit) is NONE
+
+
+def ended(h: TransactionHarness, *, log_is_held: bool = False) -> ProducerIdAndEpoch:
+    """The markers are still to be written."""
+    producer = ongoing(h)
+    assert h.end(producer) is NONE
+    h.log.hold = log_is_held
+    return producer
+
+
+def test_the_next_transaction_begins_when_the_last_one_has_ended() -> None:
+    h = TransactionHarness()
+    producer = ended(h)
+    reply = h.start_add(producer, T1)
+    assert not reply.done
+    assert h.add(producer, T0) is Errors.CONCURRENT_TRANSACTIONS, "only one may wait"
+    h.write_markers()
+    assert answered(reply) is NONE
+    assert h.state() == "Ongoing"
+    assert h.transaction().metadata.partitions == {T1}
+    h.advance(PATIENCE_MS)
+    assert h.end(producer) is NONE
+
+
+def test_the_next_transaction_does_not_wait_for_long() -> None:
+    h = TransactionHarness()
+    producer = ended(h)
+    reply = h.start_add(producer)
+    h.advance(PATIENCE_MS - 1)
+    assert not reply.done
+    h.advance(1)
+    assert answered(reply) is Errors.CONCURRENT_TRANSACTIONS
+    h.write_markers()
+    assert h.state() == "CompleteCommit", "who was turned away has begun nothing"
+    assert h.add(producer) is NONE
+
+
+def test_who_waits_for_the_end_when_the_id_moves_hears_so() -> None:
+    h = TransactionHarness()
+    producer = ended(h)
+    reply = h.start_add(producer)
+    h.resign()
+    assert answered(reply) is Errors.NOT_COORDINATOR
+
+
+def test_the_end_could_not_be_written_and_the_next_waits_on() -> None:
+    h = TransactionHarness()
+    producer = ended(h, log_is_held=True)
+    h.write_markers()
+    h.log.hold = False
+    h.log.release(Errors.NOT_ENOUGH_REPLICAS)
+    h.advance(RETRY_MS // 2)
+    reply = h.start_add(producer)
+    assert not reply.done
+    h.advance(RETRY_MS // 2)
+    assert answered(reply) is NONE
 
 
 def test_who_waits_for_the_log_when_the_id_moves_hears_so() -> None:

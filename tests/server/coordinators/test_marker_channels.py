@@ -109,6 +109,7 @@ class Channels:
         transaction = Transaction.new(key, producer_id, 1, 1)
         names = frozenset(TopicPartition(TOPIC, index) for index in partitions)
         self.channels.send(transaction, SendMarkers(ProducerIdAndEpoch(producer_id, 3), commit, names), EPOCH)
+        self.core.advance(0)
         return transaction
 
     def retry(self) -> None:

@@ -62,6 +62,7 @@ class Producer:
             ),
             version,
         )
+        self.core.advance(0)
         if response.error_code == 0:
             self.id = ProducerIdAndEpoch(response.producer_id, response.producer_epoch)
         return Errors.for_code(response.error_code)
@@ -108,7 +109,9 @@ class Producer:
         request = EndTxnRequest(
             transactional_id=TX, producer_id=producer.producer_id, producer_epoch=producer.epoch, committed=commit
         )
-        return Errors.for_code(self.client.call(request, version).error_code)
+        error = Errors.for_code(self.client.call(request, version).error_code)
+        self.core.advance(0)
+        return error
 
     def produce(self, sequence: int = 0, *, index: int = 0, version: int = 11) -> tuple[Errors, str | None]:
         records = batch(producer=(*self.id, sequence), is_transactional=True)
