@@ -131,6 +131,8 @@ class SocketServer:
         self._ports: dict[str, PlaintextPort] = {}
         self._channels: set[KafkaChannel] = set()
         self._accepting: set[str] = set()
+        self._cut_off: set[str] = set()
+        """Listeners whose connections are closed as soon as they are there."""
         self._delayed: dict[str, Any] = {}
         self._sequence = 0
         self.refused = 0
@@ -140,7 +142,7 @@ class SocketServer:
         """Set before the first connection, where requests are to be measured."""
         self.meter: StallMeter = getattr(reactor, "meter", None) or StallMeter()
 
-    now = staticmethod(time.monotonic)
+    now: Callable[[], float] = staticmethod(time.monotonic)
 
     @property
     def connection_count(self) -> int:
@@ -206,8 +208,21 @@ class SocketServer:
     async def remove_listener(self, name: str) -> None:
         """Stop one listener and close its connections."""
         await self._stop_listener(name)
-        for channel in [c for c in self._channels if c.context.listener_name == name]:
-            channel.abort(f"the listener {name} is removed")
+        self._abort_all_of(name, f"the listener {name} is removed")
+
+    def cut_off(self, name: str) -> int:
+        """Close the connections of one listener, and new ones at once, until `mend`; how many there were."""
+        self._cut_off.add(name)
+        return self._abort_all_of(name, f"the listener {name} is cut off")
+
+    def mend(self, name: str) -> None:
+        self._cut_off.discard(name)
+
+    def _abort_all_of(self, name: str, reason: str) -> int:
+        channels = [channel for channel in self._channels if channel.context.listener_name == name]
+        for channel in channels:
+            channel.abort(reason)
+        return len(channels)
 
     async def _stop_listener(self, name: str) -> None:
         port = self._ports.pop(name)
@@ -236,6 +251,8 @@ class SocketServer:
 
     def accept(self, endpoint: EndPoint, address: IPv4Address | IPv6Address) -> KafkaChannel | None:
         """A channel for a new connection, or None if its address has too many."""
+        if endpoint.listener_name in self._cut_off:
+            return None
         ip = address.host.removeprefix(_IPV4_MAPPED)
         self.quotas.accepted(endpoint.listener_name)
         self._delay(endpoint.listener_name)

@@ -42,13 +42,14 @@ from kafkapy.server.build import (
 from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.config.startup_warnings import warn_of_open_files_limit
+from kafkapy.server.hooks import BuiltBroker, Hooks
 from kafkapy.server.inter_broker.client_config import inter_broker_client_config
 from kafkapy.server.inter_broker.producer_ids import Block, ProducerIdManager
 from kafkapy.server.kafka_apis import Handlers, KafkaApis
 from kafkapy.server.metadata.first_metadata import FirstMetadata
 from kafkapy.server.metadata.metadata_cache import MetadataCache
 from kafkapy.server.metrics.config import HEALTH_LISTENER, HttpAddress, MetricsConfig
-from kafkapy.server.reactor_clock import ReactorClock, RequestThreads
+from kafkapy.server.reactor_clock import RequestThreads
 from kafkapy.server.reconfiguration.change_handlers import config_handlers
 from kafkapy.server.reconfiguration.change_listener import ZkConfigChangeListener
 from kafkapy.server.reconfiguration.dynamic_parts import (
@@ -97,18 +98,20 @@ class KafkaServer:
         on_zk_session: Callable[[Session | None], None] | None = None,
         metrics: MetricsConfig | None = None,
         health: HttpAddress | None = None,
+        hooks: Hooks | None = None,
     ) -> None:
         """`on_zk_session` hears of each ZooKeeper session, on kazoo's thread; None: closed (the watchdog wants to know).
 
         `metrics`: where to serve them; None: nowhere. `health`: where to tell, from the first to the last moment, whether it
-        lives and serves.
+        lives and serves. `hooks`: of a test.
         """
+        self._hooks = hooks or Hooks()
         self._health_address = health
         self._metrics_config = metrics
         self.config = config
         self._reactor = reactor
         self._on_zk_session = on_zk_session
-        self._clock = ReactorClock(reactor)
+        self._clock = self._hooks.clock(reactor)
         self._started: list[Part] = []
         self._addresses = HostAddresses()
         self._broker_epoch = -1
@@ -253,7 +256,8 @@ class KafkaServer:
         def open_doors() -> None:
             apis = KafkaApis(handlers.by_api(), outside.records)
             first_metadata = FirstMetadata(apis.handle, core.metadata_cache, bool(core.log_manager.all_logs()))
-            sockets.start_accepting(first_metadata.handle)
+            self._hooks.built(BuiltBroker(core, sockets, controller))
+            sockets.start_accepting(self._hooks.handler(first_metadata.handle))
             self._are_doors_open = True
 
         yield Part("listeners", open_doors, sockets.stop_listening)
@@ -357,10 +361,15 @@ class KafkaServer:
             config.zookeeper_session_timeout_ms,
             config.zk_connection_timeout_ms,
             config.zookeeper_max_in_flight_requests,
-            on_session=self._on_zk_session,
+            on_session=self._tell_of_session,
         )
         zk_client.create_top_level_paths()
         return zk_client
+
+    def _tell_of_session(self, session: Session | None) -> None:
+        self._hooks.zk_session(session)
+        if self._on_zk_session is not None:
+            self._on_zk_session(session)
 
     def _identify(self, zk_client: KafkaZkClient) -> tuple[str, int]:
         config = self.config

@@ -25,6 +25,9 @@ how many such walks make one through the middle-aged, and those one through all.
 DAEMON = "KAFKAPY_DAEMON"
 """Set for a process whose output goes to a file that nobody renames: once it has started, it logs to its own files only."""
 
+CONTROL = "KAFKAPY_CONTROL"
+"""Set by a test that has started the broker: `kafkapy.testing.control.wire`."""
+
 log = logging.getLogger("kafkapy.server.KafkaServer")
 
 
@@ -157,6 +160,18 @@ def _raise_open_files_limit() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
+def _control(reactor: Any) -> Any:
+    """What a test that has started the broker orders it about by; else None, and none of it is imported."""
+    if CONTROL not in os.environ:
+        return None
+    from kafkapy.testing.control.broker_control import BrokerControl
+    from kafkapy.testing.control.wire import ControlEnd
+
+    end = ControlEnd.take_from(os.environ)
+    assert end is not None
+    return BrokerControl(reactor, end)
+
+
 def _run(config: Any, dog: watchdog.Watchdog | None, metrics: Any, health: Any) -> int:
     from kafkapy.network.reactor import install_reactor
 
@@ -179,7 +194,8 @@ def _run(config: Any, dog: watchdog.Watchdog | None, metrics: Any, health: Any) 
     logging.getLogger("kafkapy.twisted").setLevel(logging.WARNING)
     PythonLoggingObserver("kafkapy.twisted").start()
     AcceptErrors().start()
-    server = KafkaServer(config, reactor, dog.tell if dog else None, metrics, health)
+    control = _control(reactor)
+    server = KafkaServer(config, reactor, dog.tell if dog else None, metrics, health, control)
     status = 0
 
     async def start() -> None:
@@ -193,6 +209,8 @@ def _run(config: Any, dog: watchdog.Watchdog | None, metrics: Any, health: Any) 
             expected = type(error).__module__.startswith("kafkapy.")
             log.error("Exiting Kafka: %s", error, exc_info=None if expected else error)
             status = 1
+        if control is not None:
+            control.started() if not status else control.failed("its log says why")
         if status:
             reactor.stop()
         elif os.environ.get(DAEMON):
@@ -207,6 +225,8 @@ def _run(config: Any, dog: watchdog.Watchdog | None, metrics: Any, health: Any) 
             os._exit(1)
 
     reactor.callWhenRunning(StopSignals(reactor).install)
+    if control is not None:
+        reactor.callWhenRunning(control.open)
     reactor.callWhenRunning(lambda: Deferred.fromCoroutine(start()))
     reactor.addSystemEventTrigger("before", "shutdown", lambda: Deferred.fromCoroutine(stop()))
     reactor.run()

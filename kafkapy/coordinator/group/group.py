@@ -1,6 +1,6 @@
 """One group of the classic protocol (Kafka's `ClassicGroup` and what `GroupCoordinator` decides of it) as a machine.
 
-Each event is a call: `join`, `sync`, `heartbeat`, `leave`, `commit`, `timer_fired`, `written`, `remove_offsets`,
+Each event is a call: `join`, `sync`, `heartbeat`, `leave`, `rebalance`, `commit`, `timer_fired`, `written`, `remove_offsets`,
 `expire_offsets`, `delete`, `on_loaded`, `on_unloaded`. It changes the group and returns what is to be done
 (`runtime/effects.py`): answers, timers, records to be written. `now_ms` is the wall clock. Nothing else comes in or goes
 out, so the same events have the same effects. `group_state.py` has the table of states; `joining.py` and `rebalance.py` are
@@ -99,6 +99,12 @@ class ClassicGroup(GroupData):
             rebalance.maybe_complete_join(self, now_ms)
         else:
             rebalance.maybe_prepare(self, reason, now_ms)
+
+    def rebalance(self, reason: str, now_ms: int) -> Effects:
+        """All join again. A group without members has nothing to share out."""
+        if self.members:
+            rebalance.maybe_prepare(self, reason, now_ms)
+        return self.take_effects()
 
     # ------------------------------------------------------------------------------------------------ time
 

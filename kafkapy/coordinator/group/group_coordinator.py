@@ -203,6 +203,16 @@ class GroupCoordinator:
             ]
         )
 
+    def rebalance(self, group_id: str, reason: str) -> Errors:
+        """Have all members join again; GROUP_ID_NOT_FOUND if the group is not there."""
+        error = self._status(group_id)
+        group = self.groups.get(group_id)
+        if error is NONE and group is None:
+            error = Errors.GROUP_ID_NOT_FOUND
+        if error is NONE and group is not None:
+            self._perform(group, group.rebalance(reason, self._time.milliseconds()))
+        return error
+
     # ------------------------------------------------------------------------------------------------ offsets
 
     def commit_offsets(self, request: OffsetCommitRequest, reply: Callable[[OffsetCommitResponse], None]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
@@ -458,6 +458,16 @@ class LogManager:
             return
         self._without_cleaner(log, lambda: log.truncate_fully_and_start_at(offset, log_start_offset))
         self.maintenance.checkpoint_recovery_points([log.parent_dir])
+
+    def empty(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
+        """Drop all records; each log begins at 0 again, and no checkpoint remembers more. Those that had been written to."""
+        written_to = []
+        for partition in partitions:
+            log = self.logs.get(partition)
+            if log is not None and log.log_end_offset:
+                self._without_cleaner(log, partial(log.truncate_fully_and_start_at, 0))
+                written_to.append(partition)
+        return written_to
 
     def _without_cleaner(self, log: Log, truncate: Callable[[], Result]) -> Result:
         """Truncate a log that the cleaner keeps off meanwhile; it has cleaned no more than is left."""

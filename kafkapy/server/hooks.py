@@ -1,0 +1,43 @@
+"""Where a test reaches into a broker that is otherwise the one of production (`kafkapy.testing`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from kafkapy.controller.kafka_controller import KafkaController
+from kafkapy.network.request import Request
+from kafkapy.network.socket_server import SocketServer
+from kafkapy.server.build import Core
+from kafkapy.server.reactor_clock import ReactorClock
+from kafkapy.zk.session_closer import Session
+
+Handle = Callable[[Request], None]
+
+
+@dataclass(frozen=True)
+class BuiltBroker:
+    """The parts of a broker that is about to open its doors."""
+
+    core: Core
+    sockets: SocketServer
+    controller: KafkaController
+
+
+class Hooks:
+    """What a broker asks on its way. These answers change nothing."""
+
+    def clock(self, reactor: Any) -> ReactorClock:
+        """The clock that all of the broker lives by; asked once, before anything else."""
+        return ReactorClock(reactor)
+
+    def built(self, broker: BuiltBroker) -> None:
+        """All parts are there, and no connection has been accepted."""
+
+    def handler(self, handle: Handle) -> Handle:
+        """Who takes each request; `handle` is the broker's own."""
+        return handle
+
+    def zk_session(self, session: Session | None) -> None:
+        """A new ZooKeeper session; None: closed. On kazoo's thread."""

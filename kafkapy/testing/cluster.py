@@ -1,0 +1,260 @@
+"""A Kafka of one or several brokers for the time of a test: real brokers, each a process of its own, reached over sockets."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from kafkapy.testing.broker_process import BrokerProcess
+from kafkapy.testing.contents import Contents
+from kafkapy.testing.coordination import Coordination, GivenZooKeeper
+from kafkapy.testing.faults import Faults
+from kafkapy.testing.reserved_port import ReservedPort
+from kafkapy.testing.server_process import START_SECONDS, ClusterError
+from kafkapy.testing.topics import Topics, WantedTopic, parse_topics
+from kafkapy.testing.waiting import wait_until
+
+if TYPE_CHECKING:
+    from kafkapy.admin.client import AdminClient
+    from kafkapy.consumer.records import ConsumerRecord
+
+HOST = "127.0.0.1"
+
+
+class KafkaCluster(Faults):
+    """A context manager, or `start` and `stop`; for any thread.
+
+    Invariant: `brokers` are those of `start`, whether they run at the moment or not; nothing that was started outlives
+    `stop`, nor the process that has called `start`.
+    """
+
+    def __init__(
+        self,
+        brokers: int = 1,
+        topics: Topics | None = None,
+        config: Mapping[str, object] | None = None,
+        data_dir: str | os.PathLike[str] | None = None,
+        *,
+        ports: Sequence[int] = (),
+        host: str = HOST,
+        advertised_host: str | None = None,
+        zookeeper: str | None = None,
+    ) -> None:
+        """`topics`: `"clicks:6,users:3:compact"`, a list of such words, or name -> partitions. `config`: of the brokers, on
+        top of what suits tests; dots or underscores. `data_dir`: where data stays, for a cluster that goes on with it; None:
+        a directory that goes with the cluster. `ports`: of the brokers, in order; any free ones if left out. `zookeeper`: one
+        that runs already. `ValueError` says what can't be.
+        """
+        if brokers < 1:
+            raise ValueError(f"a cluster has one broker at least, not {brokers}")
+        if ports and len(ports) != brokers:
+            raise ValueError(f"{brokers} brokers have as many ports; {len(ports)} are given")
+        super().__init__()
+        self._count = brokers
+        self._topics = parse_topics(topics)
+        self._config = {**_for_tests(brokers), **(config or {})}
+        self._data_dir = None if data_dir is None else Path(data_dir).absolute()
+        self._ports = tuple(ports) or (0,) * brokers
+        self._host = host
+        self._advertised_host = advertised_host
+        self._zookeeper = zookeeper
+        self._directory: Path | None = None
+        self._coordination: Coordination | None = None
+        self._admin_client: AdminClient | None = None
+        self.brokers: list[BrokerProcess] = []
+        self._contents = Contents(lambda: self.bootstrap_servers, lambda: self.admin)
+        self._owner = os.getpid()
+
+    # ------------------------------------------------------------------------------------------------ start and stop
+
+    def start(self) -> Self:
+        """Returns when every broker serves and the topics are there. `ClusterError` with the end of a log if that fails."""
+        if self.brokers:
+            raise ClusterError("the cluster has been started already")
+        self._owner = os.getpid()
+        try:
+            self._launch()
+            for broker in self.brokers:
+                broker.wait_until_ready()
+            if self._count > 1:
+                self.wait_until_serving()
+            if self._topics:
+                self.create_topics(self._topics)
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def _launch(self) -> None:
+        self._directory = directory = self._make_directory()
+        remove = directory if self._data_dir is None else None
+        self._coordination = coordination = self._make_coordination(directory)
+        coordination.start()
+        for number, port in enumerate(self._ports):
+            broker = BrokerProcess(
+                number,
+                directory / f"broker-{number}",
+                ReservedPort(self._host, port),
+                self._config,
+                coordination.connect,
+                remove,
+                self._advertised_host,
+            )
+            self.brokers.append(broker)
+            broker.launch()
+        from kafkapy.admin.client import AdminClient
+
+        self._admin_client = AdminClient(self.bootstrap_servers, client_id="kafkapy-testing")
+
+    def _make_directory(self) -> Path:
+        if self._data_dir is None:
+            return Path(tempfile.mkdtemp(prefix="kafkapy-"))
+        self._data_dir.mkdir(parents=True, exist_ok=True)
+        return self._data_dir
+
+    def _make_coordination(self, directory: Path) -> Coordination:
+        if self._zookeeper is not None:
+            return GivenZooKeeper(self._zookeeper)
+        raise NotImplementedError
+
+    def stop(self) -> None:
+        """In good order where data stays, else at once. Harmless if it was not started, or in a fork of who has started it."""
+        if self._owner != os.getpid():
+            return
+        self._contents.close()
+        if self._admin_client is not None:
+            self._admin_client.close()
+            self._admin_client = None
+        brokers, self.brokers = self.brokers, []
+        for broker in brokers:
+            broker.end(in_order=self._data_dir is not None)
+        if self._coordination is not None:
+            self._coordination.stop()
+            self._coordination = None
+        if self._data_dir is None and self._directory is not None:
+            shutil.rmtree(self._directory, ignore_errors=True)
+        self._directory = None
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def __repr__(self) -> str:
+        state = self.bootstrap_servers if self.brokers else "not started"
+        return f"<KafkaCluster {state}>"
+
+    def wait_until_serving(self, seconds: float = START_SECONDS) -> None:
+        """Until the controller knows all brokers that run."""
+        running = sum(broker.is_running for broker in self.brokers)
+
+        def is_complete() -> bool:
+            described = self.admin.describe_cluster()
+            return described.controller is not None and len(described.nodes) >= running
+
+        wait_until(is_complete, seconds, lambda: f"{running} brokers are in the cluster")
+
+    # ------------------------------------------------------------------------------------------------ addresses
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """`host:port[,host:port]...`"""
+        if not self.brokers:
+            raise ClusterError("the cluster has not been started")
+        return ",".join(broker.address for broker in self.brokers)
+
+    @property
+    def zookeeper_connect(self) -> str:
+        """What the brokers have as `zookeeper.connect`."""
+        if self._coordination is None:
+            raise ClusterError("the cluster has not been started")
+        return self._coordination.connect
+
+    @property
+    def directory(self) -> Path:
+        """Where data and logs are."""
+        if self._directory is None:
+            raise ClusterError("the cluster has not been started")
+        return self._directory
+
+    @property
+    def admin(self) -> AdminClient:
+        """For one thread at a time."""
+        if self._admin_client is None:
+            raise ClusterError("the cluster has not been started")
+        return self._admin_client
+
+    def log(self) -> str:
+        """What all brokers have printed."""
+        return "".join(f"--- {broker.name}\n{broker.log()}" for broker in self.brokers)
+
+    # ------------------------------------------------------------------------------------------------ topics and contents
+
+    def create_topic(self, name: str, partitions: int | None = None, config: Mapping[str, object] | None = None) -> str:
+        """Its name. Returns when every broker knows it, and who leads its partitions."""
+        self.create_topics([WantedTopic(name, partitions, {key: str(value) for key, value in (config or {}).items()})])
+        return name
+
+    def create_topics(self, topics: Topics) -> None:
+        """Those that are there already stay as they are. `KafkaError` if one can't be made."""
+        from kafkapy.admin.topics import NewTopic
+        from kafkapy.protocol.errors import Errors, KafkaError
+
+        wanted = parse_topics(topics)
+        results = self.admin.create_topics(
+            NewTopic(topic.name, topic.partitions or -1, topic_configs=topic.config) for topic in wanted
+        )
+        for error in results.values():
+            if isinstance(error, KafkaError) and error.error is not Errors.TOPIC_ALREADY_EXISTS:
+                raise error
+        names = [topic.name for topic in wanted]
+        wait_until(lambda: self._have_leaders(names), START_SECONDS, lambda: f"the topics {names} have leaders")
+
+    def _have_leaders(self, names: list[str]) -> bool:
+        from kafkapy.protocol.errors import KafkaError
+
+        return all(
+            not isinstance(topic, KafkaError) and all(p.leader_id >= 0 for p in topic.partitions)
+            for topic in self.admin.describe_topics(names).values()
+        )
+
+    def delete_topic(self, name: str) -> None:
+        from kafkapy.admin.results import values_of
+
+        values_of(self.admin.delete_topics([name]))
+
+    def records(self, topic: str, **options: Any) -> list[ConsumerRecord[Any, Any]]:
+        return self._contents.records(topic, **options)
+
+    def produce_many(self, topic: str, values: Any, **options: Any) -> int:
+        return self._contents.produce_many(topic, values, **options)
+
+    def committed(self, group: str) -> Any:
+        return self._contents.committed(group)
+
+    def lag(self, group: str) -> Any:
+        return self._contents.lag(group)
+
+    def wait_until_committed(self, group: str, topic: str | None = None, timeout: float = 30.0) -> None:
+        self._contents.wait_until_committed(group, topic, timeout)
+
+
+def _for_tests(brokers: int) -> dict[str, object]:
+    """What differs from Kafka's defaults: internal topics of one partition, no waiting for members, no watchdog."""
+    replicas = min(3, brokers)
+    return {
+        "offsets.topic.num.partitions": 1,
+        "offsets.topic.replication.factor": replicas,
+        "transaction.state.log.num.partitions": 1,
+        "transaction.state.log.replication.factor": replicas,
+        "transaction.state.log.min.isr": min(2, replicas),
+        "default.replication.factor": replicas,
+        "group.initial.rebalance.delay.ms": 0,
+        "controlled.shutdown.enable": "true" if brokers > 1 else "false",
+        "kafkapy.watchdog.enable": "false",
+    }

@@ -1,0 +1,129 @@
+"""What is in a cluster: records, committed offsets, lags; and records put in by the thousand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.testing.waiting import wait_until
+
+if TYPE_CHECKING:
+    from kafkapy.admin.client import AdminClient
+    from kafkapy.consumer.records import ConsumerRecord
+    from kafkapy.producer import KafkaProducer
+
+READ_SECONDS = 30.0
+Value = bytes | str | None
+Lags = dict[TopicPartition, int]
+
+
+class Contents:
+    """Invariant: `_producer` is the one that this process puts records in with, once it has."""
+
+    def __init__(self, bootstrap_servers: Callable[[], str], admin: Callable[[], AdminClient]) -> None:
+        self._bootstrap_servers = bootstrap_servers
+        self._admin = admin
+        self._producer: KafkaProducer[Any, Any] | None = None
+
+    def close(self) -> None:
+        producer, self._producer = self._producer, None
+        if producer is not None:
+            producer.close(timeout=0)
+
+    # ------------------------------------------------------------------------------------------------ records
+
+    def records(self, topic: str, *, read_committed: bool = True, **options: Any) -> list[ConsumerRecord[Any, Any]]:
+        """All that the topic has now, by partition and offset. `options`: those of `KafkaConsumer`, deserializers for example."""
+        from kafkapy import KafkaConsumer
+
+        consumer: KafkaConsumer[Any, Any] = KafkaConsumer(
+            bootstrap_servers=self._bootstrap_servers(),
+            group_id=None,
+            auto_offset_reset="earliest",
+            isolation_level="read_committed" if read_committed else "read_uncommitted",
+            **options,
+        )
+        found: dict[TopicPartition, list[ConsumerRecord[Any, Any]]] = {}
+        with consumer:
+            partitions = sorted(self.partitions(topic))
+            ends = {name: end for name, end in consumer.end_offsets(partitions).items() if end}
+            consumer.assign(list(ends))
+            consumer.seek_to_beginning()
+
+            def has_all() -> bool:
+                for name, records in consumer.poll(timeout_ms=50).items():
+                    found.setdefault(name, []).extend(records)
+                return all((consumer.position(name) or 0) >= end for name, end in ends.items())
+
+            wait_until(lambda: not ends or has_all(), READ_SECONDS, lambda: f"all records of {topic} are read")
+        return [record for name in partitions for record in found.get(name, ()) if record.offset < ends.get(name, 0)]
+
+    def produce_many(
+        self,
+        topic: str,
+        values: Iterable[Value | tuple[Value, Value]],
+        *,
+        partition: int | None = None,
+        timeout: float = READ_SECONDS,
+    ) -> int:
+        """Values, or pairs of key and value; text becomes UTF-8. How many; returns when all are acknowledged by all in-sync
+        replicas."""
+        rows = [value if isinstance(value, tuple) else (None, value) for value in values]
+        if not rows:
+            return 0
+        if self._producer is None:
+            from kafkapy import KafkaProducer
+
+            self._producer = KafkaProducer(bootstrap_servers=self._bootstrap_servers(), acks="all")
+        keys = [_encoded(key) for key, _ in rows]
+        future = self._producer.send_many(
+            topic,
+            [_encoded(value) for _, value in rows],
+            keys=None if all(key is None for key in keys) else keys,
+            partition=partition,
+        )
+        future.get(timeout)
+        return len(rows)
+
+    def partitions(self, topic: str) -> list[TopicPartition]:
+        """`KafkaError` UNKNOWN_TOPIC_OR_PARTITION if it is not there."""
+        from kafkapy.admin.results import values_of
+
+        (described,) = values_of(self._admin().describe_topics([topic])).values()
+        return [TopicPartition(topic, each.partition) for each in described.partitions]
+
+    # ------------------------------------------------------------------------------------------------ groups
+
+    def committed(self, group: str) -> dict[TopicPartition, int]:
+        """The group's committed offsets; nothing for one that is not there."""
+        offsets = self._admin().list_group_offsets(group)
+        return {name: offset.offset for name, offset in offsets.items() if offset is not None}
+
+    def lag(self, group: str) -> Lags:
+        """Of each partition of the topics it has committed offsets of: how many offsets lie behind the committed one, from
+        the start of the log where there is none."""
+        from kafkapy.admin.results import values_of
+        from kafkapy.structs import OffsetSpec
+
+        committed = self.committed(group)
+        partitions = [name for topic in {name.topic for name in committed} for name in self.partitions(topic)]
+        look_up = partial(self._admin().list_offsets)
+        ends = values_of(look_up(dict.fromkeys(partitions, OffsetSpec.LATEST)))
+        starts = values_of(look_up(dict.fromkeys(partitions, OffsetSpec.EARLIEST)))
+        return {name: end.offset - committed.get(name, starts[name].offset) for name, end in ends.items()}
+
+    def wait_until_committed(self, group: str, topic: str | None = None, timeout: float = READ_SECONDS) -> None:
+        """Until the group has committed all that lies in the topic, or in the topics it has committed offsets of."""
+
+        def is_committed() -> bool:
+            lags = self.lag(group)
+            of_topic = [lag for name, lag in lags.items() if topic in (None, name.topic)]
+            return bool(of_topic) and not any(of_topic)
+
+        wait_until(is_committed, timeout, lambda: f"group {group} has committed everything; its lag: {self.lag(group)}")
+
+
+def _encoded(value: Value) -> bytes | None:
+    return value.encode() if isinstance(value, str) else value

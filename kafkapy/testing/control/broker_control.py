@@ -1,0 +1,137 @@
+"""What a test may order of a broker that it has started: the hooks of the broker, and the table of orders."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from typing import Any
+
+from kafkapy.common.clock import Clock
+from kafkapy.protocol.errors import Errors
+from kafkapy.server.hooks import BuiltBroker, Handle, Hooks
+from kafkapy.testing.control.emptying import Emptying
+from kafkapy.testing.control.full_disk import FullDisk
+from kafkapy.testing.control.movable_clock import MovableClock
+from kafkapy.testing.control.ordered_answers import OrderedAnswers
+from kafkapy.testing.control.server_end import OrderError, ServerEnd
+from kafkapy.testing.control.wire import ControlEnd
+from kafkapy.zk.session_closer import Session
+
+CLIENTS = "PLAINTEXT"
+"""The listener of clients; brokers speak to each other through one of their own, so that faults hit either."""
+
+
+class BrokerControl(Hooks):
+    """All of it lives on the reactor thread. Orders that need the broker's parts come after its `ready`."""
+
+    def __init__(self, reactor: Any, end: ControlEnd) -> None:
+        self._reactor = reactor
+        self._clock = MovableClock(reactor)
+        self._answers = OrderedAnswers(CLIENTS, reactor)
+        self._broker: BuiltBroker | None = None
+        self._emptying: Emptying | None = None
+        self._disk: FullDisk | None = None
+        self._end = ServerEnd(reactor, end, self._orders())
+
+    def _orders(self) -> dict[str, Callable[..., object]]:
+        return {
+            "stop": self._reactor.stop,
+            "advance": self._advance,
+            "back_to_present": self._clock.back_to_present,
+            "answer_with": self._answers.answer_with,
+            "delay": self._answers.delay,
+            "answer_as_usual": self._answers.clear,
+            "cut": self._cut,
+            "mend": self._mend,
+            "fill_disk": self._fill_disk,
+            "empty_disk": self._empty_disk,
+            "rebalance": self._rebalance,
+            "stop_following": lambda: self._empties.stop_following(),
+            "empty": lambda: self._empties.empty(),
+            "follow": lambda: self._empties.follow(),
+            "write_checkpoints": self._write_checkpoints,
+        }
+
+    # ------------------------------------------------------------------------------------------------ the broker's hooks
+
+    def clock(self, reactor: Any) -> MovableClock:
+        return self._clock
+
+    def built(self, broker: BuiltBroker) -> None:
+        self._broker = broker
+        self._emptying = Emptying(broker.core)
+        self._disk = FullDisk(broker.core.log_manager.live_log_dirs)
+        broker.sockets.now = self._clock.seconds
+
+    def handler(self, handle: Handle) -> Handle:
+        return self._answers.before(handle)
+
+    def zk_session(self, session: Session | None) -> None:
+        line = None if session is None else base64.b64encode(session.to_line()).decode()
+        self._reactor.callFromThread(self._end.tell, "session", line=line)
+
+    # ------------------------------------------------------------------------------------------------ start and stop
+
+    def open(self) -> None:
+        self._end.open()
+
+    def started(self) -> None:
+        self._end.tell("ready")
+
+    def failed(self, why: str) -> None:
+        self._end.tell("failed", why=why)
+
+    # ------------------------------------------------------------------------------------------------ orders
+
+    @property
+    def _parts(self) -> BuiltBroker:
+        if self._broker is None:
+            raise OrderError("the broker has not started yet")
+        return self._broker
+
+    @property
+    def _empties(self) -> Emptying:
+        if self._emptying is None:
+            raise OrderError("the broker has not started yet")
+        return self._emptying
+
+    async def _advance(self, ms: int) -> None:
+        """Done when what was due by then has run, on the reactor and in the background pool."""
+        if ms < 0:
+            raise OrderError(f"a broker's clock does not go back; advance by {ms} ms is not possible")
+        clock: Clock = self._clock
+        self._clock.advance(ms)
+        await clock.turn()
+        while not self._is_pool_idle():
+            await clock.turn()
+
+    def _is_pool_idle(self) -> bool:
+        pool = self._reactor.getThreadPool()
+        return not pool.working and not pool._team.statistics().backloggedWorkCount
+
+    def _cut(self) -> int:
+        """How many connections of clients were closed; new ones are until it is mended."""
+        return self._parts.sockets.cut_off(CLIENTS)
+
+    def _mend(self) -> None:
+        self._parts.sockets.mend(CLIENTS)
+
+    def _fill_disk(self) -> None:
+        assert self._parts is not None and self._disk is not None
+        self._disk.fill()
+
+    def _empty_disk(self) -> None:
+        assert self._parts is not None and self._disk is not None
+        self._disk.empty()
+
+    def _rebalance(self, group: str) -> bool:
+        """False: another broker coordinates the group."""
+        error = self._parts.core.group_coordinator.rebalance(group, "a test has ordered it")
+        if error is Errors.NOT_COORDINATOR:
+            return False
+        if error is not Errors.NONE:
+            raise OrderError(f"group {group!r} can't rebalance: {error.name}")
+        return True
+
+    async def _write_checkpoints(self) -> None:
+        await self._clock.in_thread(self._empties.write_checkpoints)

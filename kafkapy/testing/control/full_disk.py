@@ -1,0 +1,40 @@
+"""A disk without room, for a process that may mount none: writes to files below some directories fail."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+_CALLS = ("pwrite", "write", "posix_fallocate")
+
+
+class FullDisk:
+    """While it is `fill`ed, what would take room below `directories` raises ENOSPC, as the kernel says it. What only
+    overwrites, truncates or deletes goes on to work there; here overwriting does not.
+    """
+
+    def __init__(self, directories: Sequence[str]) -> None:
+        self._directories = tuple(os.path.realpath(directory) + os.sep for directory in directories)
+        self._real: dict[str, Any] = {}
+
+    def fill(self) -> None:
+        if not self._real:
+            self._real = {name: getattr(os, name) for name in _CALLS}
+            for name, call in self._real.items():
+                setattr(os, name, self._refusing(call))
+
+    def empty(self) -> None:
+        for name, call in self._real.items():
+            setattr(os, name, call)
+        self._real = {}
+
+    def _refusing(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        def refuse(fd: int, *arguments: Any) -> Any:
+            path = os.readlink(f"/proc/self/fd/{fd}")
+            if path.startswith(self._directories):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
+            return call(fd, *arguments)
+
+        return refuse

@@ -1,0 +1,192 @@
+"""The faults of a cluster: those of its brokers by number, and those that befall the cluster as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.testing.broker_process import BrokerProcess
+from kafkapy.testing.server_process import ClusterError
+from kafkapy.testing.waiting import wait_until
+
+if TYPE_CHECKING:
+    from kafkapy.admin.client import AdminClient
+
+MOVE_SECONDS = 30.0
+DISK_SECONDS = 30.0
+
+
+class ClusterClock:
+    """Moves the clocks of all brokers on: retention, time-outs and delayed answers come without waiting."""
+
+    def __init__(self, cluster: Faults) -> None:
+        self._cluster = cluster
+
+    def advance(self, seconds: float | timedelta) -> None:
+        """Returns when what is due by then has run. Each timer runs once, however far it goes."""
+        if isinstance(seconds, timedelta):
+            seconds = seconds.total_seconds()
+        self._cluster.order_all("advance", ms=round(seconds * 1000))
+
+
+class Faults:
+    """`broker` is its number; in a cluster of one it may be left out."""
+
+    brokers: list[BrokerProcess]
+
+    def __init__(self) -> None:
+        self.clock = ClusterClock(self)
+
+    @property
+    def admin(self) -> AdminClient:
+        raise NotImplementedError
+
+    def broker(self, number: int | None = None) -> BrokerProcess:
+        if number is None:
+            if len(self.brokers) != 1:
+                raise ValueError(f"say which broker: 0 to {len(self.brokers) - 1}")
+            number = 0
+        if not 0 <= number < len(self.brokers):
+            raise ValueError(f"there is no broker {number}: the cluster has {len(self.brokers)}, from 0 on")
+        return self.brokers[number]
+
+    def _these(self, number: int | None) -> list[BrokerProcess]:
+        return list(self.brokers) if number is None else [self.broker(number)]
+
+    def order_all(self, order: str, **arguments: object) -> list[Any]:
+        """Of all brokers that run, at the same time."""
+        running = [broker for broker in self.brokers if broker.is_running]
+        numbers = [broker.send(order, **arguments) for broker in running]
+        return [broker.answer(number) for broker, number in zip(running, numbers, strict=True)]
+
+    # ------------------------------------------------------------------------------------------------ processes
+
+    def pause(self, broker: int | None = None) -> None:
+        """It stands still (SIGSTOP): connections stay open, and nobody answers, until `resume`."""
+        self.broker(broker).pause()
+
+    def resume(self, broker: int | None = None) -> None:
+        self.broker(broker).resume()
+
+    @contextmanager
+    def paused(self, broker: int | None = None) -> Iterator[None]:
+        self.pause(broker)
+        try:
+            yield
+        finally:
+            self.resume(broker)
+
+    def kill(self, broker: int | None = None) -> None:
+        """As `kill -9` does; `restart` brings it back with its port and its data."""
+        self.broker(broker).kill()
+
+    def restart(self, broker: int | None = None) -> None:
+        """In good order if it runs."""
+        self.broker(broker).restart()
+
+    # ------------------------------------------------------------------------------------------------ connections and answers
+
+    @contextmanager
+    def cut(self, broker: int | None = None) -> Iterator[None]:
+        """Meanwhile no client has a connection to the broker, or to any: theirs are reset, and so are new ones."""
+        with ExitStack() as cut:
+            for each in self._these(broker):
+                cut.enter_context(each.cut())
+            yield
+
+    def cut_once(self, broker: int | None = None) -> int:
+        """Reset the connections of clients, who may come back at once; how many there were."""
+        count = 0
+        for each in self._these(broker):
+            count += each.cut_off()
+            each.mend()
+        return count
+
+    def delay(
+        self, seconds: float, api: str | None = None, times: int | None = None, broker: int | None = None
+    ) -> None:
+        """Requests of clients are answered so much later, on the brokers' clock: of one API (`"FETCH"`) or all, `times` times at
+        each broker, or until `heal`."""
+        for each in self._these(broker):
+            each.delay(seconds, api, times)
+
+    def answer_with(self, api: str, error: str, times: int | None = 1, broker: int | None = None) -> None:
+        """The next `times` requests of clients at each broker for this API (`"PRODUCE"`) get this error
+        (`"NOT_LEADER_OR_FOLLOWER"`) and change nothing; None: all, until `heal`."""
+        for each in self._these(broker):
+            each.answer_with(api, error, times)
+
+    def expire_session(self, broker: int | None = None) -> None:
+        """Its ZooKeeper session is over: the broker is out of the cluster, and registers again."""
+        self.broker(broker).expire_session()
+
+    # ------------------------------------------------------------------------------------------------ disks
+
+    def fill_disk(self, broker: int | None = None) -> None:
+        """No room is left for the broker's data: with the next write it ends, as one does that has no other disk."""
+        self.broker(broker).fill_disk()
+
+    def empty_disk(self, broker: int | None = None) -> None:
+        """There is room again; a broker that has ended is started."""
+        each = self.broker(broker)
+        each.empty_disk()
+        each.heal()
+
+    # ------------------------------------------------------------------------------------------------ leaders and groups
+
+    def leader(self, topic: str, partition: int = 0) -> int:
+        """The number of the broker that leads it; -1 if none does."""
+        from kafkapy.admin.results import values_of
+
+        described = values_of(self.admin.describe_topics([topic]))[topic]
+        return described.partitions[partition].leader_id
+
+    def move_leader(self, topic: str, partition: int = 0, to: int | None = None) -> int:
+        """Another of the replicas leads the partition (`to`, or the next one): its number."""
+        from kafkapy.admin.replicas import ElectionType
+        from kafkapy.admin.results import values_of
+
+        name = TopicPartition(topic, partition)
+        state = values_of(self.admin.describe_topics([topic]))[topic].partitions[partition]
+        replicas = list(state.replicas)
+        if to is None:
+            others = [replica for replica in state.isr if replica != state.leader_id]
+            if not others:
+                raise ClusterError(f"{name} has no other replica in sync that could lead it: {replicas}")
+            to = others[0]
+        elif to not in replicas:
+            raise ValueError(f"broker {to} is no replica of {name}; its replicas are {replicas}")
+        replicas.remove(to)
+        values_of(self.admin.alter_partition_reassignments({name: [to, *replicas]}))
+        self.admin.elect_leaders(ElectionType.PREFERRED, [name])
+        wait_until(lambda: self.leader(topic, partition) == to, MOVE_SECONDS, lambda: f"broker {to} leads {name}")
+        return to
+
+    def rebalance(self, group: str) -> None:
+        """Its coordinator has all members join again."""
+        if not any(self.order_all("rebalance", group=group)):
+            raise ClusterError(f"no broker coordinates group {group!r}")
+
+    # ------------------------------------------------------------------------------------------------ back to the start
+
+    def heal(self) -> None:
+        """Undo every fault: brokers run, answer and have room; their wall clocks are right again."""
+        for broker in self.brokers:
+            broker.heal()
+
+    def reset(self) -> None:
+        """As new: no records, groups, committed offsets or transactions, offsets begin at 0, faults are over. Topics and
+        their configs stay.
+
+        A consumer that goes on meanwhile has the positions it had: close clients before, or give them new groups.
+        """
+        self.heal()
+        if len(self.brokers) > 1:
+            self.order_all("stop_following")
+        if any(self.order_all("empty")):
+            self.order_all("write_checkpoints")
+        if len(self.brokers) > 1:
+            self.order_all("follow")

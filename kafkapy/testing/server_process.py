@@ -1,0 +1,191 @@
+"""A server as a process of its own, which ends with the process that has started it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from kafkapy.testing.control.client_end import ClientEnd, OrderRefused, ServerGone
+from kafkapy.testing.control.wire import ControlEnd
+
+START_SECONDS = 60.0
+STOP_SECONDS = 30.0
+
+_ROOT = str(Path(__file__).resolve().parents[2])
+"""So that the child finds the same kafkapy, whatever the working directory is."""
+
+
+class ClusterError(Exception):
+    """Something of the cluster does not do what it should; the message has the end of its log."""
+
+
+class ServerProcess:
+    """Invariant: `process` runs, or stands still in `pause`, exactly while it is not None."""
+
+    def __init__(self, name: str, directory: Path, module: str, arguments: Sequence[str], remove: Path | None) -> None:
+        """`module` with `arguments` is the server; `remove`: what it removes when this process has ended without a word."""
+        self.name = name
+        self.directory = directory
+        self.output = directory / "server.log"
+        """What it prints; of all its lives."""
+        self.process: subprocess.Popen[bytes] | None = None
+        self._command = [sys.executable, "-m", module, *arguments]
+        self._remove = remove
+        self._end: ClientEnd | None = None
+        self._ready = False
+        self._is_paused = False
+        directory.mkdir(parents=True, exist_ok=True)
+
+    def environment(self) -> Mapping[str, str]:
+        """What it has in its environment beside this process's."""
+        return {}
+
+    # ------------------------------------------------------------------------------------------------ start and stop
+
+    def launch(self) -> None:
+        """Start it, and wait for nothing."""
+        self._ready = False
+        self._end = end = ClientEnd(self._news)
+        descriptor = end.other_end.fileno()
+        control = ControlEnd(descriptor, os.getpid(), None if self._remove is None else str(self._remove))
+        path = os.pathsep.join(filter(None, (_ROOT, os.environ.get("PYTHONPATH"))))
+        environment = {**os.environ, **self.environment(), "PYTHONPATH": path, **control.to_environment()}
+        with open(self.output, "ab") as output:
+            self.process = subprocess.Popen(
+                self._command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                cwd=self.directory,
+                env=environment,
+                pass_fds=(descriptor,),
+                start_new_session=True,
+            )
+        end.launched()
+
+    def wait_until_ready(self, seconds: float = START_SECONDS) -> None:
+        try:
+            self._wire.wait_for_news(lambda: self._ready, seconds)
+        except ServerGone as error:
+            self.kill()
+            raise ClusterError(
+                f"{self.name} does not start: {error}. The end of its log:\n{self.last_lines()}"
+            ) from None
+
+    def start(self) -> None:
+        self.launch()
+        self.wait_until_ready()
+
+    def stop(self, seconds: float = STOP_SECONDS) -> int | None:
+        """In good order; its exit status, None if it had to be killed or was not running."""
+        process = self.process
+        if process is None:
+            return None
+        self.resume()
+        process.terminate()
+        try:
+            status = process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            return None
+        self._ended()
+        return status
+
+    def kill(self) -> None:
+        """As `kill -9` does."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self._ended()
+
+    def _ended(self) -> None:
+        assert self._end is not None
+        self._end.take_news()
+        self._end.close()
+        self.process = None
+        self._is_paused = False
+
+    def pause(self) -> None:
+        """It stands still (SIGSTOP): connections stay open, and nobody answers."""
+        self._signal(signal.SIGSTOP)
+        self._is_paused = True
+
+    def resume(self) -> None:
+        if self._is_paused:
+            self._signal(signal.SIGCONT)
+            self._is_paused = False
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self.process is None:
+            raise ClusterError(f"{self.name} is not running")
+        self.process.send_signal(number)
+
+    @property
+    def is_running(self) -> bool:
+        """False too once it has ended by itself."""
+        if self.process is not None and self.process.poll() is not None:
+            self._ended()
+        return self.process is not None
+
+    def wait_until_ended(self, seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        while self.is_running:
+            if time.monotonic() > deadline:
+                raise ClusterError(f"{self.name} is still running after {seconds} s")
+            time.sleep(0.005)
+
+    # ------------------------------------------------------------------------------------------------ orders
+
+    @property
+    def _wire(self) -> ClientEnd:
+        if self._end is None or self.process is None:
+            raise ClusterError(f"{self.name} is not running")
+        return self._end
+
+    def send(self, order: str, **arguments: object) -> int:
+        if self._is_paused:
+            raise ClusterError(f"{self.name} is paused and takes no orders: resume it first")
+        try:
+            return self._wire.send(order, **arguments)
+        except ServerGone as error:
+            raise ClusterError(f"{self.name}: {error}. The end of its log:\n{self.last_lines()}") from None
+
+    def answer(self, number: int) -> Any:
+        try:
+            return self._wire.answer(number)
+        except ServerGone as error:
+            raise ClusterError(f"{self.name}: {error}. The end of its log:\n{self.last_lines()}") from None
+        except OrderRefused as error:
+            raise ClusterError(f"{self.name}: {error}") from None
+
+    def order(self, order: str, **arguments: object) -> Any:
+        return self.answer(self.send(order, **arguments))
+
+    def take_news(self) -> None:
+        self._wire.take_news()
+
+    def _news(self, name: str, more: dict[str, Any]) -> None:
+        if name == "ready":
+            self._ready = True
+
+    # ------------------------------------------------------------------------------------------------ its log
+
+    def log_size(self) -> int:
+        return self.output.stat().st_size if self.output.exists() else 0
+
+    def log(self, since: int = 0) -> str:
+        """What it has printed from that byte on."""
+        if not self.output.exists():
+            return ""
+        with open(self.output, "rb") as file:
+            file.seek(since)
+            return file.read().decode(errors="replace")
+
+    def last_lines(self, count: int = 20) -> str:
+        return "\n".join(self.log(max(0, self.log_size() - 8192)).splitlines()[-count:])
