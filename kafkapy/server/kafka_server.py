@@ -162,6 +162,7 @@ class KafkaServer:
         await self._start(Part("socket server", None, sockets.shutdown))
         broker_info = await self._register(zk_client, sockets)
         controller = build_controller(config, outside, broker_info, self._registered_anew)
+        self._hooks.built(BuiltBroker(core, sockets, controller))
         self._zk_client, self._metadata_cache = zk_client, core.metadata_cache
         producer_ids = ProducerIdManager(self._request_producer_ids, self._clock.monotonic_ms)
         handlers = build_handlers(config, outside, core, cluster_id, controller, producer_ids, dynamic_config)
@@ -256,7 +257,6 @@ class KafkaServer:
         def open_doors() -> None:
             apis = KafkaApis(handlers.by_api(), outside.records)
             first_metadata = FirstMetadata(apis.handle, core.metadata_cache, bool(core.log_manager.all_logs()))
-            self._hooks.built(BuiltBroker(core, sockets, controller))
             sockets.start_accepting(self._hooks.handler(first_metadata.handle))
             self._are_doors_open = True
 

@@ -61,7 +61,8 @@ class BrokerProcess(ServerProcess):
         self.port = port
         self._internal = ReservedPort()
         self.session: Session | None = None
-        self._zookeeper_connect = zookeeper_connect
+        self._is_going = False
+        """Its cluster ends with it."""
         own = {
             "broker.id": number,
             "listeners": f"{CLIENTS}://{port.address},{BROKERS}://{self._internal.address}",
@@ -88,10 +89,11 @@ class BrokerProcess(ServerProcess):
 
     def end(self, *, in_order: bool) -> None:
         """For good: its ports are for others again."""
+        self._is_going = True
         if in_order:
             self.stop()
-        elif self.is_running:
-            super().kill()
+        else:
+            self.kill()
         self.port.release()
         self._internal.release()
 
@@ -103,11 +105,12 @@ class BrokerProcess(ServerProcess):
 
     # ------------------------------------------------------------------------------------------------ faults
 
-    def kill(self) -> None:
-        """As `kill -9` does. Its session is closed, as the watchdog of a broker in production does it, so the others hear of it
-        at once."""
-        super().kill()
-        self.close_session()
+    def _ended(self) -> None:
+        """Whatever has ended it, its session is closed, as the watchdog of a broker in production does it: the others hear of
+        it at once, and it need not wait for itself when it starts again."""
+        super()._ended()
+        if not self._is_going:
+            self.close_session()
 
     def restart(self) -> None:
         """Killed or not; with its port and its data."""

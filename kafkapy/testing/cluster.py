@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from kafkapy.testing.broker_process import BrokerProcess
+from kafkapy.testing.broker_process import BrokerProcess, properties_of
 from kafkapy.testing.contents import Contents
 from kafkapy.testing.coordination import Coordination, GivenZooKeeper
 from kafkapy.testing.faults import Faults
@@ -56,7 +56,7 @@ class KafkaCluster(Faults):
         super().__init__()
         self._count = brokers
         self._topics = parse_topics(topics)
-        self._config = {**_for_tests(brokers), **(config or {})}
+        self._config = {**_for_tests(brokers), **properties_of(config or {})}
         self._data_dir = None if data_dir is None else Path(data_dir).absolute()
         self._ports = tuple(ports) or (0,) * brokers
         self._host = host

@@ -49,6 +49,8 @@ class Contents:
         with consumer:
             partitions = sorted(self.partitions(topic))
             ends = {name: end for name, end in consumer.end_offsets(partitions).items() if end}
+            if not ends:
+                return []
             consumer.assign(list(ends))
             consumer.seek_to_beginning()
 
@@ -57,7 +59,7 @@ class Contents:
                     found.setdefault(name, []).extend(records)
                 return all((consumer.position(name) or 0) >= end for name, end in ends.items())
 
-            wait_until(lambda: not ends or has_all(), READ_SECONDS, lambda: f"all records of {topic} are read")
+            wait_until(has_all, READ_SECONDS, lambda: f"all records of {topic} are read")
         return [record for name in partitions for record in found.get(name, ()) if record.offset < ends.get(name, 0)]
 
     def produce_many(

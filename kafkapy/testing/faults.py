@@ -146,8 +146,8 @@ class Faults:
 
     def move_leader(self, topic: str, partition: int = 0, to: int | None = None) -> int:
         """Another of the replicas leads the partition (`to`, or the next one): its number."""
-        from kafkapy.admin.replicas import ElectionType
         from kafkapy.admin.results import values_of
+        from kafkapy.common.wire_enums import ElectionType
 
         name = TopicPartition(topic, partition)
         state = values_of(self.admin.describe_topics([topic]))[topic].partitions[partition]

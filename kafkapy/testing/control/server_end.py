@@ -98,6 +98,7 @@ class ServerEnd:
 
 
 class _Wire(LineReceiver):
+    transport: Any
     delimiter = b"\n"
     MAX_LENGTH = MAX_LINE
 
