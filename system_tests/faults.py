@@ -10,6 +10,7 @@ from random import Random
 from typing import NamedTuple
 
 from system_tests.cluster import Cluster
+from system_tests.limits import NoLimit, few_descriptors, share_of_a_core
 from system_tests.network import PEERS, SIDES
 from system_tests.services import KafkaService, wait_until
 from system_tests.workload import Workload
@@ -160,9 +161,28 @@ def _disk_full(cluster: Cluster, number: int, fault: Fault) -> None:
     _start_if_ended(broker)
 
 
+def _few_descriptors(cluster: Cluster, number: int, fault: Fault) -> None:
+    """New connections and segments find no descriptor. A broker that could not open a file of its only disk gives that up."""
+    broker = cluster.brokers[number]
+    with few_descriptors(broker.pid, spare=2):
+        time.sleep(fault.seconds)
+    _start_if_ended(broker)
+
+
+def _starved(cluster: Cluster, number: int, fault: Fault) -> None:
+    try:
+        with share_of_a_core(cluster.brokers[number].pid, 0.05):
+            time.sleep(fault.seconds)
+    except NoLimit as error:
+        raise NotHere(str(error)) from error
+
+
+_DISK_ERRORS = ("No space left on device", "Stopping serving logs in dir")
+
+
 def _start_if_ended(broker: KafkaService) -> None:
     """A broker whose only disk has failed ends, soon."""
-    if "No space left on device" in broker.text():
+    if any(error in broker.text() for error in _DISK_ERRORS):
         wait_until(lambda: not broker.is_running, 30, f"{broker.name} ends, for want of a disk")
     if not broker.is_running:
         broker.close()
@@ -213,6 +233,8 @@ FAULTS = {
     "half_closed_connections": _Entry(_half_closed_connections, (0, 1)),
     "stalled_connections": _Entry(_stalled_connections, (0, 1)),
     "disk_full": _Entry(_disk_full, (2, 5)),
+    "few_descriptors": _Entry(_few_descriptors, (1, 6)),
+    "starved": _Entry(_starved, (1, 8)),
     "zookeeper_lost": _Entry(_zookeeper_lost, (1, 10)),
     "zookeeper_restart": _Entry(_zookeeper_restart, (0, 0)),
     "session_expired": _Entry(_session_expired, (0, 0)),

@@ -1,14 +1,15 @@
-"""What the bus's clients say of how much they have sent: counters in the topic `_bus_audit`, from which an audit knows what must be there.
+"""What the bus's clients say of how much they have sent: counters in the topic `_bus_audit`, the ground of every audit.
 
 A record tells how many events one run of a program has sent to one topic with times in one hour (UTC), and that the brokers have
-acknowledged. Its key is `producer|topic|hour`, so that of a compacted topic the last word stays; counters of a key only grow, so a reader
-takes the largest. The value is JSON:
+acknowledged. Its key is `producer|topic|hour`, so that of a compacted topic the last word stays; counters of a key only grow, so
+a reader takes the largest. The value is JSON:
 
     {"producer": "booking-service-3f9c1d22a7b0", "application": "booking-service", "topic": "bookings", "hour": "2026-11-24T02",
      "sent": 1200, "failed": 0, "last_seq": 1200, "at": 1795487461000, "closed": false}
 
-`sent`: events whose delivery was acknowledged. `failed`: events whose delivery failed; they may be in the log or not. `last_seq`: the largest
-`producer-seq` among those sent in that hour. `closed`: the run has ended in order, and this is its last word.
+`sent`: events whose delivery was acknowledged. `failed`: events whose delivery failed; they may be in the log or not.
+`last_seq`: the largest `producer-seq` among those sent in that hour.
+`closed`: the run has ended in order, and this is its last word.
 """
 
 from __future__ import annotations

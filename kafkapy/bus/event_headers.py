@@ -6,8 +6,8 @@
     producer-id     which run of which program has sent it: booking-service-3f9c1d22a7b0
     producer-seq    the how manieth event of that run to that topic it is, from 1 on
 
-All are text in UTF-8. The event's time is the record's timestamp, in milliseconds since 1970. A record without some of them is an event
-nevertheless (a program without the bus may have written it): `Envelope.of` says what stands for what is missing.
+All are text in UTF-8. The event's time is the record's timestamp, in milliseconds since 1970. A record without some of them is
+an event nevertheless (a program without the bus may have written it): `Envelope.of` says what stands for what is missing.
 """
 
 from __future__ import annotations

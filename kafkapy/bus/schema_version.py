@@ -1,7 +1,7 @@
 """The version of an event's schema: MODEL.REVISION.ADDITION.
 
-A new MODEL cannot read what was written with the ones before. A new REVISION can, but readers of the ones before cannot read it. With a new
-ADDITION both can: old readers pass over what is new, new readers fill in what is missing.
+A new MODEL cannot read what was written with the ones before. A new REVISION can, but readers of the ones before cannot read it.
+With a new ADDITION both can: old readers pass over what is new, new readers fill in what is missing.
 """
 
 from __future__ import annotations
