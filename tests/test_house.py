@@ -17,7 +17,7 @@ LONGEST_FUNCTION = 60
 LONG = {"kafkapy.record.record_fields.read"}
 """The kernel that reads each record: a call more would cost it a fifth of its time."""
 
-FACES = {"KafkaAdminClient", "KafkaConsumer", "KafkaProducer"}
+FACES = {"Bus", "Dispatcher", "KafkaAdminClient", "KafkaConsumer", "KafkaProducer"}
 """Each has three forms: blocking, asyncio, Twisted."""
 
 

@@ -1,7 +1,57 @@
 """The message bus: events with schemas, topics with owners, clients that cannot be used wrongly (`docs/bus.md`).
 
-from kafkapy.bus import aio
+    from kafkapy.bus import Bus
 
-async with aio.Bus("localhost:9092", "http://localhost:8081", application="booking-service") as bus:
-    await bus.send(BookingCreated(booking_id="b-1", user_id=7))
+    with Bus("localhost:9092", "http://localhost:8081", application="booking-service") as bus:
+        bus.send(BookingCreated(booking_id="b-1", user_id=7))
+
+The same with `from kafkapy.bus.aio import Bus` on asyncio, and with `from kafkapy.bus.tx import Bus` on Twisted.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkapy.common.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from kafkapy.bus.blocking import Bus
+    from kafkapy.bus.errors import (
+        BusError,
+        DispatcherFailedError,
+        HandlerStuckError,
+        NotAnEventError,
+        PermanentFailure,
+        UnreadableEventError,
+    )
+    from kafkapy.bus.event_headers import Envelope
+    from kafkapy.bus.event_types import EventType, event
+
+_HOMES = {
+    "Bus": "blocking",
+    "BusError": "errors",
+    "DispatcherFailedError": "errors",
+    "Envelope": "event_headers",
+    "EventType": "event_types",
+    "HandlerStuckError": "errors",
+    "NotAnEventError": "errors",
+    "PermanentFailure": "errors",
+    "UnreadableEventError": "errors",
+    "event": "event_types",
+}
+
+__all__ = [
+    "Bus",
+    "BusError",
+    "DispatcherFailedError",
+    "Envelope",
+    "EventType",
+    "HandlerStuckError",
+    "NotAnEventError",
+    "PermanentFailure",
+    "UnreadableEventError",
+    "event",
+]
+
+if not TYPE_CHECKING:
+    __getattr__ = lazy_names(__name__, _HOMES)

@@ -1,0 +1,146 @@
+"""The bus for asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from kafkapy import aio
+from kafkapy.aio.deliveries import Delivery
+from kafkapy.bus.audit_counters import AUDIT_TOPIC
+from kafkapy.bus.audit_topic import ensure_audit_topic
+from kafkapy.bus.client_options import AUDIT_INTERVAL_S, Registry, producer_options, registry_client
+from kafkapy.bus.outbox import Outbox, Outgoing
+from kafkapy.producer.future import RecordMetadata
+from kafkapy.serializer import LookUpFirst
+
+__all__ = ["Bus"]
+
+_log = logging.getLogger("kafkapy.bus")
+
+
+class Bus:
+    """Sends events: `async with Bus("localhost:9092", "http://localhost:8081", application="till") as bus: await
+    bus.send(event)`.
+
+    An event's class says topic, schema and router. What `send` has returned from, all in-sync replicas have. `application` names
+    the program in events and in the audit. `auto_register`: publish schemas that the registry does not have, for tests and
+    trials; else they are published by `kafkapy-schemas.sh publish`. `audit`: write counters to `_bus_audit`. Other options are
+    those of `kafkapy.aio.KafkaProducer` (TLS, SASL, compression …), but for those that could lose events. Make it in a running
+    loop.
+    """
+
+    def __init__(
+        self,
+        bootstrap_servers: str | Sequence[str],
+        registry: Registry,
+        *,
+        application: str,
+        auto_register: bool = False,
+        audit: bool = True,
+        audit_interval_s: float = AUDIT_INTERVAL_S,
+        **client_options: Any,
+    ) -> None:
+        self._options = producer_options(bootstrap_servers, client_options)
+        self._outbox = Outbox(registry_client(registry), application, waits=False, auto_register=auto_register)
+        self._producer: aio.KafkaProducer[bytes, bytes] = aio.KafkaProducer(**self._options)
+        self._audit = audit
+        self._audit_interval_s = audit_interval_s
+        self._auditing: asyncio.Task[None] | None = None
+
+    @property
+    def producer_id(self) -> str:
+        """Names this run in its events and in the audit."""
+        return self._outbox.producer_id
+
+    async def start(self) -> Self:
+        """Connect. Raises KafkaTimeoutError if no broker answers."""
+        await self._producer.start()
+        if self._audit:
+            self._auditing = asyncio.create_task(self._tell_now_and_then())
+        return self
+
+    async def send(self, event: Any, *, time_ms: int | None = None, event_id: str | None = None) -> RecordMetadata:
+        """Send an event; returns when it is safe. `time_ms`: when it happened (default: what its class says, or now).
+        `event_id`: for one that is sent again, the id that it had.
+
+        Raises NotAnEventError, SchemaSerializationError (it does not fit its schema), SchemaRegistryError (its schema is not
+        published), SchemaRegistryUnavailableError, KafkaTimeoutError (no such topic, or no broker), and what the delivery has
+        failed with.
+        """
+        return await (await self._send(event, time_ms, event_id))
+
+    async def send_many(self, events: Iterable[Any]) -> list[RecordMetadata]:
+        """Send events in this order; returns when all are safe. Raises what the first has failed with, when all are done."""
+        deliveries: list[Delivery] = []
+        try:
+            for event in events:
+                deliveries.append(await self._send(event, None, None))
+        finally:
+            results = await asyncio.gather(*deliveries, return_exceptions=True)
+        for result in results:
+            if isinstance(result, BaseException):
+                raise result
+        return [result for result in results if not isinstance(result, BaseException)]
+
+    async def flush(self) -> None:
+        """Wait for what others are sending."""
+        await self._producer.flush()
+
+    async def stop(self) -> None:
+        """Wait for what was sent, tell the audit, disconnect."""
+        if self._auditing is not None:
+            self._auditing.cancel()
+            await asyncio.gather(self._auditing, return_exceptions=True)
+            self._auditing = None
+            await self._producer.flush()
+            await asyncio.sleep(0)  # deliveries that are done are counted in the loop's next turn
+            await self._tell(closed=True)
+        await self._producer.stop()
+
+    async def __aenter__(self) -> Self:
+        return await self.start()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    async def _send(self, event: Any, time_ms: int | None, event_id: str | None) -> Delivery:
+        outgoing = await self._prepared(event, time_ms, event_id)
+        topic, value, key, headers, timestamp_ms = outgoing[:5]
+        try:
+            delivery = await self._producer.send(topic, value, key=key, headers=headers, timestamp_ms=timestamp_ms)
+        except BaseException as error:
+            self._outbox.settled(outgoing, error)
+            raise
+        delivery.add_done_callback(lambda done: self._outbox.settled(outgoing, done.exception()))
+        return delivery
+
+    async def _prepared(self, event: Any, time_ms: int | None, event_id: str | None) -> Outgoing:
+        while True:
+            try:
+                return self._outbox.prepare(event, time_ms, event_id)
+            except LookUpFirst as needed:
+                await asyncio.to_thread(needed.look_up)
+
+    async def _tell_now_and_then(self) -> None:
+        while True:
+            await asyncio.sleep(self._audit_interval_s)
+            await self._tell(closed=False)
+
+    async def _tell(self, *, closed: bool) -> None:
+        """What cannot be told now is told the next time; events do not wait for it."""
+        records = self._outbox.audit(closed=closed)
+        try:
+            if records:
+                await asyncio.to_thread(ensure_audit_topic, self._options)
+            sent = [await self._producer.send(AUDIT_TOPIC, each.encode(), key=each.key) for each in records]
+            await asyncio.gather(*sent)
+        except Exception as error:
+            _log.warning("The counters of %s cannot be written to %s now: %s", self.producer_id, AUDIT_TOPIC, error)
+            for record in records:
+                self._outbox.not_told(record)

@@ -1,0 +1,30 @@
+"""The topic `_bus_audit`: compacted, so that of each counter the last word stays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kafkapy.bus.audit_counters import AUDIT_TOPIC
+from kafkapy.clients.client_options import ClientOptions
+
+AUDIT_CONFIGS = {"cleanup.policy": "compact", "segment.ms": "86400000"}
+AUDIT_PARTITIONS = 3
+
+
+def ensure_audit_topic(options: Mapping[str, Any]) -> None:
+    """Make it unless it is there; blocks. `options`: a client's; those that are not for every client are passed over. Raises
+    what an admin client raises."""
+    from kafkapy import KafkaAdminClient
+    from kafkapy.admin import NewTopic
+    from kafkapy.errors import TopicAlreadyExistsError
+
+    known = ClientOptions.__annotations__.keys()
+    admin = KafkaAdminClient(**{name: value for name, value in options.items() if name in known})
+    try:
+        if AUDIT_TOPIC not in admin.list_topics():
+            admin.create_topics([NewTopic(AUDIT_TOPIC, AUDIT_PARTITIONS, -1, topic_configs=AUDIT_CONFIGS)])
+    except TopicAlreadyExistsError:
+        pass
+    finally:
+        admin.close()

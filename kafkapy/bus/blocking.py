@@ -1,0 +1,117 @@
+"""The bus for programs without an event loop."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterable, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from kafkapy import KafkaProducer
+from kafkapy.bus.audit_counters import AUDIT_TOPIC
+from kafkapy.bus.audit_topic import ensure_audit_topic
+from kafkapy.bus.client_options import AUDIT_INTERVAL_S, Registry, producer_options, registry_client
+from kafkapy.bus.outbox import Outbox
+from kafkapy.producer.future import FutureRecordMetadata, RecordMetadata
+
+__all__ = ["Bus"]
+
+_log = logging.getLogger("kafkapy.bus")
+
+
+class Bus:
+    """Sends events: `with Bus("localhost:9092", "http://localhost:8081", application="till") as bus: bus.send(event)`.
+
+    As `kafkapy.bus.aio.Bus`, with methods that block. For any thread.
+    """
+
+    def __init__(
+        self,
+        bootstrap_servers: str | Sequence[str],
+        registry: Registry,
+        *,
+        application: str,
+        auto_register: bool = False,
+        audit: bool = True,
+        audit_interval_s: float = AUDIT_INTERVAL_S,
+        **client_options: Any,
+    ) -> None:
+        """Connects. Raises KafkaTimeoutError if no broker answers."""
+        self._options = producer_options(bootstrap_servers, client_options)
+        self._outbox = Outbox(registry_client(registry), application, waits=True, auto_register=auto_register)
+        self._producer: KafkaProducer[bytes, bytes] = KafkaProducer(**self._options)
+        self._audit = audit
+        self._closed = threading.Event()
+        self._auditing: threading.Thread | None = None
+        if audit:
+            name = f"audit of {self.producer_id}"
+            self._auditing = threading.Thread(
+                target=self._tell_now_and_then, args=(audit_interval_s,), name=name, daemon=True
+            )
+            self._auditing.start()
+
+    @property
+    def producer_id(self) -> str:
+        """Names this run in its events and in the audit."""
+        return self._outbox.producer_id
+
+    def send(self, event: Any, *, time_ms: int | None = None, event_id: str | None = None) -> RecordMetadata:
+        """Send an event; returns when it is safe. Arguments and errors are those of `kafkapy.bus.aio.Bus.send`."""
+        return self.send_soon(event, time_ms=time_ms, event_id=event_id).get()
+
+    def send_soon(self, event: Any, *, time_ms: int | None = None, event_id: str | None = None) -> FutureRecordMetadata:
+        """Queue an event; `get()` of what it gives waits until it is safe."""
+        outgoing = self._outbox.prepare(event, time_ms, event_id)
+        topic, value, key, headers, timestamp_ms = outgoing[:5]
+        try:
+            future = self._producer.send(topic, value, key=key, headers=headers, timestamp_ms=timestamp_ms)
+        except BaseException as error:
+            self._outbox.settled(outgoing, error)
+            raise
+        future.add_callback(lambda _: self._outbox.settled(outgoing, None))
+        future.add_errback(lambda error: self._outbox.settled(outgoing, error))
+        return future
+
+    def send_many(self, events: Iterable[Any]) -> list[RecordMetadata]:
+        """Send events in this order; returns when all are safe. Raises what the first has failed with."""
+        return [future.get() for future in [self.send_soon(event) for event in events]]
+
+    def flush(self) -> None:
+        """Wait for what was queued."""
+        self._producer.flush()
+
+    def close(self) -> None:
+        """Wait for what was queued, tell the audit, disconnect."""
+        if self._closed.is_set():
+            return
+        self._closed.set()
+        if self._auditing is not None:
+            self._auditing.join()
+            self._producer.flush()
+            self._tell(closed=True)
+        self._producer.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _tell_now_and_then(self, interval_s: float) -> None:
+        while not self._closed.wait(interval_s):
+            self._tell(closed=False)
+
+    def _tell(self, *, closed: bool) -> None:
+        records = self._outbox.audit(closed=closed)
+        try:
+            if records:
+                ensure_audit_topic(self._options)
+            for future in [self._producer.send(AUDIT_TOPIC, each.encode(), key=each.key) for each in records]:
+                future.get()
+        except Exception as error:
+            _log.warning("The counters of %s cannot be written to %s now: %s", self.producer_id, AUDIT_TOPIC, error)
+            for record in records:
+                self._outbox.not_told(record)

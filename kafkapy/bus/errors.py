@@ -1,0 +1,29 @@
+"""What goes wrong on the bus."""
+
+from __future__ import annotations
+
+from kafkapy.errors import ClientError
+
+
+class BusError(ClientError):
+    """The base of the bus's own errors; the sentence names cause and mend."""
+
+
+class NotAnEventError(BusError):
+    """An object's class is no event class, or its value does not fit its schema."""
+
+
+class UnreadableEventError(BusError):
+    """A record is no event of a class that is known here: asking again would not help."""
+
+
+class PermanentFailure(BusError):
+    """A handler raises it for an event that will never succeed: it goes to the dead-letter topic without further attempts."""
+
+
+class HandlerStuckError(BusError):
+    """A handler in a thread has not ended in its time; a thread cannot be ended from outside."""
+
+
+class DispatcherFailedError(BusError):
+    """A dispatcher cannot go on; what was not handled was not committed."""

@@ -1,0 +1,102 @@
+"""Thrift's interface definitions, read by thriftpy2: the structs of a text, and the types of their fields."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from functools import cache
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from kafkapy.bus.errors import NotAnEventError
+from kafkapy.common.extras import need
+
+_NAMES = {
+    2: "bool",
+    3: "byte",
+    4: "double",
+    6: "i16",
+    8: "i32",
+    10: "i64",
+    11: "string",
+    12: "struct",
+    13: "map",
+    14: "set",
+    15: "list",
+}
+_BINARY = 18
+_MAP, _SET, _LIST, _STRUCT = 13, 14, 15, 12
+
+
+class ThriftType(NamedTuple):
+    """A type: its name, and of what it is made. A map has `key` and `item`, a list or set `item`."""
+
+    name: str
+    struct: Any = None
+    enum: Any = None
+    key: Any = None
+    item: Any = None
+
+    @classmethod
+    def of(cls, code: int, spec: Any) -> ThriftType:
+        """As thriftpy2 has it: a code, and what is inside."""
+        if code == _STRUCT:
+            return cls(spec.__name__, struct=spec)
+        if code == _MAP:
+            key, item = (cls._inner(each) for each in spec)
+            return cls(f"map<{key.name}, {item.name}>", key=key, item=item)
+        if code in (_LIST, _SET):
+            item = cls._inner(spec)
+            return cls(f"{_NAMES[code]}<{item.name}>", item=item)
+        if spec is not None and hasattr(spec, "_VALUES_TO_NAMES"):
+            return cls(spec.__name__, enum=spec)
+        return cls("binary" if code == _BINARY else _NAMES.get(code, f"type {code}"))
+
+    @classmethod
+    def _inner(cls, spec: Any) -> ThriftType:
+        return cls.of(*spec) if isinstance(spec, tuple) else cls.of(spec, None)
+
+    @staticmethod
+    def fields_of(struct: Any) -> list[ThriftField]:
+        """By their ids."""
+        return _fields_of(struct)
+
+
+class ThriftField(NamedTuple):
+    id: int
+    name: str
+    type: ThriftType
+    required: bool
+    default: Any
+
+
+@cache
+def _fields_of(struct: Any) -> list[ThriftField]:
+    defaults = dict(struct.default_spec)
+    found = []
+    for number, spec in sorted(struct.thrift_spec.items()):
+        code, name, *inner, required = spec
+        kind = ThriftType.of(code, inner[0] if inner else None)
+        found.append(ThriftField(number, name, kind, bool(required), defaults.get(name)))
+    return found
+
+
+@cache
+def module_of(text: str) -> Any:
+    """What thriftpy2 makes of a text. Raises NotAnEventError with its complaint."""
+    need("bus", "thriftpy2", by="Thrift")
+    parser: Any = import_module("thriftpy2.parser.parser")
+    name = f"thrift_{hashlib.sha256(text.encode()).hexdigest()[:16]}_thrift"
+    try:
+        return parser.parse_fp(io.StringIO(text), name)
+    except Exception as error:
+        raise NotAnEventError(f"This is no Thrift definition: {error}") from error
+
+
+def struct_of(text: str, full_name: str) -> Any:
+    """The struct that an event's full name names: its last part. Raises NotAnEventError."""
+    name = full_name.rpartition(".")[2]
+    found = getattr(module_of(text), name, None)
+    if found is None or not hasattr(found, "thrift_spec"):
+        raise NotAnEventError(f"The Thrift definition has no struct {name}")
+    return found

@@ -1,0 +1,151 @@
+"""The bus for Twisted."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from twisted.internet.defer import Deferred, DeferredList, ensureDeferred
+from twisted.internet.task import LoopingCall
+from twisted.internet.threads import deferToThread
+from twisted.python.failure import Failure
+
+from kafkapy import tx
+from kafkapy.bus.audit_counters import AUDIT_TOPIC
+from kafkapy.bus.audit_topic import ensure_audit_topic
+from kafkapy.bus.client_options import AUDIT_INTERVAL_S, Registry, producer_options, registry_client
+from kafkapy.bus.outbox import Outbox, Outgoing
+from kafkapy.producer.future import RecordMetadata
+from kafkapy.serializer import LookUpFirst
+
+__all__ = ["Bus"]
+
+_log = logging.getLogger("kafkapy.bus")
+
+
+class Bus:
+    """Sends events: `bus = yield Bus("localhost:9092", "http://localhost:8081", application="till").start()`, `yield
+    bus.send(event)`.
+
+    As `kafkapy.bus.aio.Bus`, with methods that give Deferreds.
+    """
+
+    def __init__(
+        self,
+        bootstrap_servers: str | Sequence[str],
+        registry: Registry,
+        *,
+        application: str,
+        auto_register: bool = False,
+        audit: bool = True,
+        audit_interval_s: float = AUDIT_INTERVAL_S,
+        **client_options: Any,
+    ) -> None:
+        self._options = producer_options(bootstrap_servers, client_options)
+        self._outbox = Outbox(registry_client(registry), application, waits=False, auto_register=auto_register)
+        self._producer: tx.KafkaProducer[bytes, bytes] = tx.KafkaProducer(**self._options)
+        self._audit = audit
+        self._audit_interval_s = audit_interval_s
+        self._auditing: LoopingCall | None = None
+
+    @property
+    def producer_id(self) -> str:
+        """Names this run in its events and in the audit."""
+        return self._outbox.producer_id
+
+    def start(self) -> Deferred[Bus]:
+        """Connect; gives this bus. Fails with KafkaTimeoutError if no broker answers."""
+
+        async def begin() -> Bus:
+            await self._producer.start()
+            if self._audit:
+                self._auditing = LoopingCall(lambda: ensureDeferred(self._tell(closed=False)))
+                self._auditing.start(self._audit_interval_s, now=False)
+            return self
+
+        return ensureDeferred(begin())
+
+    def send(self, event: Any, *, time_ms: int | None = None, event_id: str | None = None) -> Deferred[RecordMetadata]:
+        """Send an event; fires when it is safe. Arguments and errors are those of `kafkapy.bus.aio.Bus.send`."""
+        try:
+            outgoing = self._outbox.prepare(event, time_ms, event_id)
+        except LookUpFirst as needed:
+            return ensureDeferred(self._send_later(needed, event, time_ms, event_id))
+        except Exception:
+            failed: Deferred[RecordMetadata] = Deferred()
+            failed.errback()
+            return failed
+        return self._send(outgoing)
+
+    def send_many(self, events: Iterable[Any]) -> Deferred[list[RecordMetadata]]:
+        """Send events in this order; fires when all are safe, fails with what the first has failed with."""
+        return ensureDeferred(self._send_many(list(events)))
+
+    def flush(self) -> Deferred[Any]:
+        """Wait for what was sent."""
+        return self._producer.flush()
+
+    def stop(self) -> Deferred[None]:
+        """Wait for what was sent, tell the audit, disconnect."""
+
+        async def end() -> None:
+            if self._auditing is not None:
+                ended = self._auditing.deferred
+                self._auditing.stop()
+                self._auditing = None
+                if ended is not None:
+                    await ended
+                await self._producer.flush()
+                await self._tell(closed=True)
+            await self._producer.stop()
+
+        return ensureDeferred(end())
+
+    async def _send_many(self, events: list[Any]) -> list[RecordMetadata]:
+        sent = []
+        for event in events:
+            await self._look_up_for(event)
+            sent.append(self.send(event))
+        results: Any = await DeferredList(sent, consumeErrors=True)
+        for succeeded, result in results:
+            if not succeeded:
+                raise result.value
+        return [result for _, result in results]
+
+    async def _look_up_for(self, event: Any) -> None:
+        """An event whose schema must be asked for would be overtaken by the next."""
+        while (needed := self._outbox.needs(event)) is not None:
+            await deferToThread(needed.look_up)
+
+    async def _send_later(
+        self, needed: LookUpFirst, event: Any, time_ms: int | None, event_id: str | None
+    ) -> RecordMetadata:
+        await deferToThread(needed.look_up)
+        return await self.send(event, time_ms=time_ms, event_id=event_id)
+
+    def _send(self, outgoing: Outgoing) -> Deferred[RecordMetadata]:
+        topic, value, key, headers, timestamp_ms = outgoing[:5]
+        delivery = self._producer.send(topic, value, key=key, headers=headers, timestamp_ms=timestamp_ms)
+
+        def delivered(metadata: RecordMetadata) -> RecordMetadata:
+            self._outbox.settled(outgoing, None)
+            return metadata
+
+        def failed(failure: Failure) -> Failure:
+            self._outbox.settled(outgoing, failure.value)
+            return failure
+
+        return delivery.addCallbacks(delivered, failed)
+
+    async def _tell(self, *, closed: bool) -> None:
+        records = self._outbox.audit(closed=closed)
+        try:
+            if records:
+                await deferToThread(ensure_audit_topic, self._options)
+            for sent in [self._producer.send(AUDIT_TOPIC, each.encode(), key=each.key) for each in records]:
+                await sent
+        except Exception as error:
+            _log.warning("The counters of %s cannot be written to %s now: %s", self.producer_id, AUDIT_TOPIC, error)
+            for record in records:
+                self._outbox.not_told(record)
