@@ -1,0 +1,39 @@
+"""Which content type a client wants (`Accept`), and which it sends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def media_type(header: str) -> str:
+    """Without parameters, in small letters."""
+    return header.partition(";")[0].strip().lower()
+
+
+def accepted(header: str | None, offered: Sequence[str]) -> str | None:
+    """The one of those on offer that the client likes best, the earlier if it doesn't care; None: it takes none of them."""
+    if not header or not header.strip():
+        return offered[0]
+    best: tuple[float, int] | None = None
+    for part in header.split(","):
+        wanted = media_type(part)
+        quality = _quality(part)
+        for place, name in enumerate(offered):
+            if quality > 0 and _fits(wanted, name) and (best is None or (-quality, place) < best):
+                best = -quality, place
+    return None if best is None else offered[best[1]]
+
+
+def _quality(part: str) -> float:
+    for parameter in part.split(";")[1:]:
+        name, _, value = parameter.partition("=")
+        if name.strip().lower() == "q":
+            try:
+                return float(value)
+            except ValueError:
+                return 0.0
+    return 1.0
+
+
+def _fits(wanted: str, name: str) -> bool:
+    return wanted in ("*/*", "*", name) or (wanted.endswith("/*") and name.startswith(wanted[:-1]))

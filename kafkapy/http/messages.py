@@ -1,0 +1,51 @@
+"""Requests and answers, apart from how they travel."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+
+class HttpRequest(NamedTuple):
+    """`parts`: of the path, unquoted. `query`: the last value of each parameter. `headers`: names in small letters."""
+
+    method: str
+    path: str
+    parts: tuple[str, ...]
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    body: bytes
+    user: str | None = None
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        text = self.query.get(name)
+        return default if text is None else text.lower() == "true"
+
+    def json(self) -> Any:
+        """Raises ValueError. What nests too deep for Python counts as no JSON."""
+        try:
+            return json.loads(self.body)
+        except RecursionError:
+            raise ValueError("nested too deep") from None
+
+
+class HttpAnswer(NamedTuple):
+    status: int
+    body: bytes = b""
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+def path_parts(path: str) -> tuple[str, ...]:
+    """Without empty ones: `/a//b/` is (a, b)."""
+    return tuple(unquote(part) for part in path.split("/") if part)
+
+
+def json_answer(status: int, content: Any, content_type: str, *headers: tuple[str, str]) -> HttpAnswer:
+    body = json.dumps(content, separators=(",", ":"), ensure_ascii=False).encode()
+    return HttpAnswer(status, body, (("content-type", content_type), *headers))
+
+
+def error_answer(status: int, code: int, message: str, content_type: str, *headers: tuple[str, str]) -> HttpAnswer:
+    return json_answer(status, {"error_code": code, "message": message}, content_type, *headers)

@@ -1,0 +1,116 @@
+"""A server's process from its command line to its end: properties file, logging, signals, exit status."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from kafkapy.common.config_def import ConfigException
+from kafkapy.common.properties import load_file
+
+log = logging.getLogger("kafkapy.http")
+
+
+class HttpProcess(Protocol):
+    def start(self) -> None:
+        """What may block; on a thread of its own. Raises what is a sentence for the user."""
+        ...
+
+    def open(self) -> None:
+        """Take requests; on the reactor's thread. Raises ConfigException."""
+        ...
+
+    def stop(self) -> None:
+        """What may block; on a thread of its own."""
+        ...
+
+
+Make = Callable[[dict[str, str], Any], HttpProcess]
+"""Properties and the reactor -> the server. Raises ConfigException."""
+
+
+def run_server(name: str, arguments: Sequence[str], make: Make) -> int:
+    """The exit status. A configuration that cannot be is one sentence on stderr and 1."""
+    usage = f"USAGE: {name}.sh {name.removesuffix('-start')}.properties [--override property=value]*"
+    words = list(arguments)
+    if words in (["--help"], ["-h"]):
+        print(usage)
+        return 0
+    try:
+        properties = _properties(words, usage)
+        from kafkapy.common.logging_setup import setup_logging
+
+        setup_logging()
+        from twisted.internet import reactor
+
+        server = make(properties, reactor)
+    except (ConfigException, ValueError) as error:
+        return _fail(str(error))
+    except OSError as error:
+        return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+    return _run(server, reactor)
+
+
+def _properties(words: list[str], usage: str) -> dict[str, str]:
+    properties: dict[str, str] | None = None
+    overrides = {}
+    while words:
+        word = words.pop(0)
+        if word == "--override" and words and "=" in words[0]:
+            key, _, value = words.pop(0).partition("=")
+            overrides[key.strip()] = value.strip()
+        elif properties is None and not word.startswith("-"):
+            properties = load_file(word)
+        else:
+            raise ValueError(f"Not understood: {word}. {usage}")
+    if properties is None:
+        raise ValueError(usage)
+    return properties | overrides
+
+
+def _fail(sentence: str) -> int:
+    print(" ".join(sentence.split()), file=sys.stderr)
+    return 1
+
+
+def _run(server: HttpProcess, reactor: Any) -> int:
+    from twisted.internet.defer import Deferred
+    from twisted.internet.threads import deferToThread
+
+    status = 0
+
+    async def start() -> None:
+        nonlocal status
+        try:
+            await deferToThread(server.start)
+            server.open()
+            log.info("The server is started, and takes requests")
+        except Exception as error:
+            expected = type(error).__module__.startswith("kafkapy.")
+            log.error("Exiting: %s", error, exc_info=None if expected else error)
+            status = _fail(str(error))
+            reactor.stop()
+
+    def stop_on(number: int, _: Any) -> None:
+        log.info("Terminating due to signal %s", signal.Signals(number).name)
+        reactor.callFromThread(_stop, reactor)
+
+    def install() -> None:
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, stop_on)
+        Deferred.fromCoroutine(start())
+
+    reactor.callWhenRunning(install)
+    reactor.addSystemEventTrigger("before", "shutdown", lambda: deferToThread(server.stop))
+    reactor.run(installSignalHandlers=False)
+    logging.shutdown()
+    return status
+
+
+def _stop(reactor: Any) -> None:
+    if reactor.running and not reactor._stopped:
+        reactor.stop()

@@ -1,0 +1,71 @@
+"""Schemas of the registry as parsed ones: with what they refer to."""
+
+from __future__ import annotations
+
+from kafkapy.registry.compatibility.incompatibility import SchemaParseError
+from kafkapy.registry.formats import parse
+from kafkapy.registry.formats.parsed_schema import ParsedSchema
+from kafkapy.registry.formats.references import Document, Documents
+from kafkapy.registry.refusals import invalid_schema
+from kafkapy.registry.state import RegistryState, SchemaContent, SchemaVersion
+from kafkapy.registry.subjects import QualifiedSubject
+
+_MOST_REFERENCES = 1_000
+"""Documents that one schema may use, also indirectly."""
+
+
+class SchemaLibrary:
+    def __init__(self, state: RegistryState) -> None:
+        self._state = state
+
+    def parsed(self, version: SchemaVersion) -> ParsedSchema:
+        """Raises SchemaParseError."""
+        return self.read(version.subject, version.content)
+
+    def read(self, subject: str, content: SchemaContent) -> ParsedSchema:
+        """As a schema of the subject: what it refers to is looked up in the subject's context. Raises SchemaParseError."""
+        found: dict[str, Document] = {}
+        self._collect(QualifiedSubject.parse(subject), content, found, ())
+        return parse(content.schema_type, content.text, Documents(tuple(found.items())))
+
+    def sound(self, subject: str, content: SchemaContent) -> ParsedSchema:
+        """`read`. Raises RegistryRefusal."""
+        try:
+            return self.read(subject, content)
+        except SchemaParseError as error:
+            shown = content.text if len(content.text) <= 1_000 else f"{content.text[:1_000]}…"
+            sentence = (
+                f"Invalid schema {shown} with refs {[list(each) for each in content.references]} "
+                f"of type {content.schema_type}, details: {error}"
+            )
+            raise invalid_schema(sentence) from None
+
+    def with_versions(self, subject: str, content: SchemaContent) -> SchemaContent:
+        """References to the latest version (-1) name the one that this is now."""
+        here = QualifiedSubject.parse(subject)
+        references = []
+        for reference in content.references:
+            if reference.version in (-1, 0):
+                versions = self._state.versions(here.resolve(reference.subject))
+                if versions:
+                    reference = reference._replace(version=versions[-1].version)
+            references.append(reference)
+        return content._replace(references=tuple(references))
+
+    def _collect(
+        self, here: QualifiedSubject, content: SchemaContent, found: dict[str, Document], path: tuple[object, ...]
+    ) -> None:
+        for reference in content.references:
+            subject = here.resolve(reference.subject)
+            version = self._state.subjects.get(subject, {}).get(reference.version)
+            if version is None:
+                raise SchemaParseError(
+                    f'No schema reference found for subject "{reference.subject}" and version {reference.version}'
+                )
+            if version.place in path:
+                raise SchemaParseError(f"{subject} version {reference.version} refers to itself")
+            if reference.name not in found:
+                self._collect(QualifiedSubject.parse(subject), version.content, found, (*path, version.place))
+                if len(found) >= _MOST_REFERENCES:
+                    raise SchemaParseError(f"A schema uses {_MOST_REFERENCES} others at most")
+                found[reference.name] = Document(version.content.text, subject, version.version)
