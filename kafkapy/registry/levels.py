@@ -7,7 +7,7 @@ from typing import Any
 
 from kafkapy.registry.compatibility.incompatibility import SchemaParseError
 from kafkapy.registry.formats.parsed_schema import ParsedSchema
-from kafkapy.registry.state import SchemaVersion
+from kafkapy.registry.state import RegisteredVersion
 
 LEVELS = (
     "NONE",
@@ -19,13 +19,13 @@ LEVELS = (
     "FULL_TRANSITIVE",
 )
 
-Parse = Callable[[SchemaVersion], ParsedSchema]
+Parse = Callable[[RegisteredVersion], ParsedSchema]
 
 
 def reasons_against(
     level: str,
     schema: ParsedSchema,
-    previous: Sequence[SchemaVersion],
+    previous: Sequence[RegisteredVersion],
     parse: Parse,
     config: dict[str, Any] | None = None,
 ) -> list[str]:
@@ -47,7 +47,7 @@ def reasons_against(
     return []
 
 
-def _reasons(level: str, schema: ParsedSchema, version: SchemaVersion, parse: Parse) -> list[str]:
+def _reasons(level: str, schema: ParsedSchema, version: RegisteredVersion, parse: Parse) -> list[str]:
     if version.content.schema_type != schema.schema_type:
         return ["Incompatible because of different schema type"]
     try:

@@ -8,7 +8,7 @@ from typing import Any
 from kafkapy.registry.compatibility.incompatibility import SchemaParseError
 from kafkapy.registry.refusals import invalid_schema, schema_not_found, subject_not_found, version_not_found
 from kafkapy.registry.schema_library import SchemaLibrary
-from kafkapy.registry.state import RegistryState, SchemaVersion
+from kafkapy.registry.state import RegisteredVersion, RegistryState
 from kafkapy.registry.subjects import QualifiedSubject
 
 
@@ -19,7 +19,7 @@ class SchemaReading:
 
     # -- by id
 
-    def _with_id(self, schema_id: int, subject: str | None) -> list[SchemaVersion]:
+    def _with_id(self, schema_id: int, subject: str | None) -> list[RegisteredVersion]:
         """In the context of the subject; if it is not known there, wherever a subject of that name has it."""
         wanted = QualifiedSubject.parse(subject or "")
         found = self._state.by_id(wanted.context, schema_id)
@@ -65,7 +65,7 @@ class SchemaReading:
             raise subject_not_found(subject)
         return [each.version for each in found]
 
-    def version(self, subject: str, number: int | None, deleted: bool) -> SchemaVersion:
+    def version(self, subject: str, number: int | None, deleted: bool) -> RegisteredVersion:
         """`number` None: the latest."""
         found = self._state.versions(subject, deleted)
         if not found:
@@ -83,12 +83,12 @@ class SchemaReading:
             for version in found[-1:] if latest_only else found:
                 yield self.told(version, "")
 
-    def told(self, version: SchemaVersion, wanted: str) -> dict[str, Any]:
+    def told(self, version: RegisteredVersion, wanted: str) -> dict[str, Any]:
         head = {"subject": version.subject, "version": version.version, "id": version.id, "guid": version.content.guid}
         deleted = {"deleted": True} if version.deleted else {}
         return {**head, **version.content.to_json(), "schema": self._text(version, wanted), **deleted}
 
-    def _text(self, version: SchemaVersion, wanted: str) -> str:
+    def _text(self, version: RegisteredVersion, wanted: str) -> str:
         if not wanted:
             return version.content.text
         try:

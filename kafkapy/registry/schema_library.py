@@ -7,7 +7,7 @@ from kafkapy.registry.formats import parse
 from kafkapy.registry.formats.parsed_schema import ParsedSchema
 from kafkapy.registry.formats.references import Document, Documents
 from kafkapy.registry.refusals import invalid_schema
-from kafkapy.registry.state import RegistryState, SchemaContent, SchemaVersion
+from kafkapy.registry.state import RegisteredVersion, RegistryState, SchemaContent
 from kafkapy.registry.subjects import QualifiedSubject
 
 _MOST_REFERENCES = 1_000
@@ -18,7 +18,7 @@ class SchemaLibrary:
     def __init__(self, state: RegistryState) -> None:
         self._state = state
 
-    def parsed(self, version: SchemaVersion) -> ParsedSchema:
+    def parsed(self, version: RegisteredVersion) -> ParsedSchema:
         """Raises SchemaParseError."""
         return self.read(version.subject, version.content)
 

@@ -29,7 +29,7 @@ from kafkapy.registry.refusals import (
 )
 from kafkapy.registry.requests import SchemaRequest
 from kafkapy.registry.schema_library import SchemaLibrary
-from kafkapy.registry.state import RegistryState, SchemaContent, SchemaVersion
+from kafkapy.registry.state import RegisteredVersion, RegistryState, SchemaContent
 from kafkapy.registry.subjects import DEFAULT_CONTEXT, QualifiedSubject, checked_to_register
 
 
@@ -48,7 +48,7 @@ class SchemaRules:
 
     # -- registering
 
-    def registered(self, subject: str, request: SchemaRequest, normalize: bool) -> SchemaVersion | None:
+    def registered(self, subject: str, request: SchemaRequest, normalize: bool) -> RegisteredVersion | None:
         """The version that a schema is already, if registering it would change nothing; for any instance to answer."""
         if request.id is not None or request.version is not None:
             return None
@@ -74,7 +74,7 @@ class SchemaRules:
             )
             if reasons:
                 raise incompatible(subject, reasons)
-        version = SchemaVersion(subject, self._next_version(subject, request, importing), 0, content)
+        version = RegisteredVersion(subject, self._next_version(subject, request, importing), 0, content)
         context = QualifiedSubject.parse(subject).context
         version = version._replace(id=self._id(context, content, request.id))
         records = (
@@ -125,7 +125,7 @@ class SchemaRules:
         normalize = normalize or bool(self._state.config_in_scope(subject, self._default_config).get("normalize"))
         return content._replace(text=schema.normalized if normalize else schema.canonical)
 
-    def _find(self, subject: str, content: SchemaContent, deleted: bool) -> SchemaVersion | None:
+    def _find(self, subject: str, content: SchemaContent, deleted: bool) -> RegisteredVersion | None:
         """The newest version that is this schema, in whatever layout."""
         versions = self._state.versions(subject, deleted)[::-1]
         for version in versions:
@@ -144,7 +144,7 @@ class SchemaRules:
                     continue
         return None
 
-    def look_up(self, subject: str, request: SchemaRequest, normalize: bool, deleted: bool) -> SchemaVersion:
+    def look_up(self, subject: str, request: SchemaRequest, normalize: bool, deleted: bool) -> RegisteredVersion:
         if not self._state.versions(subject, deleted):
             raise subject_not_found(subject)
         found = self._find(subject, self._canonical(subject, request.content, normalize), deleted)
@@ -152,7 +152,9 @@ class SchemaRules:
             raise schema_not_found()
         return found
 
-    def check(self, subject: str, request: SchemaRequest, previous: list[SchemaVersion], normalize: bool) -> list[str]:
+    def check(
+        self, subject: str, request: SchemaRequest, previous: list[RegisteredVersion], normalize: bool
+    ) -> list[str]:
         """Why it could not be registered after these versions, at the level that holds for the subject."""
         content = self._canonical(subject, request.content, normalize)
         config = self._state.config_in_scope(subject, self._default_config)
@@ -197,7 +199,7 @@ class SchemaRules:
             [schema_record(subject, version.version, version.to_value(deleted=True))], version.version
         )
 
-    def _to_delete(self, subject: str, number: int | None, permanent: bool) -> SchemaVersion:
+    def _to_delete(self, subject: str, number: int | None, permanent: bool) -> RegisteredVersion:
         everything = self._state.versions(subject, deleted=True)
         if not everything:
             raise subject_not_found(subject)

@@ -55,7 +55,7 @@ class SchemaContent(NamedTuple):
         return cls(content["schema"], kind, references, content.get("metadata"), content.get("ruleSet"))
 
 
-class SchemaVersion(NamedTuple):
+class RegisteredVersion(NamedTuple):
     subject: str
     version: int
     id: int
@@ -77,7 +77,7 @@ class RegistryState:
     `_referrers` for each version the versions that refer to it."""
 
     def __init__(self) -> None:
-        self.subjects: dict[str, dict[int, SchemaVersion]] = {}
+        self.subjects: dict[str, dict[int, RegisteredVersion]] = {}
         self.configs: dict[str | None, dict[str, Any]] = {}
         self.modes: dict[str | None, str] = {}
         self.contexts: dict[str, None] = {}
@@ -109,7 +109,7 @@ class RegistryState:
         elif record.kind == "CONTEXT":
             _set(self.contexts, record.key.get("context"), None, value is None)
 
-    def _add(self, version: SchemaVersion) -> None:
+    def _add(self, version: RegisteredVersion) -> None:
         context = QualifiedSubject.parse(version.subject).context
         versions = self.subjects.setdefault(version.subject, {})
         versions[version.version] = version
@@ -150,11 +150,11 @@ class RegistryState:
 
     # -- questions
 
-    def versions(self, subject: str, deleted: bool = False) -> list[SchemaVersion]:
+    def versions(self, subject: str, deleted: bool = False) -> list[RegisteredVersion]:
         """From the oldest on."""
         return [each for each in self.subjects.get(subject, {}).values() if deleted or not each.deleted]
 
-    def by_id(self, context: str, schema_id: int) -> list[SchemaVersion]:
+    def by_id(self, context: str, schema_id: int) -> list[RegisteredVersion]:
         """All versions that have it, deleted ones too."""
         return [self.subjects[subject][number] for subject, number in self._places.get((context, schema_id), ())]
 
@@ -166,7 +166,7 @@ class RegistryState:
         """The id that the schema has in a context already."""
         return next((found for where, found in self.ids_by_guid(content.guid) if where == context), None)
 
-    def referrers(self, subject: str, number: int, deleted: bool = False) -> list[SchemaVersion]:
+    def referrers(self, subject: str, number: int, deleted: bool = False) -> list[RegisteredVersion]:
         found = [self.subjects[place[0]][place[1]] for place in self._referrers.get((subject, number), ())]
         return [each for each in found if deleted or not each.deleted]
 
@@ -203,12 +203,12 @@ def _same_context(subject: str, wanted: QualifiedSubject) -> bool:
     return QualifiedSubject.parse(subject).context == wanted.context
 
 
-def _version_of(value: dict[str, Any]) -> SchemaVersion:
+def _version_of(value: dict[str, Any]) -> RegisteredVersion:
     content = SchemaContent.from_json(value)
-    return SchemaVersion(value["subject"], value["version"], value["id"], content, bool(value.get("deleted")))
+    return RegisteredVersion(value["subject"], value["version"], value["id"], content, bool(value.get("deleted")))
 
 
-def _referred(version: SchemaVersion) -> list[tuple[str, int]]:
+def _referred(version: RegisteredVersion) -> list[tuple[str, int]]:
     here = QualifiedSubject.parse(version.subject)
     return [(here.resolve(reference.subject), reference.version) for reference in version.content.references]
 
