@@ -1,0 +1,158 @@
+"""Columns of tables: what every table has, and what happens to a table's own when values come with another schema. Pure.
+
+An ADDITION adds a column (rows from before have null), a REVISION widens one. What is neither is a MODEL: the values go to a
+table of their own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa  # type: ignore[import-untyped, unused-ignore]
+from pyspark.sql.pandas.types import from_arrow_type
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    DataType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+META = StructType(
+    [
+        StructField("_event_id", StringType()),
+        StructField("_event_time", TimestampType()),
+        StructField("_key", BinaryType()),
+        StructField("_partition", IntegerType()),
+        StructField("_offset", LongType()),
+    ]
+)
+"""Of every table, in files of both kinds."""
+DELETED = StructField("_deleted", BooleanType())
+"""Of tables of kind "changes"."""
+HOUR = StructType([StructField("ds", StringType()), StructField("hr", StringType())])
+"""Columns of files in current; partitions of hours."""
+ORIGIN = StructType([StructField("_batch", LongType()), StructField("_schema", IntegerType())])
+"""Columns of files in hours; partitions of current."""
+IN_BATCH, IN_SCHEMA = "in_batch", "in_schema"
+RESERVED = {field.name for part in (META, HOUR, ORIGIN) for field in part} | {DELETED.name, IN_BATCH, IN_SCHEMA, "_n"}
+
+QUARANTINE = StructType(
+    [
+        StructField("topic", StringType()),
+        StructField("reason", StringType()),
+        StructField("value", BinaryType()),
+        StructField("record_time", TimestampType()),
+    ]
+)
+"""What the quarantine has instead of an event's columns."""
+
+
+class NotATable(ValueError):
+    """A schema whose values cannot be rows; the text says why."""
+
+
+class AnotherModel(ValueError):
+    """A table's columns cannot hold what another schema says; the text says which and why."""
+
+
+def storable(type: pa.DataType) -> pa.DataType:
+    """The nearest type that Parquet and Spark both have."""
+    if pa.types.is_struct(type):
+        return pa.struct([pa.field(each.name, storable(each.type)) for each in type])
+    if pa.types.is_list(type):
+        return pa.list_(storable(type.value_type))
+    if pa.types.is_map(type):
+        return pa.map_(type.key_type, storable(type.item_type))
+    if pa.types.is_timestamp(type):
+        return pa.timestamp("us", type.tz)
+    if pa.types.is_time(type):
+        return pa.int64()
+    if pa.types.is_fixed_size_binary(type):
+        return pa.binary()
+    if pa.types.is_null(type):
+        return pa.string()
+    return type
+
+
+def columns_of(type: pa.DataType) -> StructType:
+    """The columns that values of a schema have, by its type in Arrow. Raises NotATable."""
+    if not pa.types.is_struct(type):
+        raise NotATable(f"its values are no records but {type}")
+    names = [each.name for each in type]
+    for name in names:
+        if name.lower() in RESERVED:
+            raise NotATable(f"its field {name} has the name of a column that every table has")
+        if any(c in name for c in ",:;`") or not name:
+            raise NotATable(f"its field {name!r} has no name for a column")
+    same = sorted({name for name in names if [each.lower() for each in names].count(name.lower()) > 1})
+    if same:
+        raise NotATable(f"its fields {', '.join(same)} are the same column, since upper case does not count")
+    try:
+        found = from_arrow_type(storable(type))
+    except Exception as error:
+        raise NotATable(f"Spark has no type for {type}: {error}") from None
+    assert isinstance(found, StructType)
+    return StructType([StructField(field.name, _nullable(field.dataType)) for field in found])
+
+
+def merged(table: StructType, schema: StructType) -> StructType:
+    """The table's columns, such that they hold values of a schema. Raises AnotherModel."""
+    known = {field.name.lower(): field for field in table}
+    fields = {field.name.lower(): StructField(field.name, field.dataType) for field in table}
+    for field in schema:
+        before = known.get(field.name.lower())
+        type = field.dataType if before is None else _wider(before.dataType, field.dataType, field.name)
+        fields[field.name.lower()] = StructField(field.name if before is None else before.name, type)
+    return StructType(list(fields.values()))
+
+
+_WIDER: dict[tuple[type[DataType], type[DataType]], DataType] = {
+    (IntegerType, LongType): LongType(),
+    (IntegerType, DoubleType): DoubleType(),
+    (FloatType, DoubleType): DoubleType(),
+}
+"""What Parquet's files of the one can be read as."""
+
+
+def _wider(one: DataType, other: DataType, name: str) -> DataType:
+    if one == other:
+        return one
+    if isinstance(one, StructType) and isinstance(other, StructType):
+        return merged(one, other)
+    if isinstance(one, ArrayType) and isinstance(other, ArrayType):
+        return ArrayType(_wider(one.elementType, other.elementType, name))
+    if isinstance(one, MapType) and isinstance(other, MapType) and one.keyType == other.keyType:
+        return MapType(one.keyType, _wider(one.valueType, other.valueType, name))
+    found = _WIDER.get((type(one), type(other))) or _WIDER.get((type(other), type(one)))
+    if found is None:
+        raise AnotherModel(f"{name} is {one.simpleString()}, and cannot become {other.simpleString()}")
+    return found
+
+
+def _nullable(found: DataType) -> DataType:
+    if isinstance(found, StructType):
+        return StructType([StructField(field.name, _nullable(field.dataType)) for field in found])
+    if isinstance(found, ArrayType):
+        return ArrayType(_nullable(found.elementType))
+    if isinstance(found, MapType):
+        return MapType(_nullable(found.keyType), _nullable(found.valueType))
+    return found
+
+
+def from_json(columns: Any) -> StructType:
+    return StructType.fromJson(columns)
+
+
+def own_columns(columns: Any, kind: str) -> StructType:
+    """A table's columns but those of place: its events', and those of every table."""
+    deleted = [DELETED] if kind == "changes" else []
+    return StructType([*from_json(columns).fields, *META.fields, *deleted])

@@ -1,0 +1,321 @@
+"""What a table's view shows at a moment, and in which order things change so that it is right at every moment. Pure.
+
+Rows are in two places. A micro-batch (a number that rises) puts them into `current`, a directory a batch, never changed. A
+rollup rewrites hours: a *generation* of an hour is a directory that holds each of its events once, each row with the number of
+the batch that it came with. A *snapshot* says which rows count:
+
+    of hours:    batch < boundary and hour < cutoff
+    of current:  oldest <= batch < end, but not (batch < boundary and hour < cutoff)
+
+It is the text of the view, which the metastore changes at once; whoever has read it finds the same rows whatever happens next:
+
+- a new batch is at or above `end`;
+- a new generation of an hour holds all that the one before held (of events the first of each id, by batch), and what it holds
+  beyond that is at or above `boundary` or `cutoff`: so partitions may change their place one by one, before the view does;
+- what no snapshot needs any more is deleted after a time of grace, which no reader may take to plan and run its query.
+
+Decisions are the ledger's records: a batch is there when its record is, and so are all hours of a rollup at once. What follows
+(`Effect`) may be done again after a crash, from the top.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+Hour = str
+"""In UTC, "2026-11-24-03": their order is that of time."""
+FIRST_HOUR: Hour = "0000-00-00-00"
+
+Offsets = Mapping[str, Mapping[int, tuple[int, int]]]
+"""By topic and partition: the first, and the one after the last."""
+
+
+class TableDefinition(NamedTuple):
+    """`kind`: "events" (the first of each id stays) or "changes" (the last of each key). `columns`: Spark's schema as JSON,
+    without those of every table. `record`, `model`: which events of the topic are its rows. `schemas`: of their values."""
+
+    name: str
+    topic: str
+    kind: str
+    columns: Any
+    record: str = ""
+    model: int = 1
+    schemas: tuple[str, ...] = ()
+
+
+class Part(NamedTuple):
+    """The rows of a batch that belong to one table and were written with one schema: a directory. `hours`: rows by hour."""
+
+    table: str
+    schema: str
+    path: str
+    hours: Mapping[Hour, int]
+
+
+class Batch(NamedTuple):
+    number: int
+    offsets: Offsets
+    parts: tuple[Part, ...]
+    tables: tuple[TableDefinition, ...] = ()
+    """Those that are new or have changed."""
+    at_ms: int = 0
+
+    def rows(self, table: str) -> Mapping[Hour, int]:
+        found: dict[Hour, int] = {}
+        for part in self.parts:
+            if part.table == table:
+                for hour, rows in part.hours.items():
+                    found[hour] = found.get(hour, 0) + rows
+        return found
+
+
+class Generation(NamedTuple):
+    """An hour of a table. `dropped`: rows that were there twice (or, of changes, were followed by others)."""
+
+    table: str
+    hour: Hour
+    path: str
+    rows: int
+    dropped: int
+    offsets: Offsets
+
+
+class Rollup(NamedTuple):
+    """Rows of batches below `boundary` with hours below `cutoff` are in generations from here on."""
+
+    number: int
+    boundary: int
+    cutoff: Hour
+    generations: tuple[Generation, ...]
+    at_ms: int = 0
+
+
+class Snapshot(NamedTuple):
+    """What a view shows. `late`: hours below the cutoff that have rows in current."""
+
+    oldest: int
+    boundary: int
+    cutoff: Hour
+    end: int
+    late: tuple[Hour, ...]
+
+    def in_hours(self, batch: int, hour: Hour) -> bool:
+        return batch < self.boundary and hour < self.cutoff
+
+    def in_current(self, batch: int, hour: Hour) -> bool:
+        return self.oldest <= batch < self.end and not self.in_hours(batch, hour)
+
+
+class Move(NamedTuple):
+    """What a rollup does with an hour of a table: rows of `parts` (of batches by number) join those of `before`."""
+
+    table: str
+    hour: Hour
+    parts: tuple[tuple[int, Part], ...]
+    before: Generation | None
+
+
+@dataclass(frozen=True)
+class State:
+    """The fold of the ledger's records. `batches`: those whose directories are still there."""
+
+    batches: Mapping[int, Batch] = field(default_factory=dict)
+    generations: Mapping[tuple[str, Hour], Generation] = field(default_factory=dict)
+    tables: Mapping[str, TableDefinition] = field(default_factory=dict)
+    end: int = 0
+    boundary: int = 0
+    cutoff: Hour = FIRST_HOUR
+    rollups: int = 0
+    offsets: Offsets = field(default_factory=dict)
+    """Where the batches end; the first is where they began."""
+    placed: tuple[Generation, ...] = ()
+    """Those of the last rollup: whoever makes the next one has seen to it that the metastore has them."""
+    superseded: tuple[tuple[int, Generation], ...] = ()
+    """Generations that others have taken the place of, with the number of the rollup that did it."""
+
+    def with_batch(self, batch: Batch) -> State:
+        """Raises ValueError if it is not the next."""
+        if batch.number != self.end:
+            raise ValueError(f"Batch {batch.number} does not follow: the next is {self.end}")
+        return replace(
+            self,
+            batches={**self.batches, batch.number: batch},
+            tables={**self.tables, **{table.name: table for table in batch.tables}},
+            end=batch.number + 1,
+            offsets=joined_offsets([self.offsets, batch.offsets]),
+        )
+
+    def with_rollup(self, rollup: Rollup) -> State:
+        """Raises ValueError if it is not the next, or goes back."""
+        if rollup.number != self.rollups or rollup.boundary < self.boundary or rollup.cutoff < self.cutoff:
+            raise ValueError(f"Rollup {rollup.number} does not follow rollup {self.rollups - 1}")
+        replaced = [
+            (rollup.number, self.generations[new.table, new.hour])
+            for new in rollup.generations
+            if (new.table, new.hour) in self.generations
+        ]
+        return replace(
+            self,
+            generations={**self.generations, **{(new.table, new.hour): new for new in rollup.generations}},
+            boundary=rollup.boundary,
+            cutoff=rollup.cutoff,
+            rollups=rollup.number + 1,
+            placed=rollup.generations,
+            superseded=(*self.superseded, *replaced),
+        )
+
+    def without(self, batches: Iterable[int], superseded: Iterable[Generation]) -> State:
+        """After their directories are gone."""
+        gone, old = set(batches), set(map(_key, superseded))
+        return replace(
+            self,
+            batches={number: batch for number, batch in self.batches.items() if number not in gone},
+            superseded=tuple(each for each in self.superseded if _key(each[1]) not in old),
+        )
+
+    # -- what is shown
+
+    def snapshot(self, table: str) -> Snapshot:
+        late = {hour for _, hour in self._in_current(table) if hour < self.cutoff}
+        return Snapshot(self.oldest(), self.boundary, self.cutoff, self.end, tuple(sorted(late)))
+
+    def oldest(self) -> int:
+        """The first batch that still has rows in current; the end if none has."""
+        waiting = (
+            number
+            for number, batch in self.batches.items()
+            if number >= self.boundary or any(hour >= self.cutoff for part in batch.parts for hour in part.hours)
+        )
+        return min(waiting, default=self.end)
+
+    def current_rows(self, table: str) -> dict[Hour, int]:
+        """Rows by hour that the view takes out of current (duplicates counted)."""
+        found: dict[Hour, int] = {}
+        for number, hour in self._in_current(table):
+            found[hour] = found.get(hour, 0) + self.batches[number].rows(table)[hour]
+        return found
+
+    def _in_current(self, table: str) -> list[tuple[int, Hour]]:
+        return [
+            (number, hour)
+            for number, batch in self.batches.items()
+            for hour in batch.rows(table)
+            if not (number < self.boundary and hour < self.cutoff)
+        ]
+
+    # -- what is next
+
+    def moves(self, cutoff: Hour) -> list[Move]:
+        """What a rollup up to `cutoff` has to do; its boundary is the end."""
+        cutoff = max(cutoff, self.cutoff)
+        parts: dict[tuple[str, Hour], list[tuple[int, Part]]] = {}
+        for number, batch in sorted(self.batches.items()):
+            for part in batch.parts:
+                for hour in part.hours:
+                    if hour < cutoff and not (number < self.boundary and hour < self.cutoff):
+                        parts.setdefault((part.table, hour), []).append((number, part))
+        return [
+            Move(table, hour, tuple(found), self.generations.get((table, hour)))
+            for (table, hour), found in sorted(parts.items(), key=lambda item: item[0])
+        ]
+
+    def garbage(self, applied: int) -> tuple[list[Batch], list[Generation]]:
+        """Batches and generations that no view shows, if those of rollups below `applied` have done so for the time of grace."""
+        old = [generation for number, generation in self.superseded if number < applied]
+        if applied < self.rollups:
+            return [], old
+        oldest = self.oldest()
+        return [batch for number, batch in sorted(self.batches.items()) if number < oldest], old
+
+
+def joined_offsets(many: Sequence[Offsets]) -> dict[str, dict[int, tuple[int, int]]]:
+    """The least first and the greatest end of each partition."""
+    found: dict[str, dict[int, tuple[int, int]]] = {}
+    for offsets in many:
+        for topic, partitions in offsets.items():
+            of_topic = found.setdefault(topic, {})
+            for partition, (first, end) in partitions.items():
+                low, high = of_topic.get(partition, (first, end))
+                of_topic[partition] = min(low, first), max(high, end)
+    return found
+
+
+def _key(generation: Generation) -> str:
+    return generation.path
+
+
+# -- effects: what the metastore is told, in this order
+
+
+class AddPart(NamedTuple):
+    """A partition of `current`."""
+
+    batch: int
+    part: Part
+
+
+class PlaceHour(NamedTuple):
+    """The hour's partition, at its new place."""
+
+    generation: Generation
+
+
+class ShowSnapshot(NamedTuple):
+    """The view's text: from here on readers see it."""
+
+    table: str
+    snapshot: Snapshot
+
+
+class DropPart(NamedTuple):
+    batch: int
+    part: Part
+
+
+class DeletePath(NamedTuple):
+    path: str
+
+
+class DefineTable(NamedTuple):
+    table: TableDefinition
+
+
+Effect = DefineTable | AddPart | PlaceHour | ShowSnapshot | DropPart | DeletePath
+
+
+def effects_of_batch(state: State, batch: Batch) -> list[Effect]:
+    """`state`: with the batch."""
+    return [
+        *map(DefineTable, batch.tables),
+        *(AddPart(batch.number, part) for part in batch.parts),
+        *_views(state),
+    ]
+
+
+def effects_of_rollup(state: State, rollup: Rollup) -> list[Effect]:
+    """`state`: with the rollup."""
+    return [*map(PlaceHour, rollup.generations), *_views(state)]
+
+
+def effects_of_restart(state: State) -> list[Effect]:
+    """All that the metastore might lack, wherever the last process has stopped."""
+    return [
+        *map(DefineTable, state.tables.values()),
+        *(AddPart(batch.number, part) for batch in state.batches.values() for part in batch.parts),
+        *map(PlaceHour, state.placed),
+        *_views(state),
+    ]
+
+
+def effects_of_sweep(batches: Iterable[Batch], superseded: Iterable[Generation]) -> list[Effect]:
+    found: list[Effect] = []
+    for batch in batches:
+        found += [DropPart(batch.number, part) for part in batch.parts]
+        found += [DeletePath(path) for path in sorted({part.path.rsplit("/", 1)[0] for part in batch.parts})]
+    return [*found, *(DeletePath(generation.path) for generation in superseded)]
+
+
+def _views(state: State) -> list[Effect]:
+    return [ShowSnapshot(table, state.snapshot(table)) for table in sorted(state.tables)]
