@@ -21,7 +21,7 @@ Cursors = Any
 _FLOATS = {"float": (4, "<f4"), "double": (8, "<f8")}
 
 
-class Columns:
+class ValueCursors:
     """The bytes of many values. `ends`: behind the last byte of each; the buffer has 16 spare bytes at its end."""
 
     def __init__(self, data: Any, starts: Cursors, ends: Cursors) -> None:
@@ -31,12 +31,12 @@ class Columns:
         self.broken = np.zeros(len(starts), np.bool_)
         self._limit = len(data) - 16
 
-    def chosen(self, rows: Any) -> Columns:
-        part = Columns(self.data, self.at[rows], self.ends[rows])
+    def chosen(self, rows: Any) -> ValueCursors:
+        part = ValueCursors(self.data, self.at[rows], self.ends[rows])
         part.broken = self.broken[rows]
         return part
 
-    def put_back(self, rows: Any, part: Columns) -> None:
+    def put_back(self, rows: Any, part: ValueCursors) -> None:
         self.at[rows] = part.at
         self.broken[rows] = part.broken
 
@@ -97,7 +97,7 @@ class Columns:
         return offsets, self.data[np.minimum(places, len(self.data) - 1)]
 
 
-Reader = Callable[[Columns], pa.Array]
+Reader = Callable[[ValueCursors], pa.Array]
 
 
 def compile_reader(schema: Any, type: pa.DataType) -> Reader | None:
@@ -137,7 +137,7 @@ def _record(schema: Any, type: pa.DataType, named: dict[str, Any], inside: tuple
     readers = [_reader(own["type"], type.field(own["name"]).type, named, inside) for own in schema["fields"]]
     fields = [pa.field(name, type.field(name).type) for name in names]
 
-    def read(columns: Columns) -> pa.Array:
+    def read(columns: ValueCursors) -> pa.Array:
         arrays = [each(columns) for each in readers]
         return pa.StructArray.from_arrays(arrays, fields=fields) if arrays else pa.array([{}] * len(columns.at), type)
 
@@ -151,7 +151,7 @@ def _union(members: list[Any], type: pa.DataType, named: dict[str, Any], inside:
     value, size = others[0], len(members)
     read_value = _reader(members[value], type, named, inside)
 
-    def read(columns: Columns) -> pa.Array:
+    def read(columns: ValueCursors) -> pa.Array:
         branch = columns.longs()
         columns.broken |= (branch < 0) | (branch >= size)
         there = branch == value
@@ -171,7 +171,7 @@ def _union(members: list[Any], type: pa.DataType, named: dict[str, Any], inside:
 def _enum(symbols: Sequence[str]) -> Reader:
     values = pa.array(symbols, pa.string())
 
-    def read(columns: Columns) -> pa.Array:
+    def read(columns: ValueCursors) -> pa.Array:
         index = columns.longs()
         wrong = (index < 0) | (index >= len(values))
         if wrong.any():
@@ -197,13 +197,13 @@ def _primitive(kind: str, type: pa.DataType) -> Reader:
     raise _NotColumnar
 
 
-def _boolean(columns: Columns) -> pa.Array:
+def _boolean(columns: ValueCursors) -> pa.Array:
     found = columns.fixed(1)[:, 0]
     columns.broken |= found > 1
     return pa.array(found == 1)
 
 
-def _texts(columns: Columns, type: pa.DataType) -> pa.Array:
+def _texts(columns: ValueCursors, type: pa.DataType) -> pa.Array:
     starts, lengths = columns.texts()
     offsets, data = columns.spans(starts, lengths)
     found = pa.Array.from_buffers(pa.binary(), len(starts), [None, pa.py_buffer(offsets), pa.py_buffer(data)])
@@ -215,7 +215,7 @@ def _texts(columns: Columns, type: pa.DataType) -> pa.Array:
         return _valid_texts(columns, found)
 
 
-def _valid_texts(columns: Columns, found: pa.Array) -> pa.Array:
+def _valid_texts(columns: ValueCursors, found: pa.Array) -> pa.Array:
     """Some are no UTF-8."""
     values: list[str | None] = []
     for row, value in enumerate(found.to_pylist()):
@@ -227,7 +227,7 @@ def _valid_texts(columns: Columns, found: pa.Array) -> pa.Array:
     return pa.array(values, pa.string())
 
 
-def _whole(columns: Columns, type: pa.DataType) -> pa.Array:
+def _whole(columns: ValueCursors, type: pa.DataType) -> pa.Array:
     found = columns.longs()
     if type.bit_width == 32:
         narrow = found.astype(np.int32)
@@ -250,7 +250,7 @@ def read_values(reader: Reader, values: pa.Array, skip: int) -> tuple[pa.Array, 
     data = np.zeros(last - first + 16, np.uint8)
     if last > first:
         data[:-16] = np.frombuffer(data_buffer, np.uint8, last - first, first)
-    columns = Columns(data, offsets[:-1] - first + skip, offsets[1:] - first)
+    columns = ValueCursors(data, offsets[:-1] - first + skip, offsets[1:] - first)
     columns.check()
     found = reader(columns)
     return found, columns.broken | (columns.at != columns.ends)

@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import Any
 
 from kafkapy.warehouse.file_system import FileSystem
-from kafkapy.warehouse.snapshot import Batch, Generation, Offsets, Part, Rollup, State, TableDefinition
+from kafkapy.warehouse.snapshot import Batch, BatchPart, HourGeneration, Offsets, Rollup, State, TableDefinition
 
 BATCHES, ROLLUPS, BASE, HISTORY = (f"_ledger/{name}" for name in ("batches", "rollups", "base", "history"))
 
@@ -116,7 +116,7 @@ def batch_json(batch: Batch) -> dict[str, Any]:
 
 
 def batch_of(found: Mapping[str, Any]) -> Batch:
-    parts = tuple(Part(**part) for part in found["parts"])
+    parts = tuple(BatchPart(**part) for part in found["parts"])
     return Batch(found["number"], _offsets_of(found["offsets"]), parts, _tables_of(found["tables"]), found["at_ms"])
 
 
@@ -159,12 +159,12 @@ def _base_of(found: Mapping[str, Any]) -> State:
     )
 
 
-def _generation_json(generation: Generation) -> dict[str, Any]:
+def _generation_json(generation: HourGeneration) -> dict[str, Any]:
     return {**generation._asdict(), "offsets": _offsets_json(generation.offsets)}
 
 
-def _generation_of(found: Mapping[str, Any]) -> Generation:
-    return Generation(**{**found, "offsets": _offsets_of(found["offsets"])})
+def _generation_of(found: Mapping[str, Any]) -> HourGeneration:
+    return HourGeneration(**{**found, "offsets": _offsets_of(found["offsets"])})
 
 
 def _tables_of(found: list[dict[str, Any]]) -> tuple[TableDefinition, ...]:

@@ -45,7 +45,7 @@ class TableDefinition(NamedTuple):
     schemas: tuple[str, ...] = ()
 
 
-class Part(NamedTuple):
+class BatchPart(NamedTuple):
     """The rows of a batch that belong to one table and were written with one schema: a directory. `hours`: rows by hour."""
 
     table: str
@@ -57,7 +57,7 @@ class Part(NamedTuple):
 class Batch(NamedTuple):
     number: int
     offsets: Offsets
-    parts: tuple[Part, ...]
+    parts: tuple[BatchPart, ...]
     tables: tuple[TableDefinition, ...] = ()
     """Those that are new or have changed."""
     at_ms: int = 0
@@ -71,7 +71,7 @@ class Batch(NamedTuple):
         return found
 
 
-class Generation(NamedTuple):
+class HourGeneration(NamedTuple):
     """An hour of a table. `dropped`: rows that were there twice (or, of changes, were followed by others)."""
 
     table: str
@@ -88,7 +88,7 @@ class Rollup(NamedTuple):
     number: int
     boundary: int
     cutoff: Hour
-    generations: tuple[Generation, ...]
+    generations: tuple[HourGeneration, ...]
     at_ms: int = 0
 
 
@@ -113,8 +113,8 @@ class Move(NamedTuple):
 
     table: str
     hour: Hour
-    parts: tuple[tuple[int, Part], ...]
-    before: Generation | None
+    parts: tuple[tuple[int, BatchPart], ...]
+    before: HourGeneration | None
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class State:
     """The fold of the ledger's records. `batches`: those whose directories are still there."""
 
     batches: Mapping[int, Batch] = field(default_factory=dict)
-    generations: Mapping[tuple[str, Hour], Generation] = field(default_factory=dict)
+    generations: Mapping[tuple[str, Hour], HourGeneration] = field(default_factory=dict)
     tables: Mapping[str, TableDefinition] = field(default_factory=dict)
     end: int = 0
     boundary: int = 0
@@ -130,9 +130,9 @@ class State:
     rollups: int = 0
     offsets: Offsets = field(default_factory=dict)
     """Where the batches end; the first is where they began."""
-    placed: tuple[Generation, ...] = ()
+    placed: tuple[HourGeneration, ...] = ()
     """Those of the last rollup: whoever makes the next one has seen to it that the metastore has them."""
-    superseded: tuple[tuple[int, Generation], ...] = ()
+    superseded: tuple[tuple[int, HourGeneration], ...] = ()
     """Generations that others have taken the place of, with the number of the rollup that did it."""
 
     def with_batch(self, batch: Batch) -> State:
@@ -166,7 +166,7 @@ class State:
             superseded=(*self.superseded, *replaced),
         )
 
-    def without(self, batches: Iterable[int], superseded: Iterable[Generation]) -> State:
+    def without(self, batches: Iterable[int], superseded: Iterable[HourGeneration]) -> State:
         """After their directories are gone."""
         gone, old = set(batches), set(map(_key, superseded))
         return replace(
@@ -210,7 +210,7 @@ class State:
     def moves(self, cutoff: Hour) -> list[Move]:
         """What a rollup up to `cutoff` has to do; its boundary is the end."""
         cutoff = max(cutoff, self.cutoff)
-        parts: dict[tuple[str, Hour], list[tuple[int, Part]]] = {}
+        parts: dict[tuple[str, Hour], list[tuple[int, BatchPart]]] = {}
         for number, batch in sorted(self.batches.items()):
             for part in batch.parts:
                 for hour in part.hours:
@@ -221,7 +221,7 @@ class State:
             for (table, hour), found in sorted(parts.items(), key=lambda item: item[0])
         ]
 
-    def garbage(self, applied: int) -> tuple[list[Batch], list[Generation]]:
+    def garbage(self, applied: int) -> tuple[list[Batch], list[HourGeneration]]:
         """Batches and generations that no view shows, if those of rollups below `applied` have done so for the time of grace."""
         old = [generation for number, generation in self.superseded if number < applied]
         if applied < self.rollups:
@@ -242,7 +242,7 @@ def joined_offsets(many: Sequence[Offsets]) -> dict[str, dict[int, tuple[int, in
     return found
 
 
-def _key(generation: Generation) -> str:
+def _key(generation: HourGeneration) -> str:
     return generation.path
 
 
@@ -253,13 +253,13 @@ class AddPart(NamedTuple):
     """A partition of `current`."""
 
     batch: int
-    part: Part
+    part: BatchPart
 
 
 class PlaceHour(NamedTuple):
     """The hour's partition, at its new place."""
 
-    generation: Generation
+    generation: HourGeneration
 
 
 class ShowSnapshot(NamedTuple):
@@ -271,7 +271,7 @@ class ShowSnapshot(NamedTuple):
 
 class DropPart(NamedTuple):
     batch: int
-    part: Part
+    part: BatchPart
 
 
 class DeletePath(NamedTuple):
@@ -309,7 +309,7 @@ def effects_of_restart(state: State) -> list[Effect]:
     ]
 
 
-def effects_of_sweep(batches: Iterable[Batch], superseded: Iterable[Generation]) -> list[Effect]:
+def effects_of_sweep(batches: Iterable[Batch], superseded: Iterable[HourGeneration]) -> list[Effect]:
     found: list[Effect] = []
     for batch in batches:
         found += [DropPart(batch.number, part) for part in batch.parts]

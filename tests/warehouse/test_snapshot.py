@@ -17,13 +17,13 @@ from kafkapy.warehouse.ledger import Ledger
 from kafkapy.warehouse.snapshot import (
     AddPart,
     Batch,
+    BatchPart,
     DefineTable,
     DeletePath,
     DropPart,
     Effect,
-    Generation,
     Hour,
-    Part,
+    HourGeneration,
     PlaceHour,
     Rollup,
     ShowSnapshot,
@@ -133,7 +133,7 @@ class Model:
         directory = self.name("current")
         rows = [Row(event, hour, number) for event, hour in events]
         self.metastore.files[f"{directory}/s"] = rows
-        part = Part("t", "s", f"{directory}/s", dict(Counter(row.hour for row in rows)))
+        part = BatchPart("t", "s", f"{directory}/s", dict(Counter(row.hour for row in rows)))
         tables = () if self.state.tables else (TABLE,)
         batch = Batch(number, {"topic": {0: (number, number + 1)}}, (part,) if rows else (), tables)
         self.die_perhaps()
@@ -155,7 +155,7 @@ class Model:
                         rows.append(row)
             path = self.name("hours")
             self.metastore.files[path] = rows
-            generations.append(Generation("t", move.hour, path, len(rows), 0, {}))
+            generations.append(HourGeneration("t", move.hour, path, len(rows), 0, {}))
         self.die_perhaps()
         rollup = Rollup(self.state.rollups, self.state.end, cutoff, tuple(generations))
         self.ledger.add_rollup(rollup)
@@ -242,17 +242,20 @@ def test_a_row_is_in_one_place() -> None:
 
 
 def test_an_open_hour_stays_in_current() -> None:
-    part = Part("t", "s", "p", {HOURS[1]: 5, HOURS[2]: 7})
+    part = BatchPart("t", "s", "p", {HOURS[1]: 5, HOURS[2]: 7})
     state = State(tables={"t": TABLE}).with_batch(Batch(0, {}, (part,)))
     assert [move.hour for move in state.moves(HOURS[2])] == [HOURS[1]]
-    rolled = state.with_rollup(Rollup(0, 1, HOURS[2], (Generation("t", HOURS[1], "g", 5, 0, {}),)))
+    rolled = state.with_rollup(Rollup(0, 1, HOURS[2], (HourGeneration("t", HOURS[1], "g", 5, 0, {}),)))
     assert rolled.current_rows("t") == {HOURS[2]: 7}
     assert rolled.snapshot("t") == Snapshot(0, 1, HOURS[2], 1, ())
     assert rolled.garbage(1) == ([], [])
-    late = rolled.with_batch(Batch(1, {}, (Part("t", "s", "q", {HOURS[1]: 1}),)))
+    late = rolled.with_batch(Batch(1, {}, (BatchPart("t", "s", "q", {HOURS[1]: 1}),)))
     assert late.snapshot("t").late == (HOURS[1],)
     (move,) = late.moves(HOURS[2])
-    assert (move.parts, move.before) == (((1, Part("t", "s", "q", {HOURS[1]: 1})),), rolled.generations["t", HOURS[1]])
+    assert (move.parts, move.before) == (
+        ((1, BatchPart("t", "s", "q", {HOURS[1]: 1})),),
+        rolled.generations["t", HOURS[1]],
+    )
 
 
 def test_records_must_follow() -> None:
