@@ -301,9 +301,10 @@ def effects_of_rollup(state: State, rollup: Rollup) -> list[Effect]:
 
 def effects_of_restart(state: State) -> list[Effect]:
     """All that the metastore might lack, wherever the last process has stopped."""
+    shown = [batch for number, batch in state.batches.items() if number >= state.oldest()]
     return [
         *map(DefineTable, state.tables.values()),
-        *(AddPart(batch.number, part) for batch in state.batches.values() for part in batch.parts),
+        *(AddPart(batch.number, part) for batch in shown for part in batch.parts),
         *map(PlaceHour, state.placed),
         *_views(state),
     ]
