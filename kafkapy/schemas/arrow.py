@@ -140,6 +140,11 @@ class AvroColumns(ColumnDecoder):
         self.type = type_of_avro(parsed)
         self._schema = avro.fastavro.parse_schema(without_times(parsed))
 
+    @property
+    def own_schema(self) -> Any:
+        """As `type` has it: without logical types but decimals."""
+        return self._schema
+
     def reader(self, schema_id: int | None) -> Callable[[bytes], Any]:
         read: Any = self._avro.fastavro.schemaless_reader
         own, start, writer = self._schema, 0, self._schema
@@ -230,11 +235,13 @@ def _newest(registry: SchemaRegistryClient, ids: Any) -> Schema | None:
 
 def _ids(data: pa.ChunkedArray) -> Any:
     """Of each value the id of its schema; -1 for null, -2 for what is not in the wire format."""
-    parts = [_ids_of_chunk(chunk.cast(pa.large_binary())) for chunk in data.chunks if len(chunk)]
+    parts = [ids_of_array(chunk) for chunk in data.chunks if len(chunk)]
     return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
 
-def _ids_of_chunk(chunk: Any) -> Any:
+def ids_of_array(values: pa.Array) -> Any:
+    """Of each value (bytes) the id of its schema; -1 for null, -2 for what is not in the wire format."""
+    chunk = values.cast(pa.large_binary())
     _, offsets_buffer, data_buffer = chunk.buffers()
     offsets = np.frombuffer(offsets_buffer, np.int64)[chunk.offset : chunk.offset + len(chunk) + 1]
     content = np.frombuffer(data_buffer, np.uint8) if data_buffer is not None else np.empty(0, np.uint8)

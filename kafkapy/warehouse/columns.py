@@ -155,4 +155,4 @@ def from_json(columns: Any) -> StructType:
 def own_columns(columns: Any, kind: str) -> StructType:
     """A table's columns but those of place: its events', and those of every table."""
     deleted = [DELETED] if kind == "changes" else []
-    return StructType([*from_json(columns).fields, *META.fields, *deleted])
+    return StructType([*(from_json(columns).fields if columns else ()), *META.fields, *deleted])

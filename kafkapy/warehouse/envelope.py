@@ -31,7 +31,9 @@ def event_ids(records: pa.RecordBatch, header: str) -> tuple[pa.Array, int]:
     try:
         texts = found.cast(pa.string())
     except pa.ArrowInvalid:
-        texts = pa.array([None if each is None else each.decode("utf-8", "replace") for each in found.to_pylist()], pa.string())
+        texts = pa.array(
+            [None if each is None else each.decode("utf-8", "replace") for each in found.to_pylist()], pa.string()
+        )
     missing = texts.null_count
     if missing:
         texts = pc.coalesce(texts, places(records))

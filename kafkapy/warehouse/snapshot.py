@@ -314,8 +314,13 @@ def effects_of_sweep(batches: Iterable[Batch], superseded: Iterable[HourGenerati
     found: list[Effect] = []
     for batch in batches:
         found += [DropPart(batch.number, part) for part in batch.parts]
-        found += [DeletePath(path) for path in sorted({part.path.rsplit("/", 1)[0] for part in batch.parts})]
+        found += [DeletePath(path) for path in sorted({directory_of(part.path) for part in batch.parts})]
     return [*found, *(DeletePath(generation.path) for generation in superseded)]
+
+
+def directory_of(path: str) -> str:
+    """Of all parts that were written together: current/000000000012-1f2e3d4c."""
+    return "/".join(path.split("/")[:2])
 
 
 def _views(state: State) -> list[Effect]:

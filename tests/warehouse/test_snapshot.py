@@ -249,6 +249,9 @@ def test_an_open_hour_stays_in_current() -> None:
     assert rolled.current_rows("t") == {HOURS[2]: 7}
     assert rolled.snapshot("t") == Snapshot(0, 1, HOURS[2], 1, ())
     assert rolled.garbage(1) == ([], [])
+    closed = rolled.with_rollup(Rollup(1, 1, HOURS[3], (HourGeneration("t", HOURS[2], "h", 7, 0, {}),)))
+    assert closed.garbage(1) == ([], [])
+    assert closed.garbage(2) == ([closed.batches[0]], [])
     late = rolled.with_batch(Batch(1, {}, (BatchPart("t", "s", "q", {HOURS[1]: 1}),)))
     assert late.snapshot("t").late == (HOURS[1],)
     (move,) = late.moves(HOURS[2])

@@ -1,0 +1,130 @@
+"""kafkapy-warehouse: events of topics as tables on Spark (`kafkapy.warehouse`, docs/warehouse.md)."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import signal
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from kafkapy.common.extras import need
+from kafkapy.tools.command_line import CommandLineError, ToolError, guard
+
+DESCRIPTION = """Events of Kafka's topics as tables of a warehouse, on Spark.
+
+run       fill the tables, a batch a minute, and roll hours up when they are over
+rollup    roll hours up now, and delete what no view has shown for the time of grace
+status    what the tables hold, and how far they are behind
+audit     what was sent, what the log holds, what the tables hold, hour by hour; status 1 if something is missing or twice
+backfill  build hours again from the topics
+compact   write hours of many files anew, and delete what killed processes have left
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise CommandLineError(f"{message}\n{self.format_usage().strip()}")
+
+
+def parser() -> argparse.ArgumentParser:
+    made = _Parser("kafkapy-warehouse", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = made.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
+    for name in COMMANDS:
+        command = commands.add_parser(name)
+        command.add_argument("config", type=Path, metavar="CONFIG", help="a file like config/warehouse.toml")
+        if name == "run":
+            command.add_argument("--once", action="store_true", help="end when all that is there now has been read")
+        if name == "rollup":
+            command.add_argument("--until", metavar="HOUR", help="hours before this one: 2026-11-24-03 (UTC)")
+    return made
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    return guard(lambda: execute(sys.argv[1:] if argv is None else argv))
+
+
+def execute(arguments: Sequence[str]) -> int | None:
+    chosen = parser().parse_args(arguments)
+    need("warehouse", "pyspark", "pyarrow", "numpy", "fastavro", "jsonschema", by="The warehouse")
+    from kafkapy.warehouse.config import ConfigError, WarehouseConfig
+
+    try:
+        config = WarehouseConfig.load(chosen.config)
+    except (ConfigError, OSError) as error:
+        raise ToolError(str(error)) from None
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
+    for noisy in ("py4j", "kafkapy.clients"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)
+    warehouse = _open(config)
+    try:
+        return COMMANDS[chosen.command](warehouse, chosen)
+    finally:
+        warehouse.spark.stop()
+
+
+def _open(config: Any) -> Any:
+    from kafkapy.spark.java_home import NoJavaError
+    from kafkapy.warehouse.session import session
+    from kafkapy.warehouse.warehouse import Warehouse
+
+    try:
+        spark = session(config)
+    except NoJavaError as error:
+        raise ToolError(str(error)) from None
+    try:
+        warehouse = Warehouse(spark, config)
+        warehouse.start()
+    except Exception as error:
+        spark.stop()
+        if "Another instance of Derby" in str(error) or "XSDB6" in str(error):
+            raise ToolError(
+                "The embedded metastore is for one process at a time, and another has it. Stop that one, or give "
+                "`metastore` the address of a Hive metastore"
+            ) from None
+        raise
+    return warehouse
+
+
+def _run(warehouse: Any, chosen: argparse.Namespace) -> None:
+    from kafkapy.warehouse.stream import run
+
+    stopped = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopped.set())
+    log = logging.getLogger("kafkapy.warehouse")
+    run(warehouse, stopped, chosen.once, lambda number, rows: log.info("Batch %d: %d rows", number, rows))
+
+
+def _rollup(warehouse: Any, chosen: argparse.Namespace) -> None:
+    from kafkapy.warehouse.rollup import roll_up
+    from kafkapy.warehouse.stream import due_cutoff
+
+    cutoff = due_cutoff(warehouse.time.milliseconds(), warehouse.config.rollup_delay_minutes)
+    if chosen.until is not None:
+        cutoff = _hour(chosen.until)
+    rollup = roll_up(warehouse, cutoff)
+    for each in rollup.generations if rollup is not None else ():
+        print(f"{each.table}\t{each.hour}\t{each.rows} rows\t{each.dropped} came twice")
+    if rollup is None:
+        print(f"No hour before {cutoff} has rows that are not in it yet")
+    warehouse.sweep()
+
+
+def _hour(text: str) -> str:
+    from datetime import datetime
+
+    try:
+        return datetime.strptime(text, "%Y-%m-%d-%H").strftime("%Y-%m-%d-%H")
+    except ValueError:
+        raise ToolError(f"{text!r} is no hour: it is written like 2026-11-24-03, in UTC") from None
+
+
+COMMANDS: dict[str, Callable[[Any, argparse.Namespace], int | None]] = {"run": _run, "rollup": _rollup}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,319 @@
+"""What a task of a micro-batch does: it reads its ranges of offsets, decodes them by columns and writes Parquet files.
+
+Files have hidden names until the driver has heard of them: those of a task that died, or ran twice, are never data. What the
+task gives back is a row a file (`FILES`): who asks for it, how many rows of which hours, and its bytes if it could not write it
+itself because the tables lie on a file system that only the JVM knows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped, unused-ignore]
+import pyarrow.parquet as pq  # type: ignore[import-untyped, unused-ignore]
+
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.spark.offset_ranges import OffsetRange
+from kafkapy.spark.options import Mode, source_options
+from kafkapy.spark.partition_reader import KafkaInputPartition, PartitionReader
+from kafkapy.spark.worker import spare_collections
+from kafkapy.warehouse import envelope
+from kafkapy.warehouse.columns import QUARANTINE
+from kafkapy.warehouse.decoding import NO_SCHEMA, ValueDecoder, value_decoder
+
+FILES = "topic string, schema int, name string, rows long, hours string, ranges string, no_id long, content binary"
+QUARANTINED = -1
+"""In the place of a schema's id: the file is the quarantine's."""
+_ROWS_OF_A_GROUP = 256 * 1024
+_BYTES_OF_A_FILE = 128 << 20
+
+
+class TopicSettings(NamedTuple):
+    """`schema`, `schema_type`: of bare values, else empty."""
+
+    kind: str
+    id_header: str
+    schema: str = ""
+    schema_type: str = ""
+
+
+@dataclass(frozen=True)
+class IngestSettings:
+    """All that tasks must know. `directory`: where files go; empty if their bytes are to come back. `options`: the source's."""
+
+    topics: dict[str, TopicSettings]
+    registry: str
+    options: dict[str, str]
+    directory: str
+    now_ms: int
+    max_future_ms: int
+    batches: dict[str, Any] = field(default_factory=dict)
+    """For `backfill`: by "topic partition" the ends of batches, their numbers and times; rows get those as columns."""
+
+
+def ingest(settings: IngestSettings) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """A function for `mapInArrow` over rows of `RANGES`."""
+
+    def run(ranges: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        rows = [row for batch in ranges for row in batch.to_pylist()]
+        if rows:
+            yield from _files(IngestTask(settings).run([tuple(row.values()) for row in rows]))
+        spare_collections()
+
+    return run
+
+
+def _files(files: list[dict[str, Any]]) -> Iterator[pa.RecordBatch]:
+    types = [pa.string(), pa.int32(), pa.string(), pa.int64(), pa.string(), pa.string(), pa.int64(), pa.binary()]
+    names = [column.split()[0] for column in FILES.split(", ")]
+    schema = pa.schema(list(zip(names, types, strict=True)))
+    for file in files:
+        yield pa.RecordBatch.from_pylist([file], schema)
+
+
+class IngestTask:
+    def __init__(self, settings: IngestSettings) -> None:
+        self._settings = settings
+        options = source_options({**settings.options, "includeHeaders": "true"}, Mode.STREAM)
+        self._reader = PartitionReader(options)
+        self._writers: dict[tuple[str, int], FileWriter] = {}
+        self._done: list[dict[str, Any]] = []
+        self._no_id: dict[str, int] = {}
+
+    def run(self, ranges: list[tuple[str, int, int, int]]) -> list[dict[str, Any]]:
+        """Rows of FILES; those without a name are ranges that had no record."""
+        for topic, partition, start, until in ranges:
+            wanted = OffsetRange(TopicPartition(topic, partition), start, until)
+            for records in _grouped(self._reader.read(KafkaInputPartition((wanted,)))):
+                self._take(records, self._settings.topics[topic])
+        for writer in self._writers.values():
+            self._done += writer.close()
+        self._done.append(_file("", 0, "", 0, {}))
+        self._done[0]["ranges"] = json.dumps(ranges)
+        self._done[0]["no_id"] = sum(self._no_id.values())
+        return self._done
+
+    def _take(self, records: pa.RecordBatch, topic: TopicSettings) -> None:
+        name = records.column("topic")[0].as_py()
+        ids, missing = envelope.event_ids(records, topic.id_header)
+        self._no_id[name] = self._no_id.get(name, 0) + missing
+        hours = envelope.hours_of(records.column("timestamp"))
+        decoder = value_decoder(self._settings.registry, topic.schema, topic.schema_type)
+        rows = Rows(records, ids, hours, self._origin(records))
+        schemas = decoder.ids(records.column("value"))
+        for reason, wrong in self._wrong(records, topic, schemas):
+            self._quarantine(rows, wrong, reason)
+            schemas[wrong] = -3
+        for schema in np.unique(schemas).tolist():
+            if schema != -3:
+                self._decoded(name, topic, rows, np.flatnonzero(schemas == schema), schema, decoder)
+
+    def _wrong(self, records: pa.RecordBatch, topic: TopicSettings, schemas: Any) -> Iterator[tuple[str, Any]]:
+        """Reasons that need no decoding, and the rows that they hold for."""
+        times = records.column("timestamp").cast(pa.int64()).to_numpy()
+        yield "the record has no time", np.flatnonzero(times < 0)
+        now = self._now_us(records)
+        future = np.flatnonzero(times > now + self._settings.max_future_ms * 1000)
+        yield f"its time is more than {self._settings.max_future_ms // 60_000} minutes ahead", future
+        if topic.kind == "changes":
+            yield (
+                "the record has no key",
+                np.flatnonzero(records.column("key").is_null().to_numpy(zero_copy_only=False)),
+            )
+        else:
+            yield "the record has no value", np.flatnonzero(schemas == -1)
+        yield "the value is not in the registry's wire format", np.flatnonzero(schemas == -2)
+
+    def _decoded(
+        self, name: str, topic: TopicSettings, rows: Rows, chosen: Any, schema: int, decoder: ValueDecoder
+    ) -> None:
+        if schema == -1:  # a deletion
+            self._write(
+                name,
+                NO_SCHEMA,
+                rows.meta(chosen) | {"_deleted": pa.array(np.ones(len(chosen), np.bool_))},
+                rows,
+                chosen,
+            )
+            return
+        values = decoder.of(schema)
+        if isinstance(values, str):
+            self._quarantine(rows, chosen, values)
+            return
+        whole = len(chosen) == len(rows)
+        column = rows.records.column("value")
+        found = values.read(column if whole else column.take(pa.array(chosen)))
+        good = np.flatnonzero(~found.broken)
+        for row, reason in found.reasons.items():
+            self._quarantine(rows, chosen[row : row + 1], reason)
+        struct = found.rows if len(good) == len(chosen) else found.rows.take(pa.array(good))
+        columns = dict(zip([each.name for each in struct.type], struct.flatten(), strict=True))
+        chosen = chosen[good]
+        if topic.kind == "changes":
+            columns["_deleted"] = pa.array(np.zeros(len(chosen), np.bool_))
+        self._write(name, schema, columns | rows.meta(chosen), rows, chosen)
+
+    def _quarantine(self, rows: Rows, chosen: Any, reason: str) -> None:
+        """The id of a row is its place, and its hour that in which it was found: its own may be what is wrong."""
+        if len(chosen) == 0:
+            return
+        picked = pa.array(chosen)
+        records = rows.records
+        now = self._now_us(records)[chosen]
+        columns = rows.meta(chosen) | {
+            "_event_id": envelope.places(records).take(picked),
+            "_event_time": pa.array(now, pa.timestamp("us", "UTC")),
+            "topic": records.column("topic").take(picked),
+            "reason": pa.array([reason] * len(chosen), pa.string()),
+            "value": records.column("value").take(picked),
+            "record_time": records.column("timestamp").take(picked),
+        }
+        assert set(QUARANTINE.names) < set(columns)
+        self._write("", QUARANTINED, columns, rows, chosen, now // envelope.HOUR_US)
+
+    def _write(
+        self, topic: str, schema: int, columns: dict[str, Any], rows: Rows, chosen: Any, hours: Any = None
+    ) -> None:
+        if len(chosen) == 0:
+            return
+        hours = rows.hours[chosen] if hours is None else hours
+        columns["ds"], columns["hr"] = envelope.hour_columns(hours)
+        if rows.origin is not None:
+            columns["_batch"] = pa.array(rows.origin[0][chosen])
+            columns["_schema"] = pa.array(np.full(len(chosen), schema, np.int32))
+        writer = self._writers.get((topic, schema))
+        if writer is None:
+            writer = self._writers[topic, schema] = FileWriter(topic, schema, self._settings.directory)
+        writer.add(pa.table(columns), envelope.hour_counts(hours))
+
+    def _origin(self, records: pa.RecordBatch) -> Any:
+        """Of a backfill: of each record number and time (us) of the batch that it came with."""
+        if not self._settings.batches:
+            return None
+        place = f"{records.column('topic')[0].as_py()} {records.column('partition')[0].as_py()}"
+        ends, numbers, times = (np.array(each, np.int64) for each in self._settings.batches[place])
+        index = np.searchsorted(ends, records.column("offset").to_numpy(), side="right")
+        return numbers[index], times[index] * 1000
+
+    def _now_us(self, records: pa.RecordBatch) -> Any:
+        origin = self._origin(records)
+        return origin[1] if origin is not None else np.full(len(records), self._settings.now_ms * 1000, np.int64)
+
+
+@dataclass
+class Rows:
+    """Records, with what is known of each. `origin`: see `IngestTask._origin`."""
+
+    records: pa.RecordBatch
+    ids: pa.Array
+    hours: Any
+    origin: Any
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def meta(self, chosen: Any) -> dict[str, Any]:
+        """The columns of every table, of some rows."""
+        found = {
+            "_event_id": self.ids,
+            "_event_time": self.records.column("timestamp"),
+            "_key": self.records.column("key"),
+            "_partition": self.records.column("partition"),
+            "_offset": self.records.column("offset"),
+        }
+        if len(chosen) == len(self):
+            return found
+        picked = pa.array(chosen)
+        return {name: column.take(picked) for name, column in found.items()}
+
+
+class FileWriter:
+    """The rows of a topic that were written with one schema: one Parquet file, or several if it grows too large."""
+
+    def __init__(self, topic: str, schema: int, directory: str) -> None:
+        self._topic, self._schema, self._directory = topic, schema, directory
+        self._tables: list[Any] = []
+        self._waiting = 0
+        self._writer: Any = None
+        self._closed: list[dict[str, Any]] = []
+
+    def add(self, table: Any, hours: dict[str, int]) -> None:
+        if self._writer is None:
+            self._open(table)
+        self._tables.append(table)
+        self._waiting += len(table)
+        for hour, rows in hours.items():
+            self._hours[hour] = self._hours.get(hour, 0) + rows
+        if self._waiting >= _ROWS_OF_A_GROUP:
+            self._write()
+            if self._out.tell() >= _BYTES_OF_A_FILE:
+                self._finish()
+
+    def close(self) -> list[dict[str, Any]]:
+        if self._writer is not None:
+            self._finish()
+        return self._closed
+
+    def _open(self, table: Any) -> None:
+        self._name = f"{uuid4().hex}.parquet"
+        self._hours: dict[str, int] = {}
+        if self._directory:
+            place = Path(self._directory) / (
+                f"s={self._schema}" if self._topic == "" else f"{self._topic}/s={self._schema}"
+            )
+            place.mkdir(parents=True, exist_ok=True)
+            self._out: Any = pa.OSFile(str(place / f"_{self._name}"), "wb")
+        else:
+            self._out = pa.BufferOutputStream()
+        self._writer = pq.ParquetWriter(self._out, table.schema, compression="snappy", store_schema=False)
+
+    def _write(self) -> None:
+        if self._tables:
+            table = pa.concat_tables([each.cast(self._writer.schema) for each in self._tables]).unify_dictionaries()
+            self._writer.write_table(table, row_group_size=_ROWS_OF_A_GROUP)
+            self._tables, self._waiting = [], 0
+
+    def _finish(self) -> None:
+        self._write()
+        self._writer.close()
+        content = None if self._directory else self._out.getvalue().to_pybytes()
+        self._out.close()
+        self._writer = None
+        self._closed.append(
+            _file(self._topic, self._schema, self._name, sum(self._hours.values()), self._hours, content)
+        )
+
+
+def _file(
+    topic: str, schema: int, name: str, rows: int, hours: dict[str, int], content: bytes | None = None
+) -> dict[str, Any]:
+    return {
+        "topic": topic,
+        "schema": schema,
+        "name": name,
+        "rows": rows,
+        "hours": json.dumps(hours),
+        "ranges": None,
+        "no_id": 0,
+        "content": content,
+    }
+
+
+def _grouped(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Of one partition, some ten thousand records at a time: what is done for each batch costs less then."""
+    waiting: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        waiting.append(batch)
+        rows += len(batch)
+        if rows >= 50_000:
+            yield pa.concat_batches(waiting)
+            waiting, rows = [], 0
+    if rows:
+        yield pa.concat_batches(waiting)

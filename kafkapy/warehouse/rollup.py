@@ -1,0 +1,137 @@
+"""An hour's rows go from current into a generation of its partition, each event once.
+
+Duplicates are few, so they are looked for by a hash of the id alone; only rows whose hash is there twice are compared whole, and
+the ones that lose are left out by their place. The wide rows are read once, sorted where they are, and written.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+from uuid import uuid4
+
+from kafkapy.warehouse.columns import IN_BATCH, IN_SCHEMA, ORIGIN, own_columns
+from kafkapy.warehouse.snapshot import Hour, HourGeneration, Move, Rollup, State, TableDefinition
+from kafkapy.warehouse.view_sql import current_table, in_current
+from kafkapy.warehouse.warehouse import Warehouse
+
+_log = logging.getLogger("kafkapy.warehouse")
+
+MOST_BROADCAST = 2_000_000
+"""Rows that lose, above which Spark itself decides how to join."""
+
+
+def roll_up(warehouse: Warehouse, cutoff: Hour, at: Callable[[str], object] = lambda step: None) -> Rollup | None:
+    """All hours below `cutoff` that have rows in current; None if there are none. `at`: told of each step (tests stop there)."""
+    with warehouse.lock:
+        warehouse.reload()
+        state = warehouse.state
+    moves = state.moves(cutoff)
+    if not moves:
+        return None
+    generations = []
+    for move in moves:
+        generations.append(_generation(warehouse, state, move))
+        at(f"wrote {move.table} {move.hour}")
+
+    def record(now: State) -> Rollup:
+        # Batches that came meanwhile stay in current: the boundary is the end that was seen at first.
+        if now.rollups != state.rollups:
+            raise RuntimeError("Another process has rolled up at the same time: this rollup comes to nothing")
+        done = max(cutoff, now.cutoff)
+        return Rollup(now.rollups, state.end, done, tuple(generations), warehouse.time.milliseconds())
+
+    rollup = warehouse.commit_rollup(record)
+    _log.info("Rolled up %s", ", ".join(f"{each.table} {each.hour}: {each.rows} rows" for each in generations))
+    return rollup
+
+
+def _generation(warehouse: Warehouse, state: State, move: Move) -> HourGeneration:
+    table = state.tables[move.table]
+    columns = [*own_columns(table.columns, table.kind).names, *ORIGIN.names]
+    where = in_current(state.snapshot(move.table), move.hour)
+    numbers = sorted({number for number, _ in move.parts})
+    where += f" AND {IN_BATCH} IN ({', '.join(repr(f'{number:012}') for number in numbers)})"
+    rows = warehouse.spark.table(current_table(warehouse.config.database, move.table)).where(where)
+    rows = rows.withColumn("_batch", rows[IN_BATCH].cast("long")).withColumn("_schema", rows[IN_SCHEMA].cast("int"))
+    rows = rows.select(*columns)
+    count = sum(part.hours[move.hour] for _, part in move.parts)
+    paths = [part.path for _, part in move.parts]
+    if move.before is not None:
+        rows = rows.unionByName(read_generation(warehouse, table, move.before).select(*columns))
+        count += move.before.rows
+        paths.append(move.before.path)
+    share = max(1, sum(warehouse.files.size(path)[1] for path in dict.fromkeys(paths)))
+    return write_generation(warehouse, table, move.hour, rows, count, share)
+
+
+def read_generation(warehouse: Warehouse, table: TableDefinition, generation: HourGeneration) -> Any:
+    from pyspark.sql.types import StructType
+
+    schema = StructType([*own_columns(table.columns, table.kind).fields, *ORIGIN.fields])
+    return warehouse.spark.read.schema(schema).parquet(warehouse.files.url(generation.path))
+
+
+def write_generation(
+    warehouse: Warehouse, table: TableDefinition, hour: Hour, rows: Any, count: int, size: int
+) -> HourGeneration:
+    """`rows`: those of the hour, some of them twice; `count`, `size`: how many (0: not known) and about how many bytes."""
+    from pyspark.sql import functions as f
+
+    losers = _losers(rows, table.kind).persist()
+    try:
+        lost = losers.count()
+        if lost:
+            small = f.broadcast(losers) if lost <= MOST_BROADCAST else losers
+            rows = rows.join(small, ["_partition", "_offset"], "left_anti")
+        path = f"hours/{table.name}/ds={hour[:10]}/hr={hour[11:]}/g{warehouse.state.rollups:09}-{uuid4().hex[:8]}"
+        files = max(math.ceil(size / (warehouse.config.file_mib << 20)), 1)
+        if files > 1 or size > 32 << 20:
+            files = max(files, min(warehouse.spark.sparkContext.defaultParallelism, size >> 24))
+        names = [*own_columns(table.columns, table.kind).names, *ORIGIN.names]
+        sorted_rows = rows.select(*names).coalesce(files).sortWithinPartitions("_event_time", "_event_id")
+        sorted_rows.write.parquet(warehouse.files.url(path), compression="zstd")
+    finally:
+        losers.unpersist()
+    return _described(warehouse, table, hour, path, count)
+
+
+def _losers(rows: Any, kind: str) -> Any:
+    """Places of rows that stay behind: of each id all but the first, of each key all but the last."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as f
+
+    identity, order = ("_key", "desc") if kind == "changes" else ("_event_id", "asc")
+    hashed = rows.select(f.xxhash64(identity).alias("_hash"), f.col(identity), "_batch", "_partition", "_offset")
+    twice = hashed.groupBy("_hash").agg(f.count("*").alias("_count")).where("_count > 1").select("_hash")
+    window = Window.partitionBy(identity).orderBy(
+        *(getattr(f.col(name), order)() for name in ("_batch", "_partition", "_offset"))
+    )
+    ranked = hashed.join(twice, "_hash", "left_semi").withColumn("_rank", f.row_number().over(window))
+    return ranked.where("_rank > 1").select("_partition", "_offset")
+
+
+def _described(warehouse: Warehouse, table: TableDefinition, hour: Hour, path: str, count: int) -> HourGeneration:
+    """What is in it, as it was written: its offsets are in a file beside the rows, too, for whoever finds the directory."""
+    from pyspark.sql import functions as f
+
+    written = warehouse.spark.read.parquet(warehouse.files.url(path))
+    found = written.groupBy("_partition").agg(f.min("_offset"), f.max("_offset"), f.count("*")).collect()
+    offsets = {table.topic: {row[0]: (row[1], row[2] + 1) for row in found}}
+    rows = sum(row[3] for row in found)
+    generation = HourGeneration(table.name, hour, path, rows, max(count - rows, 0), offsets)
+    told = {"topic": table.topic, "offsets": {str(row[0]): [row[1], row[2] + 1] for row in found}, "rows": rows}
+    warehouse.files.create(f"{path}/_offsets.json", json.dumps(told, sort_keys=True).encode())
+    return generation
+
+
+def hours_between(first: Hour, last: Hour) -> Iterable[Hour]:
+    """Both included."""
+    import numpy as np
+
+    begin, end = (np.datetime64(f"{hour[:10]}T{hour[11:]}", "h") for hour in (first, last))
+    for each in np.arange(begin, end + 1):
+        yield str(each).replace("T", "-")

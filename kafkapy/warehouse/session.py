@@ -1,0 +1,70 @@
+"""The Spark session of a warehouse: with a metastore, in UTC, with the connector."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from kafkapy.spark.java_home import prepare_environment
+from kafkapy.warehouse.config import WarehouseConfig
+
+
+def metastore_directory(config: WarehouseConfig) -> Path:
+    """Of the embedded one."""
+    if config.metastore_directory:
+        return Path(unquote(urlsplit(config.metastore_directory).path))
+    root = urlsplit(config.root)
+    return (
+        Path(unquote(root.path)) / "metastore" if root.scheme in ("", "file") else Path("kafkapy-metastore").absolute()
+    )
+
+
+def spark_configs(config: WarehouseConfig) -> dict[str, str]:
+    """What is not given otherwise. Files are found anew for each query: other processes add some."""
+    place = metastore_directory(config)
+    found = {
+        "spark.app.name": f"kafkapy-warehouse {config.database}",
+        "spark.sql.catalogImplementation": "hive",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.warehouse.dir": str(place / "spark-warehouse"),
+        "spark.sql.sources.partitionOverwriteMode": "dynamic",
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+        "spark.sql.adaptive.enabled": "true",
+        "spark.scheduler.mode": "FAIR",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.ui.enabled": "false",
+        "spark.log.level": "WARN",
+    }
+    if config.metastore:
+        found["spark.hadoop.hive.metastore.uris"] = config.metastore
+    else:
+        url = f"jdbc:derby:;databaseName={place / 'derby'};create=true"
+        found["spark.hadoop.javax.jdo.option.ConnectionURL"] = url
+        # Columns become wider, and records in them get fields: Hive would refuse the latter.
+        found["spark.hadoop.hive.metastore.disallow.incompatible.col.type.changes"] = "false"
+        found["spark.driver.extraJavaOptions"] = f"-Dderby.system.home={place}"
+    return {**found, **config.spark}
+
+
+def session(config: WarehouseConfig) -> Any:
+    """By spark-submit: that one's master and memory; else `local[*]`, unless the configuration says otherwise."""
+    place = metastore_directory(config)
+    place.mkdir(parents=True, exist_ok=True)
+    prepare_environment(place / "java")
+    package = str(Path(__file__).parents[2])
+    others = [each for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each and each != package]
+    os.environ["PYTHONPATH"] = os.pathsep.join([package, *others])
+    from pyspark.sql import SparkSession
+
+    from kafkapy.spark import KafkaDataSource
+    from kafkapy.warehouse.ranges_source import OffsetRangesSource
+
+    builder = SparkSession.builder
+    for name, value in spark_configs(config).items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    spark.dataSource.register(KafkaDataSource)
+    spark.dataSource.register(OffsetRangesSource)
+    return spark

@@ -1,0 +1,135 @@
+"""`run`: the streaming query that fills current, and beside it a rollup whenever an hour is over."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time as clock
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from kafkapy.warehouse.ingest import FILES, ingest
+from kafkapy.warehouse.rollup import roll_up
+from kafkapy.warehouse.snapshot import Hour, State
+from kafkapy.warehouse.warehouse import Warehouse
+
+_log = logging.getLogger("kafkapy.warehouse")
+
+
+class CheckpointError(Exception):
+    """Checkpoint and ledger do not fit each other; the text says what to do."""
+
+
+class Stream:
+    """One query over all topics. `on_batch`: told of each batch that is committed (number, rows)."""
+
+    def __init__(self, warehouse: Warehouse, on_batch: Callable[[int, int], None] = lambda number, rows: None) -> None:
+        self._warehouse = warehouse
+        self._on_batch = on_batch
+        self._base = 0
+        self._query: Any = None
+
+    def start(self, available_now: bool = False) -> Any:
+        """The query. `available_now`: it ends when it has read what was there."""
+        warehouse = self._warehouse
+        config = warehouse.config
+        self._base = self._checkpoint()
+        reader = warehouse.spark.readStream.format("kafkapy-ranges")
+        options = {
+            **warehouse.source_options(),
+            "maxOffsetsPerTrigger": str(config.max_events_per_batch),
+            "minPartitions": str(warehouse.spark.sparkContext.defaultParallelism),
+            "startingOffsets": starting_offsets(warehouse.state, config.starting_offsets),
+        }
+        for name, value in options.items():
+            reader = reader.option(name, value)
+        trigger: dict[str, Any] = (
+            {"availableNow": True}
+            if available_now
+            else {"processingTime": f"{int(config.trigger_seconds * 1000)} milliseconds"}
+        )
+        writer = reader.load().writeStream.foreachBatch(self._batch).trigger(**trigger)
+        place = warehouse.files.url(f"_checkpoint/{self._base:012}")
+        self._query = writer.option("checkpointLocation", place).queryName(f"warehouse {config.database}").start()
+        return self._query
+
+    def _checkpoint(self) -> int:
+        """The number of the batch that Spark calls 0: the name of the checkpoint's directory says it."""
+        files = self._warehouse.files
+        found = [int(name) for name in files.names("_checkpoint") if name.isdigit()]
+        if found:
+            return max(found)
+        files.make_directory(f"_checkpoint/{self._warehouse.state.end:012}")
+        return self._warehouse.state.end
+
+    def _batch(self, ranges: Any, spark_number: int) -> None:
+        warehouse = self._warehouse
+        number = self._base + spark_number
+        if number < warehouse.state.end:  # it was committed, and Spark was stopped before it knew
+            return
+        if number > warehouse.state.end:
+            raise CheckpointError(
+                f"Spark's checkpoint is at batch {number}, but the ledger ends with batch {warehouse.state.end - 1}. One of "
+                "them is not of this warehouse: put the ledger back, or delete the directory _checkpoint to go on where "
+                "the ledger ends"
+            )
+        now = warehouse.time.milliseconds()
+        directory = warehouse.attempt(number)
+        rows = ranges.mapInArrow(ingest(warehouse.settings(directory, now)), FILES).collect()
+        batch = warehouse.commit_batch(number, directory, rows, now)
+        if batch is not None:
+            self._on_batch(number, sum(row.rows for row in rows))
+
+
+def starting_offsets(state: State, first: str) -> str:
+    """Where the ledger ends, for partitions that it knows; without any: as configured."""
+    known = {
+        topic: {str(partition): end for partition, (_, end) in partitions.items()}
+        for topic, partitions in state.offsets.items()
+    }
+    return json.dumps(known) if known else first
+
+
+def hour_at(ms: float) -> Hour:
+    return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d-%H")
+
+
+def due_cutoff(now_ms: int, delay_minutes: float) -> Hour:
+    """Hours below it have been over for the delay."""
+    return hour_at(now_ms - delay_minutes * 60_000)
+
+
+def run(
+    warehouse: Warehouse,
+    stopped: threading.Event,
+    available_now: bool = False,
+    on_batch: Callable[[int, int], None] = lambda number, rows: None,
+    on_round: Callable[[], None] = lambda: None,
+) -> None:
+    """Until it is stopped, or the query ends; raises what the query fails with."""
+    stream = Stream(warehouse, on_batch)
+    query = stream.start(available_now)
+    swept = clock.monotonic()
+    try:
+        while not stopped.is_set() and query.isActive:
+            query.awaitTermination(1)
+            if not available_now:
+                swept = _housekeeping(warehouse, swept)
+            on_round()
+        if query.exception() is not None:
+            raise query.exception()
+    finally:
+        if query.isActive:
+            query.stop()
+
+
+def _housekeeping(warehouse: Warehouse, swept: float) -> float:
+    cutoff = due_cutoff(warehouse.time.milliseconds(), warehouse.config.rollup_delay_minutes)
+    if cutoff > warehouse.state.cutoff and warehouse.state.moves(cutoff):
+        roll_up(warehouse, cutoff)
+    if clock.monotonic() - swept > 60:
+        warehouse.sweep()
+        swept = clock.monotonic()
+    return swept

@@ -1,0 +1,92 @@
+"""The SQL of a table's view: `snapshot.py`'s rule as a text. Pure.
+
+Rows of hours come as they are. Rows of current come once: the first of each id (of "changes": the last of each key) in its hour,
+unless the hours have the event already. Only hours that are late must be asked for that, and the text names them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kafkapy.warehouse.columns import HOUR, IN_BATCH, IN_SCHEMA, ORIGIN
+from kafkapy.warehouse.snapshot import FIRST_HOUR, Hour, Snapshot
+
+BATCH_DIGITS = 12
+
+
+def batch_name(batch: int) -> str:
+    """As partitions of current have it: texts, which every metastore can compare."""
+    return f"{batch:0{BATCH_DIGITS}}"
+
+
+def view_sql(database: str, table: str, kind: str, columns: Sequence[str], snapshot: Snapshot) -> str:
+    """`columns`: of both places, without those that say which (`HOUR`, `ORIGIN`)."""
+    current = f"({_current(database, table, kind, snapshot)})"
+    own = ", ".join(map(quoted, columns))
+    origin = f"CAST({IN_BATCH} AS BIGINT) AS _batch, CAST({IN_SCHEMA} AS INT) AS _schema, ds, hr"
+    last = f"SELECT {own}, {origin} FROM {current} AS c WHERE c._n = 1"
+    if snapshot.cutoff == FIRST_HOUR:
+        return last
+    published = f"h._batch < {snapshot.boundary} AND {before('h', snapshot.cutoff)}"
+    both = ", ".join(map(quoted, [*columns, *ORIGIN.names, *HOUR.names]))
+    first = f"SELECT {both} FROM {hours_table(database, table)} AS h WHERE {published}"
+    if snapshot.late:
+        late = _hours("h", snapshot.late)
+        same = "h.ds = c.ds AND h.hr = c.hr AND "
+        if kind == "changes":
+            inner = f"SELECT 1 FROM {current} AS c WHERE c._n = 1 AND {same}h._key = c._key"
+            first += f" AND NOT ({late} AND EXISTS ({inner}))"
+        else:
+            hours = hours_table(database, table)
+            inner = f"SELECT 1 FROM {hours} AS h WHERE {published} AND {late} AND {same}h._event_id = c._event_id"
+            last += f" AND NOT EXISTS ({inner})"
+    return f"{first} UNION ALL {last}"
+
+
+def _current(database: str, table: str, kind: str, snapshot: Snapshot) -> str:
+    identity, order = ("_key", " DESC") if kind == "changes" else ("_event_id", "")
+    ordered = ", ".join(f"{name}{order}" for name in (IN_BATCH, "_partition", "_offset"))
+    return (
+        f"SELECT *, ROW_NUMBER() OVER (PARTITION BY ds, hr, {identity} ORDER BY {ordered}) AS _n "
+        f"FROM {current_table(database, table)} WHERE {in_current(snapshot)}"
+    )
+
+
+def in_current(snapshot: Snapshot, hour: Hour | None = None) -> str:
+    """Which rows of current count; `hour`: only of that one."""
+    found = f"{IN_BATCH} >= '{batch_name(snapshot.oldest)}' AND {IN_BATCH} < '{batch_name(snapshot.end)}'"
+    if snapshot.cutoff != FIRST_HOUR:
+        found += f" AND NOT ({IN_BATCH} < '{batch_name(snapshot.boundary)}' AND {before('', snapshot.cutoff)})"
+    if hour is not None:
+        found += f" AND ds = '{hour[:10]}' AND hr = '{hour[11:]}'"
+    return found
+
+
+def before(alias: str, cutoff: Hour) -> str:
+    ds, hr = (f"{alias}.{name}" if alias else name for name in HOUR.names)
+    return f"({ds} < '{cutoff[:10]}' OR ({ds} = '{cutoff[:10]}' AND {hr} < '{cutoff[11:]}'))"
+
+
+def _hours(alias: str, hours: Sequence[Hour]) -> str:
+    """By day, so that the text stays short."""
+    days: dict[str, list[str]] = {}
+    for hour in hours:
+        days.setdefault(hour[:10], []).append(f"'{hour[11:]}'")
+    found = [f"({alias}.ds = '{day}' AND {alias}.hr IN ({', '.join(each)}))" for day, each in days.items()]
+    return f"({' OR '.join(found)})"
+
+
+def current_table(database: str, table: str) -> str:
+    return f"{quoted(database)}.{quoted(table + '__current')}"
+
+
+def hours_table(database: str, table: str) -> str:
+    return f"{quoted(database)}.{quoted(table + '__hours')}"
+
+
+def view_name(database: str, table: str) -> str:
+    return f"{quoted(database)}.{quoted(table)}"
+
+
+def quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

@@ -1,0 +1,224 @@
+"""A warehouse at work: the ledger's decisions, and the metastore behind them. Whoever changes tables has one."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from kafkapy.common.time import SystemTime, Time
+from kafkapy.schemas.registry_client import SchemaRegistryClient
+from kafkapy.schemas.types import AVRO, JSON
+from kafkapy.warehouse.config import TableConfig, WarehouseConfig
+from kafkapy.warehouse.decoding import NO_SCHEMA, value_decoder
+from kafkapy.warehouse.file_system import FileExists, FileSystem, file_system
+from kafkapy.warehouse.ingest import QUARANTINED, IngestSettings, TopicSettings
+from kafkapy.warehouse.ledger import Ledger
+from kafkapy.warehouse.metastore import Metastore
+from kafkapy.warehouse.routing import SchemaFacts, for_deletions, model_of, quarantine, record_name, route
+from kafkapy.warehouse.snapshot import (
+    Batch,
+    BatchPart,
+    Offsets,
+    PlaceHour,
+    Rollup,
+    State,
+    TableDefinition,
+    effects_of_batch,
+    effects_of_restart,
+    effects_of_rollup,
+    effects_of_sweep,
+    joined_offsets,
+)
+
+_log = logging.getLogger("kafkapy.warehouse")
+
+
+class Warehouse:
+    """For any thread: decisions are made one after the other. Raises what Spark raises, OSError, and what the registry raises."""
+
+    def __init__(self, spark: Any, config: WarehouseConfig, time: Time | None = None) -> None:
+        self.spark = spark
+        self.config = config
+        self.time: Time = time or SystemTime()
+        self.files: FileSystem = file_system(config.root, spark)
+        self.ledger = Ledger(self.files)
+        self.metastore = Metastore(spark, config.database, self.files)
+        self.state = State()
+        self.lock = threading.RLock()
+        self._applied: dict[int, int] = {}
+        """When the views began to show each rollup, by its number (ms)."""
+        self._topics = {table.topic: _settings(table) for table in config.tables}
+        self._registry = SchemaRegistryClient.from_conf(config.registry) if config.registry else None
+
+    def start(self) -> None:
+        """What is decided is done: by this process now, if the last one could not."""
+        with self.lock:
+            self.state = self.ledger.load()
+            lost = [table for table in self.state.tables if not self.metastore.knows(table)]
+            self.metastore.perform(effects_of_restart(self.state))
+            if lost:
+                self._restore(lost)
+            self._applied = {self.state.rollups - 1: self.time.milliseconds()}
+
+    def _restore(self, tables: Sequence[str]) -> None:
+        """Tables that the metastore has never heard of, with all their hours."""
+        found = [each for each in self.state.generations.values() if each.table in tables]
+        self.metastore.perform(map(PlaceHour, found))
+
+    def reload(self) -> None:
+        """What other processes have decided meanwhile."""
+        with self.lock:
+            before, self.state = self.state, self.ledger.load()
+            self.metastore.learn(self.state.tables.values())
+            if self.state.rollups != before.rollups:
+                self._applied[self.state.rollups - 1] = self.time.milliseconds()
+
+    # -- batches
+
+    def settings(self, directory: str, now_ms: int, batches: Mapping[str, Any] | None = None) -> IngestSettings:
+        """For tasks that write into `directory`."""
+        config = self.config
+        place = directory
+        if self.files.is_local:
+            self.files.make_directory(directory)
+            place = self.files.url(directory).removeprefix("file://")
+        return IngestSettings(
+            self._topics,
+            json.dumps(dict(config.registry)),
+            self.source_options(),
+            place if self.files.is_local else "",
+            now_ms,
+            int(config.max_future_minutes * 60_000),
+            dict(batches or {}),
+        )
+
+    def source_options(self) -> dict[str, str]:
+        kafka = {f"kafka.{name}": value for name, value in self.config.kafka.items()}
+        return {**kafka, "subscribe": ",".join(table.topic for table in self.config.tables)}
+
+    def attempt(self, number: int) -> str:
+        """A directory that no other attempt at a batch has."""
+        return f"current/{number:012}-{uuid4().hex[:8]}"
+
+    def commit_batch(self, number: int, directory: str, rows: Sequence[Any], at_ms: int) -> Batch | None:
+        """`rows`: what tasks gave back. From here on the batch is there. None: another process has committed it."""
+        if self.ledger.rollups() > self.state.rollups:
+            self.reload()
+        batch = self.batch_of(number, directory, rows, at_ms)
+        with self.lock:
+            try:
+                self.ledger.add_batch(batch)
+            except FileExists:
+                _log.warning("Batch %d has been committed by another process", number)
+                self.reload()
+                self.metastore.perform(effects_of_restart(self.state))
+                return None
+            self.state = self.state.with_batch(batch)
+            self.metastore.perform(effects_of_batch(self.state, batch))
+        return batch
+
+    def batch_of(self, number: int, directory: str, rows: Sequence[Any], at_ms: int) -> Batch:
+        """Names that are shown, for files that a task has told of; and the tables that they belong to."""
+        parts: dict[tuple[str, str, str], dict[str, int]] = {}
+        tables = dict(self.state.tables)
+        ranges: list[Offsets] = []
+        for row in rows:
+            if row.ranges:
+                ranges += [
+                    {topic: {partition: (start, until)}} for topic, partition, start, until in json.loads(row.ranges)
+                ]
+            if not row.name:
+                continue
+            path = (
+                f"{directory}/s={row.schema}"
+                if row.schema == QUARANTINED
+                else f"{directory}/{row.topic}/s={row.schema}"
+            )
+            self._show(path, row.name)
+            table = self._table(tables, row.topic, row.schema)
+            tables[table.name] = table
+            hours = parts.setdefault((table.name, str(row.schema), path), {})
+            for hour, count in json.loads(row.hours).items():
+                hours[hour] = hours.get(hour, 0) + count
+        changed = tuple(table for name, table in tables.items() if self.state.tables.get(name) != table)
+        found = tuple(BatchPart(*key, hours) for key, hours in sorted(parts.items()))
+        return Batch(number, joined_offsets(ranges), found, changed, at_ms)
+
+    def _show(self, path: str, name: str) -> None:
+        try:
+            self.files.rename(f"{path}/_{name}", f"{path}/{name}")
+        except FileNotFoundError:
+            if name not in self.files.names(path):
+                raise
+
+    def _table(self, tables: Mapping[str, TableDefinition], topic: str, schema: int) -> TableDefinition:
+        if schema == QUARANTINED:
+            return tables.get("quarantine") or quarantine()
+        config = self.config.table(topic)
+        if schema == NO_SCHEMA and config.format == "registry":
+            return for_deletions(tables, config, str(schema))
+        for table in tables.values():
+            if table.topic == topic and str(schema) in table.schemas:
+                return table
+        return route(tables, config, str(schema), self._facts(topic, schema))
+
+    def _facts(self, topic: str, schema: int) -> SchemaFacts:
+        settings = self._topics[topic]
+        decoder = value_decoder(json.dumps(dict(self.config.registry)), settings.schema, settings.schema_type)
+        values = decoder.of(schema)
+        assert not isinstance(values, str), values
+        if settings.schema:
+            return SchemaFacts(values.columns, record_name(settings.schema, settings.schema_type), None)
+        assert self._registry is not None
+        text = self._registry.get_schema(schema)
+        model = model_of(self._registry.get_subjects_by_schema_id(schema))
+        return SchemaFacts(values.columns, record_name(text.schema_str, text.schema_type), model)
+
+    # -- rollups
+
+    def commit_rollup(self, make: Callable[[State], Rollup]) -> Rollup:
+        """`make`: the record, from the state at that moment. From here on the hours are there. Raises FileExists if another
+        process was first."""
+        with self.lock:
+            self.reload()
+            rollup = make(self.state)
+            self.ledger.add_rollup(rollup)
+            self.state = self.state.with_rollup(rollup)
+            self.metastore.perform(effects_of_rollup(self.state, rollup))
+            self._applied[rollup.number] = self.time.milliseconds()
+        return rollup
+
+    def sweep(self) -> int:
+        """Delete what no view has shown for the time of grace; how many directories."""
+        grace = int(self.config.grace_minutes * 60_000)
+        now = self.time.milliseconds()
+        with self.lock:
+            self.reload()
+            old = [number for number, at in self._applied.items() if at + grace <= now]
+            batches, superseded = self.state.garbage(max(old, default=-1) + 1)
+            if not batches and not superseded:
+                return 0
+            self.metastore.perform(effects_of_sweep(batches, superseded))
+            self.state = self.state.without((batch.number for batch in batches), superseded)
+            self.ledger.fold(self.state, batches)
+        self._delete_orphans()
+        return len(batches) + len(superseded)
+
+    def _delete_orphans(self) -> None:
+        """What attempts at batches have left that came to nothing: a batch that is committed has one directory."""
+        known = {part.path.split("/")[1] for batch in self.state.batches.values() for part in batch.parts}
+        for name in self.files.names("current"):
+            number = name.partition("-")[0]
+            if number.isdigit() and int(number) < self.state.end and name not in known:
+                self.files.delete(f"current/{name}")
+
+
+def _settings(table: TableConfig) -> TopicSettings:
+    text = Path(table.schema).read_text() if table.schema else ""
+    kind = JSON if table.format == "json" else AVRO
+    return TopicSettings(table.kind, table.id_header, text, kind if text else "")

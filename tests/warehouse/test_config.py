@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kafkapy.warehouse.config import ConfigError, WarehouseConfig
+
+MINIMUM = """
+root = "tables"
+kafka.bootstrap.servers = "localhost:9092"
+registry.url = "http://localhost:8081"
+[[tables]]
+topic = "shop.bookings"
+"""
+
+
+def load(tmp_path: Path, text: str) -> WarehouseConfig:
+    path = tmp_path / "warehouse.toml"
+    path.write_text(text)
+    return WarehouseConfig.load(path)
+
+
+def test_the_least(tmp_path: Path) -> None:
+    config = load(tmp_path, MINIMUM)
+    assert config.kafka == {"bootstrap.servers": "localhost:9092"}
+    assert config.root == str(tmp_path / "tables")
+    assert config.tables[0].name == "shop_bookings"
+    assert config.trigger_seconds == 60
+
+
+def test_the_example() -> None:
+    path = Path(__file__).parents[2] / "config" / "warehouse.toml"
+    config = WarehouseConfig.load(path)
+    for name in WarehouseConfig.__dataclass_fields__:
+        assert name in path.read_text(), f"{name} is missing in the example"
+    assert config.tables
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (("root", "rot"), "nobody knows rot"),
+        (('root = "tables"', ""), "root is missing"),
+        (('root = "tables"', "root = 3"), "root is a text, not 3"),
+        (("bootstrap.servers", "servers"), "bootstrap.servers"),
+        (("registry.url", "registry.basic"), "url is missing"),
+        (("[[tables]]", "[tables]"), "no table"),
+        (('topic = "shop.bookings"', 'topic = "b"\nkind = "facts"'), "kind of b"),
+        (('topic = "shop.bookings"', 'topic = "b"\nformat = "avro"'), "names a file"),
+        (('topic = "shop.bookings"', 'topic = "quarantine"'), "needs itself"),
+        (('topic = "shop.bookings"', 'topic = "b"\n[[tables]]\ntopic = "b"'), "b is there twice"),
+        (('root = "tables"', 'root = "t"\ntrigger_seconds = 0'), "above 0"),
+        (("root", "root ="), "is no TOML"),
+    ],
+)
+def test_what_makes_no_sense(tmp_path: Path, change: tuple[str, str], sentence: str) -> None:
+    with pytest.raises(ConfigError, match=sentence):
+        load(tmp_path, MINIMUM.replace(*change))
