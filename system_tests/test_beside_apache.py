@@ -15,7 +15,12 @@ from pathlib import Path
 import pytest
 
 from system_tests.beside_apache.duel import Duel
-from system_tests.beside_apache.operations import OPERATIONS, OPERATIONS_OF_GROUPS, Operation
+from system_tests.beside_apache.operations import (
+    OPERATIONS,
+    OPERATIONS_OF_GROUPS,
+    OPERATIONS_OF_TRANSACTIONS,
+    Operation,
+)
 from system_tests.beside_apache.side import Side
 from system_tests.conftest import Note, Progress
 from system_tests.services import ApacheKafkaService, KafkaService, Service, ZooKeeperService
@@ -37,7 +42,8 @@ _SHOWN = 10
 @pytest.mark.parametrize(
     ("operations", "seed"),
     [pytest.param(OPERATIONS, seed, id=f"all-{seed}") for seed in (1, 2, 3, 4, 5)]
-    + [pytest.param(OPERATIONS_OF_GROUPS, seed, id=f"groups-{seed}") for seed in (1, 2, 3)],
+    + [pytest.param(OPERATIONS_OF_GROUPS, seed, id=f"groups-{seed}") for seed in (1, 2, 3)]
+    + [pytest.param(OPERATIONS_OF_TRANSACTIONS, seed, id=f"transactions-{seed}") for seed in (1, 2, 3, 4)],
 )
 def test_same_answers(
     operations: Mapping[Operation, int],

@@ -10,7 +10,7 @@ import kafka.server.metadata.ZkMetadataCache
 import kafka.zk.{AdminZkClient, KafkaZkClient}
 import org.apache.kafka.common.{TopicPartition, Uuid}
 import org.apache.kafka.common.config.ConfigResource
-import org.apache.kafka.common.message.{DeleteRecordsRequestData, DescribeConfigsRequestData, DescribeLogDirsRequestData, ListOffsetsRequestData, ProduceRequestData}
+import org.apache.kafka.common.message.{DeleteRecordsRequestData, DescribeConfigsRequestData, DescribeLogDirsRequestData, DescribeProducersRequestData, ListOffsetsRequestData, ProduceRequestData}
 import org.apache.kafka.common.message.ListOffsetsRequestData.{ListOffsetsPartition, ListOffsetsTopic}
 import org.apache.kafka.common.message.ListOffsetsResponseData.ListOffsetsPartitionResponse
 import org.apache.kafka.common.message.UpdateMetadataRequestData.{UpdateMetadataBroker, UpdateMetadataEndpoint, UpdateMetadataPartitionState}
@@ -20,7 +20,7 @@ import org.apache.kafka.common.requests._
 import org.apache.kafka.common.security.auth.SecurityProtocol
 import org.apache.kafka.common.utils.{Time, Utils}
 import org.apache.kafka.server.common.MetadataVersion
-import org.apache.kafka.storage.internals.log.{LogConfig, LogSegment}
+import org.apache.kafka.storage.internals.log.{LogConfig, LogSegment, ProducerStateEntry}
 
 import scala.jdk.CollectionConverters._
 
@@ -29,8 +29,10 @@ class BrokerView(kafkaConfig: KafkaConfig, zk: KafkaZkClient, listeners: Map[Str
   private val Consumer = -1
   private val Debugger = -2 // may ask followers, too, and hears of what is above the high watermark
 
-  def send[T <: AbstractResponse](request: AbstractRequest): T = {
-    val (host, port) = listeners.getOrElse("PLAINTEXT", listeners.head._2)
+  def send[T <: AbstractResponse](request: AbstractRequest): T = sendTo(listeners.getOrElse("PLAINTEXT", listeners.head._2), request)
+
+  private def sendTo[T <: AbstractResponse](address: (String, Int), request: AbstractRequest): T = {
+    val (host, port) = address
     val socket = new Socket(host, port)
     try {
       socket.setSoTimeout(15000)
@@ -119,6 +121,26 @@ class BrokerView(kafkaConfig: KafkaConfig, zk: KafkaZkClient, listeners: Map[Str
     val data = new DeleteRecordsRequestData().setTimeoutMs(5000).setTopics(util.List.of(topic))
     val answer = send[DeleteRecordsResponse](new DeleteRecordsRequest.Builder(data).build(2.toShort)).data
     Errors.forCode(answer.topics.iterator.next.partitions.iterator.next.errorCode).maybeThrow()
+  }
+
+  private def leader(tp: TopicPartition): (String, Int) = {
+    val answer = metadata().data
+    val id = answer.topics.asScala.find(_.name == tp.topic).get.partitions.asScala.find(_.partitionIndex == tp.partition).get.leaderId
+    answer.brokers.asScala.find(_.nodeId == id).map(broker => (broker.host, broker.port)).get
+  }
+
+  /** What the leader knows of the producers that have written there: no follower tells. */
+  def activeProducers(tp: TopicPartition): util.Map[java.lang.Long, ProducerStateEntry] = {
+    val topic = new DescribeProducersRequestData.TopicRequest().setName(tp.topic).setPartitionIndexes(util.List.of(tp.partition))
+    val data = new DescribeProducersRequestData().setTopics(util.List.of(topic))
+    val request = new DescribeProducersRequest.Builder(data).build(0.toShort)
+    val answer = sendTo[DescribeProducersResponse](leader(tp), request).data.topics.get(0).partitions.get(0)
+    Errors.forCode(answer.errorCode).maybeThrow()
+    answer.activeProducers.asScala.map { producer =>
+      val start = if (producer.currentTxnStartOffset < 0) util.OptionalLong.empty else util.OptionalLong.of(producer.currentTxnStartOffset)
+      Long.box(producer.producerId) -> new ProducerStateEntry(producer.producerId, producer.producerEpoch.toShort,
+        producer.coordinatorEpoch, producer.lastTimestamp, start, util.Optional.empty())
+    }.toMap.asJava
   }
 
   /** The value that is in effect, dynamic ones included. */

@@ -29,7 +29,7 @@ import org.apache.kafka.server.metrics.KafkaYammerMetrics
 import org.apache.kafka.server.util.{KafkaScheduler, MockTime}
 import org.apache.kafka.storage.internals.checkpoint.LeaderEpochCheckpointFile
 import org.apache.kafka.storage.internals.epoch.LeaderEpochFileCache
-import org.apache.kafka.storage.internals.log.{LogConfig, LogDirFailureChannel, ProducerStateManagerConfig}
+import org.apache.kafka.storage.internals.log.{LogConfig, LogDirFailureChannel, ProducerStateManager, ProducerStateManagerConfig}
 import org.apache.zookeeper.client.ZKClientConfig
 import org.mockito.Mockito
 import org.mockito.invocation.InvocationOnMock
@@ -265,6 +265,9 @@ class KafkaServer(
       case ("logSegments", _) => view.segments(tp).asJava
       case ("activeSegment", _) => view.segments(tp).last
       case ("numberOfSegments", _) => view.segments(tp).size
+      case ("producerStateManager", _) => standIn(classOf[ProducerStateManager]) {
+        case ("activeProducers", _) => view.activeProducers(tp)
+      }
       case ("leaderEpochCache", _) =>
         val file = new LeaderEpochCheckpointFile(new File(view.directory(tp).get, "leader-epoch-checkpoint"), null)
         Some(new LeaderEpochFileCache(tp, file, new MockTime().scheduler))

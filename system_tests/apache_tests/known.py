@@ -34,12 +34,17 @@ TEST_CLASSES: Final = (
     "kafka.api.ProducerRebootstrapTest",
     "kafka.api.ProducerSendWhileDeletionTest",
     "kafka.api.RackAwareAutoTopicCreationTest",
+    "kafka.api.TransactionsBounceTest",
+    "kafka.api.TransactionsExpirationTest",
+    "kafka.api.TransactionsTest",
+    "kafka.api.TransactionsWithMaxInFlightOneTest",
     "kafka.api.test.ProducerCompressionTest",
     "kafka.controller.ControllerIntegrationTest",
     "kafka.coordinator.transaction.ProducerIdsIntegrationTest",
     "kafka.integration.MinIsrConfigTest",
     "kafka.integration.UncleanLeaderElectionTest",
     "kafka.network.DynamicConnectionQuotaTest",
+    "kafka.server.AddPartitionsToTxnRequestServerTest",
     "kafka.server.AdvertiseBrokerTest",
     "kafka.server.AlterReplicaLogDirsRequestTest",
     "kafka.server.ApiVersionsRequestTest",
@@ -91,6 +96,13 @@ TEST_CLASSES: Final = (
     "kafka.server.epoch.EpochDrivenReplicationProtocolAcceptanceTest",
     "kafka.server.epoch.EpochDrivenReplicationProtocolAcceptanceWithIbp26Test",
     "kafka.server.epoch.LeaderEpochIntegrationTest",
+    "org.apache.kafka.connect.integration.ExactlyOnceSourceIntegrationTest",
+    "org.apache.kafka.streams.integration.EOSUncleanShutdownIntegrationTest",
+    "org.apache.kafka.streams.integration.EosIntegrationTest",
+    "org.apache.kafka.streams.integration.EosV2UpgradeIntegrationTest",
+    "org.apache.kafka.streams.integration.GlobalKTableEOSIntegrationTest",
+    "org.apache.kafka.streams.integration.StandbyTaskEOSIntegrationTest",
+    "org.apache.kafka.streams.integration.StandbyTaskEOSMultiRebalanceIntegrationTest",
     "org.apache.kafka.tools.ClusterToolTest",
     "org.apache.kafka.tools.DeleteRecordsCommandTest",
     "org.apache.kafka.tools.GetOffsetShellTest",
@@ -108,7 +120,6 @@ TEST_CLASSES: Final = (
 
 INSIDE: Final = "It looks at, or changes, what is inside of a JVM broker."
 METRICS: Final = "It reads metrics of the JVM."
-TRANSACTIONS: Final = "It needs transactions, or their requests in ApiVersions."
 QUOTAS: Final = "It looks at client quotas."
 TIERED: Final = "It needs tiered storage."
 KRAFT: Final = "It needs the migration to KRaft, or looks inside."
@@ -130,16 +141,6 @@ KNOWN_FAILURES: Final[dict[str, dict[str, str]]] = {
     },
     "AlterReplicaLogDirsRequestTest": {
         "testAlterReplicaLogDirsRequestErrorCode": INSIDE,
-    },
-    "ApiVersionsRequestTest": {
-        "testApiVersionsRequest": TRANSACTIONS,
-        "testApiVersionsRequestIncludesUnreleasedApis": TRANSACTIONS,
-        "testApiVersionsRequestThroughControlPlaneListener": TRANSACTIONS,
-        "testApiVersionsRequestValidationV0": TRANSACTIONS,
-        "testApiVersionsRequestValidationV0ThroughControlPlaneListener": TRANSACTIONS,
-    },
-    "BrokerApiVersionsCommandTest": {
-        "checkBrokerApiVersionCommandOutput": TRANSACTIONS,
     },
     "ControllerIntegrationTest": {
         "testAlterPartition": INSIDE,
@@ -232,14 +233,10 @@ KNOWN_FAILURES: Final[dict[str, dict[str, str]]] = {
         "testGetOffsetsAfterDeleteRecords": INSIDE,
     },
     "PlaintextAdminIntegrationTest": {
-        "testAbortTransaction": TRANSACTIONS,
         "testDescribeConfigsForLog4jLogLevels": LOGGERS,
     },
     "ProduceRequestTest": {
         "testCorruptLz4ProduceRequest": METRICS,
-    },
-    "ProducerIdExpirationTest": {
-        "testTransactionAfterTransactionIdExpiresButProducerIdRemains": TRANSACTIONS,
     },
     "ReplicationQuotasTest": {
         "shouldBootstrapTwoBrokersWithFollowerThrottle": INSIDE,

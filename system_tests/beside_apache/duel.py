@@ -12,6 +12,8 @@ from kafkapy.protocol.headers import ResponseHeader
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.messages.create_topics import CreateTopicsRequest
 from kafkapy.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
+from kafkapy.protocol.messages.describe_transactions import DescribeTransactionsRequest
+from kafkapy.protocol.messages.end_txn import EndTxnRequest
 from kafkapy.protocol.messages.find_coordinator import FindCoordinatorRequest
 from kafkapy.protocol.messages.heartbeat import HeartbeatRequest
 from kafkapy.protocol.messages.init_producer_id import InitProducerIdRequest
@@ -21,8 +23,9 @@ from kafkapy.protocol.messages.metadata import MetadataRequest
 from system_tests.beside_apache.connection import Silence
 from system_tests.beside_apache.draw import TOPICS, Draw, Member, Phase
 from system_tests.beside_apache.operations import OPERATIONS, Operation
+from system_tests.beside_apache.operations_transactions import GROUPS_OF_TRANSACTIONS, TRANSACTIONAL_IDS
 from system_tests.beside_apache.question import Question
-from system_tests.beside_apache.side import Answer, Side
+from system_tests.beside_apache.side import Answer, Side, errors_in
 from system_tests.services import wait_until
 
 _ANSWER_SECONDS = 20
@@ -36,6 +39,12 @@ _QUIET_SECONDS = 0.1
 _PATIENCE_STEPS = 100
 """How long a request may wait."""
 _REBALANCING = (ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP, ApiKey.LEAVE_GROUP, ApiKey.HEARTBEAT, ApiKey.DELETE_GROUPS)
+_COMES_BACK = frozenset(
+    error.code
+    for error in (Errors.CONCURRENT_TRANSACTIONS, Errors.NOT_ENOUGH_REPLICAS, Errors.COORDINATOR_LOAD_IN_PROGRESS)
+)
+_TRIES_OF_A_CLIENT = 40
+_CLIENT_BACKOFF_SECONDS = 0.05
 
 
 class _Waiting(NamedTuple):
@@ -73,6 +82,10 @@ class Duel:
         self._ask_until(Question(ApiKey.INIT_PRODUCER_ID, 0, producer), Errors.NONE)
         for side in self._sides:
             side.producer_ids.clear()  # Apache refuses the first with COORDINATOR_LOAD_IN_PROGRESS, kafkapy does not
+        self._ask_until(Question(ApiKey.FIND_COORDINATOR, 2, FindCoordinatorRequest(key="x0", key_type=1)), Errors.NONE)
+        for transactional_id in TRANSACTIONAL_IDS:
+            end = EndTxnRequest(transactional_id=transactional_id, producer_id=1)
+            self._ask_until(Question(ApiKey.END_TXN, 0, end), Errors.INVALID_PRODUCER_ID_MAPPING)
         topics = [CreateTopicsRequest.CreatableTopic(name, 3, 1) for name in TOPICS]
         self._ask(Question(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest(topics=topics, timeout_ms=10000)))
         self._exchange(Question(ApiKey.DESCRIBE_LOG_DIRS, 4, DescribeLogDirsRequest(topics=None)))
@@ -107,6 +120,8 @@ class Duel:
             if attempt:
                 time.sleep(_TRY_AGAIN_SECONDS)
             answers = self._exchange(question)
+            if question.transactional_id:
+                self._wait_for_end(question.transactional_id)
             if not any(differences(*self._neutral_pair(question, *answers))):
                 break
         self._compare(question, *answers)
@@ -119,9 +134,31 @@ class Duel:
     def _exchange(self, question: Question) -> tuple[Answer, Answer]:
         self._send(question)
         seconds = _HANG_UP_SECONDS if question.one_way else _ANSWER_SECONDS
-        theirs, ours = (self._receive(side, question, seconds) for side in self._sides)
+        theirs, ours = (self._receive_settled(side, question, seconds) for side in self._sides)
         self._learn(question, theirs, ours)
         return theirs, ours
+
+    def _receive_settled(self, side: Side, question: Question, seconds: float) -> Answer:
+        """The answer; while that is to come back later, as a client does when a transaction is about to end, it does."""
+        answer = self._receive(side, question, seconds)
+        for _ in range(_TRIES_OF_A_CLIENT):
+            if not _COMES_BACK.intersection(errors_in(answer)):
+                break
+            time.sleep(_CLIENT_BACKOFF_SECONDS)
+            side.connection(question.connection_name).send(question.api, question.version, question.request(side))
+            answer = self._receive(side, question, seconds)
+        return answer
+
+    def _wait_for_end(self, transactional_id: str) -> None:
+        """Until the markers of the transaction are written everywhere, on both sides."""
+        request = DescribeTransactionsRequest(transactional_ids=[transactional_id])
+        question = Question(ApiKey.DESCRIBE_TRANSACTIONS, 0, request)
+
+        def has_ended() -> bool:
+            answers = self._exchange(question)
+            return not any("transaction_state='Prepare" in repr(answer) for answer in answers)
+
+        wait_until(has_ended, 20, f"the transaction of {transactional_id} ends on both sides")
 
     def _receive(self, side: Side, question: Question, seconds: float) -> Answer:
         frame = side.connection(question.connection_name).receive(seconds)
@@ -161,6 +198,10 @@ class Duel:
     def _learn(self, question: Question, *answers: Answer) -> None:
         for side, answer in zip(self._sides, answers, strict=True):
             side.learn(answer, question.member)
+            if question.transactional_id:
+                side.learn_producer(question.transactional_id, answer)
+            if question.appends is not None:
+                side.learn_appended(question.appends, answer)
             if isinstance(answer, JoinGroupResponse) and answer.member_id and question.member:
                 self._draw.add_member(question.member)
         self._note_phase(question, answers[0])
@@ -218,7 +259,8 @@ class Duel:
     def _neutral(self, side: Side, answer: Answer) -> Any:
         neutral = side.neutral(answer)
         if isinstance(answer, ListGroupsResponse):
-            groups = [each for each in neutral["groups"] if each["group_id"] not in self._draw.retired]
+            left_out = {*self._draw.retired, *GROUPS_OF_TRANSACTIONS}
+            groups = [each for each in neutral["groups"] if each["group_id"] not in left_out]
             return {**neutral, "groups": groups}
         return neutral
 
@@ -233,12 +275,14 @@ def _chose_leaders(*answers: Answer) -> bool:
 
 def _cut_alike(theirs: Any, ours: Any) -> None:
     """Leave only the records that both Fetch responses have, for versions in which they are down-converted: Apache ends
-    them where they exceed the size that they had before, kafkapy does not."""
+    them where they exceed the size that they had before, kafkapy does not. And where markers of transactions come before the
+    first records, Apache gives these twice."""
     for topic in theirs["responses"].keys() & ours["responses"].keys():
         for a, b in zip(theirs["responses"][topic], ours["responses"][topic], strict=False):
             if a["records"] and b["records"]:
-                fewer = min(len(a["records"]), len(b["records"]))
-                a["records"], b["records"] = a["records"][:fewer], b["records"][:fewer]
+                once = [batch for number, batch in enumerate(a["records"]) if batch not in a["records"][:number]]
+                fewer = min(len(once), len(b["records"]))
+                a["records"], b["records"] = once[:fewer], b["records"][:fewer]
 
 
 def differences(a: Any, b: Any, path: str = "") -> Iterator[tuple[str, str, str]]:

@@ -8,6 +8,7 @@ from system_tests.beside_apache import operations_cluster as cluster
 from system_tests.beside_apache import operations_groups as groups
 from system_tests.beside_apache import operations_logs as logs
 from system_tests.beside_apache import operations_topics as topics
+from system_tests.beside_apache import operations_transactions as transactions
 from system_tests.beside_apache.draw import Draw
 from system_tests.beside_apache.question import Question
 
@@ -24,6 +25,12 @@ OPERATIONS: dict[Operation, int] = {
     logs.offset_for_leader_epoch: 4,
     logs.init_producer_id: 3,
     logs.describe_producers: 4,
+    transactions.init_transactions: 3,
+    transactions.next_step: 14,
+    transactions.write_txn_markers: 1,
+    transactions.describe_transactions: 3,
+    transactions.list_transactions: 2,
+    transactions.find_coordinator: 1,
     groups.join_group: 18,
     groups.sync_group: 14,
     groups.heartbeat: 8,
@@ -60,3 +67,21 @@ OPERATIONS_OF_GROUPS: dict[Operation, int] = {
     groups.offset_delete: 2,
 }
 """Members mostly do what consumers do, so that most rebalances are gone through to their end."""
+
+OPERATIONS_OF_TRANSACTIONS: dict[Operation, int] = {
+    transactions.init_transactions: 8,
+    transactions.next_step: 40,
+    transactions.add_partitions_to_txn: 14,
+    transactions.add_offsets_to_txn: 4,
+    transactions.produce: 20,
+    transactions.txn_offset_commit: 8,
+    transactions.end_txn: 12,
+    transactions.write_txn_markers: 2,
+    transactions.describe_transactions: 12,
+    transactions.list_transactions: 6,
+    transactions.find_coordinator: 2,
+    logs.fetch: 10,
+    logs.list_offsets: 6,
+    logs.describe_producers: 6,
+    transactions.offset_fetch: 8,
+}

@@ -52,11 +52,12 @@ def _new_topic(draw: Draw, name: str) -> CreateTopicsRequest.CreatableTopic:
 
 
 def create_partitions(draw: Draw) -> Question:
+    """Never of a topic without a name, over which Apache trips."""
     request = CreatePartitionsRequest(timeout_ms=10000, validate_only=draw.chance(0.4))
     for _ in range(draw.one_of(1, 1, 2)):
         assignments = draw.choice(_ASSIGNMENTS)
         topic = CreatePartitionsRequest.CreatePartitionsTopic(
-            name=draw.existing_topic(),
+            name=draw.existing_topic() or "nope",
             count=draw.one_of(1, 3, 4, 4, 0, -1, 2),
             assignments=None
             if assignments is None

@@ -9,7 +9,7 @@ from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Struct
 from system_tests.beside_apache.draw import Member
-from system_tests.beside_apache.side import Side
+from system_tests.beside_apache.side import Appended, Side
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,8 @@ class Question:
     - `one_way`: there is no answer, at most a hang-up (Produce with acks=0).
     - `repeats`: it changes nothing, and is asked again for a while if the answers differ: what was changed before may
       reach one broker's caches later than the other's.
+    - `transactional_id`: whose producer the answer names (InitProducerId), or whose transaction it ends.
+    - `appends`: what a Produce request in a transaction brings.
     - `pause`: seconds until that what it changes is known (dynamic configs reach a broker through ZooKeeper).
     """
 
@@ -34,6 +36,8 @@ class Question:
     may_wait: bool = False
     one_way: bool = False
     repeats: bool = False
+    transactional_id: str | None = None
+    appends: Appended | None = None
     pause: float = 0
 
     @property

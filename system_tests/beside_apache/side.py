@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import base64
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
+from kafkapy.common.producer_id import ProducerIdAndEpoch
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.messages.create_topics import CreateTopicsResponse
@@ -15,6 +17,7 @@ from kafkapy.protocol.messages.fetch import FetchResponse
 from kafkapy.protocol.messages.init_producer_id import InitProducerIdResponse
 from kafkapy.protocol.messages.join_group import JoinGroupResponse
 from kafkapy.protocol.messages.metadata import MetadataResponse
+from kafkapy.protocol.messages.produce import ProduceResponse
 from kafkapy.protocol.schema import Struct
 from system_tests.beside_apache.connection import Connection, Silence
 from system_tests.beside_apache.draw import Member
@@ -27,6 +30,16 @@ _SIZES = ("usable_bytes", "total_bytes", "partition_size")
 """What the broker has compressed itself is a few bytes more or less with another library."""
 
 Answer = Message | Silence
+
+
+class Appended(NamedTuple):
+    """What a Produce request brings if it succeeds: records from the producer's next sequence number on, or some later."""
+
+    producer: Callable[[Side], ProducerIdAndEpoch]
+    topic: str
+    partition: int
+    records: int
+    skipped: int
 
 
 @dataclass
@@ -49,6 +62,9 @@ class Side:
         self.port = port
         self.topic_ids: dict[str, bytes] = {}
         self.producer_ids: list[int] = []
+        self.sequences: dict[tuple[ProducerIdAndEpoch, str, int], int] = {}
+        """The next ones of producers with transactional ids, by topic and partition."""
+        self._producers: dict[str, ProducerIdAndEpoch] = {}
         self.log_dir = ""
         self._memberships: dict[Member, Membership] = {}
         self._connections: dict[str, Connection] = {}
@@ -71,6 +87,19 @@ class Side:
     def membership(self, member: Member) -> Membership:
         """An empty one if the member never joined."""
         return self._memberships.get(member) or Membership()
+
+    def producer(self, transactional_id: str) -> ProducerIdAndEpoch:
+        """The last one that was told that it has this id."""
+        return self._producers.get(transactional_id, ProducerIdAndEpoch())
+
+    def learn_producer(self, transactional_id: str, answer: Answer) -> None:
+        if isinstance(answer, InitProducerIdResponse) and answer.error_code == 0:
+            self._producers[transactional_id] = ProducerIdAndEpoch(answer.producer_id, answer.producer_epoch)
+
+    def learn_appended(self, appended: Appended, answer: Answer) -> None:
+        if isinstance(answer, ProduceResponse) and answer.responses[0].partition_responses[0].error_code == 0:
+            key = (appended.producer(self), appended.topic, appended.partition)
+            self.sequences[key] = self.sequences.get(key, 0) + appended.skipped + appended.records
 
     def learn(self, answer: Answer, member: Member | None) -> None:
         """Take note of names in an answer, which came to `member` if it was to JoinGroup."""
@@ -147,6 +176,20 @@ class Side:
         if producer_id in self.producer_ids:
             return f"<producer {self.producer_ids.index(producer_id)}>"
         return producer_id
+
+
+def errors_in(answer: Any) -> Iterator[int]:
+    """The error codes of an answer and of all in it."""
+    if isinstance(answer, list):
+        for each in answer:
+            yield from errors_in(each)
+    elif isinstance(answer, Struct):
+        for each in type(answer).FIELDS:
+            value = getattr(answer, each.name)
+            if each.name.endswith("error_code"):
+                yield value
+            else:
+                yield from errors_in(value)
 
 
 def _regroup(fetched: dict[str, Any]) -> dict[str, Any]:

@@ -334,7 +334,11 @@ class Transaction:
         error = Errors.NOT_COORDINATOR if self.is_gone else APPEND_ERRORS.get(error, error)
         if error is not NONE:
             return self._failed(step, error)
+        before = self.metadata
         self.metadata, self.pending = step.target, None
+        if self.metadata.state is EMPTY:
+            # The record has none. What is told goes on to be the time of the last one, until the next begins: as in Kafka.
+            self.metadata = self.metadata._replace(start_ms=before.start_ms)
         answer = () if step.to is None else (Reply(step.to, step.answer),)
         if self.metadata.state is DEAD:
             self.is_gone = True

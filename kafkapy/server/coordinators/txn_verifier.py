@@ -20,7 +20,6 @@ from kafkapy.server.replication.replica_manager import ReplicaManager
 
 VERSION = 5
 FIRST_BATCHED = 4
-FIRST_WITH_ABORTABLE = 5
 
 Question = AddPartitionsToTxnRequest.AddPartitionsToTxnTransaction
 

@@ -212,7 +212,7 @@ class ProduceHandler:
                     produce.failed = True
                     continue
                 if unverified and partition in unverified:
-                    answers.append(self._failure(produce, partition, unverified[partition]))
+                    answers.append(self._unverified(produce, partition, unverified[partition]))
                     continue
                 records = data.records
                 if left < 0:
@@ -320,6 +320,14 @@ class ProduceHandler:
         return PartitionResponse(
             index=partition.partition, error_code=refusal.code, base_offset=-1, log_start_offset=-1
         )
+
+    def _unverified(
+        self, produce: Produce, partition: TopicPartition, error: KafkaError
+    ) -> ProduceResponse.PartitionProduceResponse:
+        """The log was not asked, so nothing of it is told, as in Kafka."""
+        answer = self._failure(produce, partition, error)
+        answer.log_start_offset = -1
+        return answer
 
     def _failure(
         self, produce: Produce, partition: TopicPartition, error: Exception

@@ -29,7 +29,7 @@ from kafkapy.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest, 
 from kafkapy.protocol.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
 from kafkapy.server.coordinators.txn_markers import Outcome, TxnMarkerWriter
-from kafkapy.server.coordinators.txn_verifier import FIRST_BATCHED, FIRST_WITH_ABORTABLE, TxnVerifier
+from kafkapy.server.coordinators.txn_verifier import FIRST_BATCHED, TxnVerifier
 from kafkapy.server.metadata.metadata_cache import MetadataCache
 
 Results = dict[TopicPartition, Errors]
@@ -91,10 +91,7 @@ class TransactionsHandler:
             return Completion.of({name: refused.get(name, Errors.OPERATION_NOT_ATTEMPTED) for name in names})
         producer = ProducerIdAndEpoch(question.producer_id, question.producer_epoch)
         if question.verify_only:
-            results = self._transactions.verify_partitions(transactional_id, producer, names)
-            if request.api_version < FIRST_WITH_ABORTABLE:
-                results = {name: _without_abortable(error) for name, error in results.items()}
-            return Completion.of(results)
+            return Completion.of(self._transactions.verify_partitions(transactional_id, producer, names))
         done: Completion[Results] = Completion()
 
         def added(error: Errors) -> None:
@@ -298,6 +295,8 @@ def _respond_markers(request: Request, outcomes: list[Outcome]) -> None:
     partition = WriteTxnMarkersResponse.WritableTxnMarkerPartitionResult
     response = WriteTxnMarkersResponse()
     for marker, outcome in zip(body.markers, outcomes, strict=True):
+        if not outcome:
+            continue  # it names no partitions: Kafka does not mention it
         topics = [
             WriteTxnMarkersResponse.WritableTxnMarkerTopicResult(
                 name=topic, partitions=[partition(partition_index=index, error_code=code) for index, code in errors]

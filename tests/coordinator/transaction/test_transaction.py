@@ -254,7 +254,8 @@ def test_the_first_init_gives_epoch_0() -> None:
 def test_a_new_producer_takes_the_next_epoch(state: TransactionState) -> None:
     transaction = at(state, last=ProducerIdAndEpoch(7, 2))
     assert answer(written(transaction, init(transaction))) == InitProducerIdResult(NONE, 7, 4)
-    assert transaction.metadata == TransactionMetadata(EMPTY, 7, 4, 5_000, frozenset(), -1, NOW, 7, -1)
+    told_ms = -1 if state is EMPTY else START
+    assert transaction.metadata == TransactionMetadata(EMPTY, 7, 4, 5_000, frozenset(), told_ms, NOW, 7, -1)
 
 
 def test_a_producer_goes_on_with_the_next_epoch_and_may_ask_twice() -> None:
