@@ -271,7 +271,9 @@ def test_all_or_none_of_the_partitions_are_added(p: Producer) -> None:
 # -- what brokers ask
 
 
-@pytest.mark.parametrize(("version", "expected"), [(4, Errors.TRANSACTION_ABORTABLE), (5, Errors.TRANSACTION_ABORTABLE)])
+@pytest.mark.parametrize(
+    ("version", "expected"), [(4, Errors.TRANSACTION_ABORTABLE), (5, Errors.TRANSACTION_ABORTABLE)]
+)
 def test_verification(p: Producer, version: int, expected: Errors) -> None:
     p.add((TOPIC, 0), (GROUP_METADATA_TOPIC, 0))
     assert p.add_offsets() is NONE
