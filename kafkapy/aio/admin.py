@@ -10,10 +10,11 @@ from kafkapy.admin.methods import AwaitableMethods
 from kafkapy.aio.base import AsyncClient, ask
 from kafkapy.clients.client_options import ClientOptions
 from kafkapy.clients.config import ClientConfig
-from kafkapy.clients.facade import merge_options
+from kafkapy.clients.facade import merge_options, shows_options
 from kafkapy.clients.network_client import NetworkClient
 
 
+@shows_options(ADMIN_DEFAULTS)
 class KafkaAdminClient(AwaitableMethods, AsyncClient):
     """Administers a cluster: `async with KafkaAdminClient(bootstrap_servers=...) as admin: await admin.list_topics()`.
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
 
 from kafkapy.aio.base import from_awaitable, until
 from kafkapy.aio.offsets import GivenOffsets, offsets_of
-from kafkapy.aio.options import AioConsumerOptions, consumer_options
+from kafkapy.aio.options import AIO_CONSUMER_DEFAULTS, AioConsumerOptions, consumer_options
 from kafkapy.clients.asyncio_driver import AsyncioDriver
 from kafkapy.clients.completion import Completion, spawn
+from kafkapy.clients.facade import shows_options
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.consumer import arguments
 from kafkapy.consumer.async_consumer import AsyncConsumer, T
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from kafkapy.consumer.to_arrow import ArrowTable, Bound
 
 
+@shows_options(AIO_CONSUMER_DEFAULTS)
 class KafkaConsumer(AsyncConsumer[K_co, V_co]):
     """Reads topics on the running event loop.
 

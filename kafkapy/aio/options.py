@@ -7,8 +7,9 @@ import logging
 from collections.abc import Mapping
 from typing import Any, Generic
 
-from kafkapy.consumer.options import ConsumerOptions
+from kafkapy.consumer.options import ConsumerOptions, default_options
 from kafkapy.errors import KafkaConfigurationError
+from kafkapy.producer.config import DEFAULT_OPTIONS as PRODUCER_DEFAULTS
 from kafkapy.producer.config import ProducerOptions
 from kafkapy.serializer import K_co, K_contra, V_co, V_contra
 
@@ -30,6 +31,14 @@ class AioProducerOptions(ProducerOptions[K_contra, V_contra], Generic[K_contra, 
 
     loop: asyncio.AbstractEventLoop | None
     max_batch_size: int
+
+
+AIO_CONSUMER_DEFAULTS: dict[str, Any] = {**default_options(), "loop": None, "rebalance_timeout_ms": None}
+AIO_PRODUCER_DEFAULTS: dict[str, Any] = {
+    **PRODUCER_DEFAULTS,
+    "loop": None,
+    "max_batch_size": PRODUCER_DEFAULTS["batch_size"],
+}
 
 
 def consumer_options(given: Mapping[str, Any]) -> dict[str, Any]:

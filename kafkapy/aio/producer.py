@@ -12,8 +12,9 @@ from kafkapy.aio.base import AsyncClient, ask, from_awaitable, happened, until
 from kafkapy.aio.batch_builder import BatchBuilder
 from kafkapy.aio.deliveries import BatchDelivery, Delivery
 from kafkapy.aio.offsets import GivenOffsets, offsets_of
-from kafkapy.aio.options import AioProducerOptions, producer_options
+from kafkapy.aio.options import AIO_PRODUCER_DEFAULTS, AioProducerOptions, producer_options
 from kafkapy.clients.completion import Completion, spawn
+from kafkapy.clients.facade import shows_options
 from kafkapy.errors import BrokerResponseError, ProducerClosed
 from kafkapy.producer.batch import RECORD_OVERHEAD, ProducerBatch
 from kafkapy.producer.bulk import BulkSend, columns_of_arrow
@@ -33,6 +34,7 @@ T = TypeVar("T")
 __all__ = ["BatchBuilder", "BatchDelivery", "Delivery", "KafkaProducer", "TransactionContext"]
 
 
+@shows_options(AIO_PRODUCER_DEFAULTS)
 class KafkaProducer(AsyncClient, Generic[K_contra, V_contra]):
     """Publishes records: `async with KafkaProducer(bootstrap_servers=...) as producer: await producer.send(...)`.
 

@@ -12,12 +12,13 @@ from kafkapy.admin.kafka_python import KafkaPythonCore
 from kafkapy.admin.methods import DeferredMethods
 from kafkapy.clients.client_options import ClientOptions
 from kafkapy.clients.config import ClientConfig
-from kafkapy.clients.facade import merge_options
+from kafkapy.clients.facade import merge_options, shows_options
 from kafkapy.clients.network_client import NetworkClient
 from kafkapy.clients.twisted_driver import TwistedDriver
 from kafkapy.tx.base import run
 
 
+@shows_options(ADMIN_DEFAULTS)
 class KafkaAdminClient(DeferredMethods):
     """Administers a cluster; `reactor` None: the global one.
 

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
 from twisted.internet.defer import Deferred, ensureDeferred
 
 from kafkapy.clients.completion import Completion, spawn
+from kafkapy.clients.facade import shows_options
 from kafkapy.clients.twisted_driver import TwistedDriver
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.consumer import arguments
 from kafkapy.consumer.async_consumer import AsyncConsumer, T
 from kafkapy.consumer.group.commits import Offsets
-from kafkapy.consumer.options import ConsumerOptions
+from kafkapy.consumer.options import ConsumerOptions, default_options
 from kafkapy.consumer.records import ConsumerRecord
 from kafkapy.serializer import K_co, V_co
 from kafkapy.structs import OffsetAndMetadata, OffsetAndTimestamp
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from kafkapy.consumer.to_arrow import ArrowTable, Bound
 
 
+@shows_options(default_options())
 class KafkaConsumer(AsyncConsumer[K_co, V_co]):
     """Reads topics on the reactor.
 

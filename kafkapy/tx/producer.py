@@ -13,11 +13,12 @@ from twisted.python.failure import Failure
 
 from kafkapy.clients.completion import Completion, spawn
 from kafkapy.clients.driver import wait_for
+from kafkapy.clients.facade import shows_options
 from kafkapy.clients.twisted_driver import TwistedDriver
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.errors import IllegalStateError, KafkaTimeoutError
 from kafkapy.producer.bulk import BulkSend, columns_of_arrow
-from kafkapy.producer.config import ProducerConfig, ProducerOptions
+from kafkapy.producer.config import DEFAULT_OPTIONS, ProducerConfig, ProducerOptions
 from kafkapy.producer.core import ProducerCore
 from kafkapy.producer.future import BatchMetadata, DeliveryFuture, FutureBatchMetadata, RecordMetadata
 from kafkapy.producer.intake import Intake, Serialized
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+@shows_options(DEFAULT_OPTIONS)
 class KafkaProducer(Generic[K_contra, V_contra]):
     """Publishes records; `reactor` None: the global one.
 

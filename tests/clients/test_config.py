@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 import kafkapy
+import kafkapy.aio
+import kafkapy.tx
 from kafkapy.clients.broker_releases import LATEST_RELEASE, parse_release, release_of, versions_of_release
 from kafkapy.clients.config import ClientConfig
 from kafkapy.clients.facade import merge_options
@@ -68,10 +70,18 @@ def test_numbers_out_of_range_are_refused(name: str, option: ClientOption) -> No
             config(**{name: wrong})
 
 
-@pytest.mark.parametrize("face", [kafkapy.KafkaConsumer, kafkapy.KafkaProducer, kafkapy.KafkaAdminClient])
-def test_help_shows_options_and_defaults(face: Any) -> None:
-    shown = inspect.signature(face).parameters
-    assert {name: shown[name].default for name in face.DEFAULT_CONFIG} == face.DEFAULT_CONFIG
+@pytest.mark.parametrize("package", [kafkapy, kafkapy.aio, kafkapy.tx])
+@pytest.mark.parametrize("name", ["KafkaConsumer", "KafkaProducer", "KafkaAdminClient"])
+def test_help_shows_options_and_defaults(package: Any, name: str) -> None:
+    defaults = getattr(kafkapy, name).DEFAULT_CONFIG
+    shown = inspect.signature(getattr(package, name)).parameters
+    assert {name: shown[name].default for name in defaults} == defaults
+
+
+def test_help_shows_what_else_a_face_takes() -> None:
+    assert inspect.signature(kafkapy.aio.KafkaConsumer).parameters["rebalance_timeout_ms"].default is None
+    assert inspect.signature(kafkapy.aio.KafkaProducer).parameters["max_batch_size"].default == 16_384
+    assert inspect.signature(kafkapy.tx.KafkaConsumer).parameters["reactor"].default is None
 
 
 def test_releases() -> None:
