@@ -35,6 +35,7 @@ class RequestContext:
         "client_software_version",
         "connection_id",
         "listener_name",
+        "number",
         "principal",
         "security_protocol",
     )
@@ -46,8 +47,11 @@ class RequestContext:
         listener_name: str,
         security_protocol: str = "PLAINTEXT",
         principal: KafkaPrincipal = ANONYMOUS,
+        number: int = 0,
     ) -> None:
+        """`number`: of a connection that was accepted later it is greater."""
         self.connection_id = connection_id
+        self.number = number
         self.client_host = client_host
         """As Java prints an InetAddress: `/127.0.0.1`."""
         self.listener_name = listener_name

@@ -267,6 +267,7 @@ class SocketServer:
             f"/{_as_java(ip)}",
             endpoint.listener_name,
             endpoint.security_protocol,
+            number=self._sequence,
         )
         assert self._handler is not None
         channel = KafkaChannel(self, context, self._handler)

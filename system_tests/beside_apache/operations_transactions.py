@@ -241,7 +241,9 @@ def write_txn_markers(draw: Draw) -> Question:
     ]
 
     def request(side: Side) -> Message:
-        producer = asker.producer(side) if is_known else ProducerIdAndEpoch(unknown, epoch)
+        producer = asker.producer(side)
+        if not is_known or producer.producer_id < 0:
+            producer = ProducerIdAndEpoch(unknown, epoch)
         marker = WriteTxnMarkersRequest.WritableTxnMarker(*producer, commits, topics, 0)
         return WriteTxnMarkersRequest(markers=[marker])
 

@@ -9,6 +9,7 @@ import socket
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any, cast
 
@@ -45,6 +46,8 @@ from kafkapy.server.kafka_apis import KafkaApis
 from kafkapy.server.replication.replica_fetcher_manager import InitialFetch
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
 
+_NUMBERS = count(1)
+"""Of connections."""
 BROKER_ID = 0
 CONTROLLER_EPOCH = 1
 BROKER_EPOCH = 7
@@ -86,7 +89,9 @@ class Client:
     def __init__(self, sockets: SocketServer, apis: KafkaApis, client_id: str, listener: str) -> None:
         self.client_id = client_id
         self.transport = FakeTransport()
-        self.channel = KafkaChannel(sockets, RequestContext("c", "/127.0.0.1", listener), apis.handle)
+        self.channel = KafkaChannel(
+            sockets, RequestContext("c", "/127.0.0.1", listener, number=next(_NUMBERS)), apis.handle
+        )
         self.channel.makeConnection(self.transport)  # type: ignore[arg-type]  # has what a channel uses
         self._sent: list[tuple[ApiKey, int]] = []
         self._answered = 0

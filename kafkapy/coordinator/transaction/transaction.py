@@ -122,6 +122,8 @@ class Transaction:
         self.pending: TransactionMetadata | None = None
         self.unmarked: set[TopicPartition] = set()
         self.next: Next | None = None
+        self._ender: tuple[ProducerIdAndEpoch, int] | None = None
+        """Who has asked for an end last, and the newest of its connections over which it did."""
         self.is_gone = False
         """Another broker coordinates it, or it has expired; nothing changes it any more."""
         self._has_failed_fence = False
@@ -228,10 +230,23 @@ class Transaction:
 
     # ------------------------------------------------------------------------------------------------ the end
 
-    def end(self, producer: ProducerIdAndEpoch, commit: bool, to: Recipient, now_ms: int) -> Effects:
-        """`to` hears the error; NONE once the outcome is in the log."""
+    def end(
+        self, producer: ProducerIdAndEpoch, commit: bool, to: Recipient, now_ms: int, connection: int = 0
+    ) -> Effects:
+        """`to` hears the error; NONE once the outcome is in the log. `connection`: of a later one it is greater.
+
+        A producer that has given up waiting for the end of a transaction asks for it again over another connection, and goes
+        on. What it said first may still be on its way, and would end the transaction after that (KAFKA-17754).
+        """
         error = self._check(producer)
+        newest = self._ender[1] if self._ender is not None and self._ender[0] == producer else connection
+        if error is NONE and connection < newest and self.metadata.state is ONGOING:
+            log.info(
+                "%s asks over an old connection for the end of a transaction; it is not ended", self.transactional_id
+            )
+            error = Errors.COORDINATOR_NOT_AVAILABLE
         if error is NONE:
+            self._ender = producer, max(connection, newest)
             error = Errors.CONCURRENT_TRANSACTIONS if self.pending is not None else self._may_end(commit)
         if error is not NONE or self.metadata.state is not ONGOING:
             return (Reply(to, error),)

@@ -164,10 +164,12 @@ class TransactionCoordinator:
             return dict.fromkeys(partitions, Errors.INVALID_PRODUCER_ID_MAPPING if error is NONE else error)
         return found.verify(producer, partitions)
 
-    def end_transaction(self, transactional_id: str, producer: ProducerIdAndEpoch, commit: bool, to: Recipient) -> None:
-        """`to` hears the error, once the outcome is in the log."""
+    def end_transaction(
+        self, transactional_id: str, producer: ProducerIdAndEpoch, commit: bool, to: Recipient, connection: int = 0
+    ) -> None:
+        """`to` hears the error, once the outcome is in the log. `connection` as in `Transaction.end`."""
         now = self._time.milliseconds()
-        self._event(transactional_id, to, lambda found: found.end(producer, commit, to, now))
+        self._event(transactional_id, to, lambda found: found.end(producer, commit, to, now, connection))
 
     def _event(self, transactional_id: str, to: Recipient, event: Callable[[Transaction], Effects]) -> None:
         error = self._status(transactional_id)

@@ -136,7 +136,9 @@ class TransactionsHandler:
             return EndTxnResponse(error_code=Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED.code)
         done: Completion[Errors] = Completion()
         producer = ProducerIdAndEpoch(body.producer_id, body.producer_epoch)
-        self._transactions.end_transaction(body.transactional_id, producer, body.committed, done.set_result)
+        self._transactions.end_transaction(
+            body.transactional_id, producer, body.committed, done.set_result, request.context.number
+        )
         return EndTxnResponse(error_code=_known_to(request, await done).code)
 
     def handle_write_txn_markers(self, request: Request) -> None:
