@@ -9,7 +9,7 @@ import resource
 import socket
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import Deferred
 from twisted.internet.error import CannotListenError
@@ -62,9 +62,13 @@ from kafkapy.server.reconfiguration.dynamic_parts import (
     HostAddresses,
     connection_limits,
 )
+from kafkapy.zk.embedded.connect import EmbeddedConnect
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
 from kafkapy.zk.session_closer import Session
 from kafkapy.zk.zk_data import BrokerInfo
+
+if TYPE_CHECKING:
+    from kafkapy.zk.embedded.server import EmbeddedZooKeeper
 
 log = logging.getLogger("kafkapy.server.KafkaServer")
 
@@ -119,6 +123,8 @@ class KafkaServer:
         self._are_doors_open = False
         self._zk_client: KafkaZkClient | None = None
         self._metadata_cache: MetadataCache | None = None
+        self.embedded_zookeeper: EmbeddedZooKeeper | None = None
+        """With `zookeeper.connect=embedded`, from its start on."""
         self.starting = False
         """True while `startup` is at work. Its threads may then wait for ZooKeeper or recover logs, even after `shutdown`."""
 
@@ -143,7 +149,8 @@ class KafkaServer:
             await self._start(self._health(self._health_address))
         threads = RequestThreads.of(self._reactor, config.num_io_threads, config.num_network_threads)
         await self._start(Part("request threads", threads.start, threads.stop))
-        zk_client = await self._in_thread(self._connect_zookeeper)
+        zookeeper_connect = await self._start_embedded_zookeeper() or config.zookeeper_connect
+        zk_client = await self._in_thread(self._connect_zookeeper, zookeeper_connect)
         await self._start(Part("ZooKeeper client", None, lambda: self._in_thread(zk_client.close)))
         outside = Outside(
             self._reactor,
@@ -353,11 +360,31 @@ class KafkaServer:
         if part.stop is not None:
             self._started.append(part)
 
-    def _connect_zookeeper(self) -> KafkaZkClient:
+    async def _start_embedded_zookeeper(self) -> str:
+        """Where it is, `host:port`; nothing if `zookeeper.connect` names servers. Only then is it imported."""
+        connect = EmbeddedConnect.parse(self.config.zookeeper_connect, self.config.log_dirs[0])
+        if connect is None:
+            return ""
+        from kafkapy.zk.embedded.server import EmbeddedZooKeeper
+
+        # The sessions of the last process were this broker's, and ended with it.
+        zookeeper = EmbeddedZooKeeper(connect.data_dir, reactor=self._reactor, time=self._clock, keep_sessions=False)
+        await self._start(Part("embedded ZooKeeper", zookeeper.start, zookeeper.stop))
+        self.embedded_zookeeper = zookeeper
+        log.warning(
+            "zookeeper.connect=%s: the broker runs its own ZooKeeper at %s, data in %s. One node is for development and tests; "
+            "for production, start an ensemble and copy the tree into it (docs/embedded_zookeeper.md).",
+            self.config.zookeeper_connect,
+            zookeeper.address,
+            connect.data_dir or "memory",
+        )
+        return zookeeper.address
+
+    def _connect_zookeeper(self, connect: str) -> KafkaZkClient:
         config = self.config
-        log.info("Connecting to zookeeper on %s", config.zookeeper_connect)
+        log.info("Connecting to zookeeper on %s", connect)
         zk_client = KafkaZkClient.connect(
-            config.zookeeper_connect,
+            connect,
             config.zookeeper_session_timeout_ms,
             config.zk_connection_timeout_ms,
             config.zookeeper_max_in_flight_requests,

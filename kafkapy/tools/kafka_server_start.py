@@ -51,6 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     from kafkapy.server.config.protection import require_enforceable
     from kafkapy.server.config.startup_warnings import log_config
     from kafkapy.server.metrics.config import HEALTH_LISTENER, HttpAddress, MetricsConfig
+    from kafkapy.zk.embedded.connect import EmbeddedConnect
 
     try:
         given = ServerArguments.parse(arguments)
@@ -69,7 +70,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (ConfigException, OSError, ValueError) as error:
         print(f"{_sentence(error)}", file=sys.stderr)
         return 1
-    return _run(config, _start_watchdog() if with_watchdog else None, metrics, health)
+    # It would outlive the embedded ZooKeeper, whose next start ends the session.
+    is_embedded = EmbeddedConnect.parse(config.zookeeper_connect, config.log_dirs[0]) is not None
+    return _run(config, _start_watchdog() if with_watchdog and not is_embedded else None, metrics, health)
 
 
 def _information(option: str) -> int:

@@ -1,4 +1,4 @@
-"""zookeeper-server-start: run the Apache ZooKeeper that PySpark carries."""
+"""zookeeper-server-start: run the Apache ZooKeeper that PySpark carries, or with --embedded ours, which needs no Java."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NUMBERS = {
         "clientPortListenBacklog",
     ),
 }
-USAGE = "USAGE: zookeeper-server-start.sh [-daemon] zookeeper.properties"
+USAGE = "USAGE: zookeeper-server-start.sh [-daemon] [--embedded] zookeeper.properties"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -39,19 +39,29 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def start(arguments: list[str]) -> int:
     """In the foreground this process becomes ZooKeeper; with -daemon it starts one of its own and returns."""
-    daemon = arguments[0] == "-daemon"
-    files = arguments[1:] if daemon else arguments
+    options = {word for word in arguments if word in ("-daemon", "--embedded")}
+    files = [word for word in arguments if word not in options]
     if len(files) != 1:
         raise ToolError(USAGE)
+    daemon, embedded = "-daemon" in options, "--embedded" in options
     _check(files[0])
-    if not daemon:
+    if embedded:
+        from kafkapy.tools import zookeeper_embedded
+
+        properties = zookeeper_embedded.properties_of(files[0])
+        if not daemon:
+            return zookeeper_embedded.run(properties)
+    elif not daemon:
         command = zookeeper_command(files[0])
         os.execv(command[0], command)
     from kafkapy.common.logging_setup import default_log_dir
 
     directory = Path(default_log_dir())
     directory.mkdir(parents=True, exist_ok=True)
-    command = zookeeper_command(files[0], log_dir=directory)
+    if embedded:
+        command = [sys.executable, "-m", "kafkapy.tools.zookeeper_server_start", "--embedded", files[0]]
+    else:
+        command = zookeeper_command(files[0], log_dir=directory)
     with open(directory / "zookeeper.out", "wb") as out:
         subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True)
     return 0

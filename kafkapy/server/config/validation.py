@@ -8,6 +8,7 @@ import re
 from kafkapy.common import metadata_version
 from kafkapy.common.config_def import ConfigException
 from kafkapy.server.config.config_values import ConfigValues
+from kafkapy.zk.embedded.connect import EmbeddedConnect
 
 _HOST = re.compile(r"[0-9a-zA-Z\-%._:]*")
 _ZOOKEEPER_SERVER = re.compile(r"(?:\[[0-9a-fA-F:.%]+\]|[^\s:/\[\]]+)(?::([0-9]{1,5}))?", re.ASCII)
@@ -50,12 +51,7 @@ def _validate_identity(config: ConfigValues) -> None:
         config.raw_zookeeper_connect is not None,
         "Missing required configuration `zookeeper.connect` which has no default value.",
     )
-    hosts, _, chroot = config.zookeeper_connect.partition("/")
-    _require(
-        all(_is_zookeeper_server(server) for server in hosts.split(","))
-        and not {"", ".", ".."} & set(chroot.removesuffix("/").split("/") if chroot else ()),
-        f"Invalid value {config.zookeeper_connect} for configuration zookeeper.connect: host:port,host:port/chroot is expected",
-    )
+    _validate_zookeeper_connect(config)
     if config.broker_id_generation_enable:
         _require(
             -1 <= config.broker_id <= config.reserved_broker_max_id,
@@ -63,6 +59,20 @@ def _validate_identity(config: ConfigValues) -> None:
         )
     else:
         _require(config.broker_id >= 0, "broker.id must be greater than or equal to 0")
+
+
+def _validate_zookeeper_connect(config: ConfigValues) -> None:
+    try:
+        if EmbeddedConnect.parse(config.zookeeper_connect, next(iter(config.log_dirs), "")) is not None:
+            return
+    except ValueError as error:
+        raise ConfigException(str(error)) from None
+    hosts, _, chroot = config.zookeeper_connect.partition("/")
+    _require(
+        all(_is_zookeeper_server(server) for server in hosts.split(","))
+        and not {"", ".", ".."} & set(chroot.removesuffix("/").split("/") if chroot else ()),
+        f"Invalid value {config.zookeeper_connect} for configuration zookeeper.connect: host:port,host:port/chroot is expected",
+    )
 
 
 def _is_zookeeper_server(server: str) -> bool:

@@ -74,7 +74,8 @@ class GeneralConfigs(ConfigTable):
         "Largest telemetry message of a client (KIP-714), after compression.", LOW)
     raw_zookeeper_connect: str | None = config(
         STRING, None, None,
-        "ZooKeeper's addresses, `host:port,host:port/chroot`. Required.", HIGH, name="zookeeper.connect")
+        "ZooKeeper's addresses, `host:port,host:port/chroot`; or `embedded`, `embedded:DIR`, `embedded:memory`: one in this "
+        "process. Required.", HIGH, name="zookeeper.connect")
     zookeeper_connection_timeout_ms: int | None = config(
         INT, None, None,
         "How long to wait for a connection to ZooKeeper; unset takes the session timeout.", HIGH)

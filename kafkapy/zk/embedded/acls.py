@@ -1,0 +1,116 @@
+"""Who may do what with a node: the schemes world, auth, digest and ip.
+
+An identity is a scheme and an id that a connection has: ("ip", its address) from the start, ("digest", "user:base64 of the SHA-1
+of user:password") once it has told a password.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import ipaddress
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from kafkapy.zk.embedded.codes import ADMIN, Code, KeeperError
+from kafkapy.zk.embedded.jute import INT, Decoder, string
+
+
+class Identity(NamedTuple):
+    scheme: str
+    id: str
+
+
+class Acl(NamedTuple):
+    perms: int
+    scheme: str
+    id: str
+
+
+Acls = tuple[Acl, ...]
+
+OPEN_ACL: Acls = (Acl(31, "world", "anyone"),)
+READ_ACL: Acls = (Acl(1, "world", "anyone"),)
+
+
+def decode_acls(decoder: Decoder) -> Acls:
+    def acl() -> Acl:
+        return Acl(decoder.int32(), decoder.string(), decoder.string())
+
+    return tuple(decoder.vector(acl, least_size=12))
+
+
+def encode_acls(acls: Acls) -> bytes:
+    return INT.pack(len(acls)) + b"".join(INT.pack(a.perms) + string(a.scheme) + string(a.id) for a in acls)
+
+
+def digest_identity(auth: bytes) -> Identity:
+    """Of `user:password`."""
+    user = auth.decode("utf-8", "replace").partition(":")[0]
+    return Identity("digest", f"{user}:{base64.b64encode(hashlib.sha1(auth).digest()).decode()}")
+
+
+def is_allowed(acls: Acls, perms: int, identities: Iterable[Identity]) -> bool:
+    """Whether one of the entries grants one of the permissions to one of the identities."""
+    for acl in acls:
+        if acl.perms & perms and (
+            (acl.scheme == "world" and acl.id == "anyone")
+            or any(each.scheme == acl.scheme and _matches(each, acl.id) for each in identities)
+        ):
+            return True
+    return not acls
+
+
+def check(acls: Acls, perms: int, identities: Iterable[Identity], path: str) -> None:
+    if not is_allowed(acls, perms, identities):
+        raise KeeperError(Code.NO_AUTH, path)
+
+
+def fixed(acls: Acls, identities: Iterable[Identity], path: str) -> Acls:
+    """What a node gets when a client asks for `acls`: none twice, and for `auth` whoever the client has proved to be."""
+    result: list[Acl] = []
+    for acl in dict.fromkeys(acls):
+        if acl.scheme == "auth":
+            proved = [Acl(acl.perms, *each) for each in identities if each.scheme == "digest"]
+            if not proved:
+                raise KeeperError(Code.INVALID_ACL, path)
+            result += proved
+        elif _is_valid(acl):
+            result.append(acl)
+        else:
+            raise KeeperError(Code.INVALID_ACL, path)
+    if not result:
+        raise KeeperError(Code.INVALID_ACL, path)
+    return tuple(result)
+
+
+def told_to(acls: Acls, identities: Iterable[Identity]) -> Acls:
+    """The list as `getACL` tells it: digests only to who may change it."""
+    if is_allowed(acls, ADMIN, identities):
+        return acls
+    return tuple(a._replace(id=f"{a.id.partition(':')[0]}:x") if a.scheme == "digest" else a for a in acls)
+
+
+def _is_valid(acl: Acl) -> bool:
+    if acl.scheme == "world":
+        return acl.id == "anyone"
+    if acl.scheme == "digest":
+        return len(acl.id.rstrip(":").split(":")) == 2
+    return acl.scheme == "ip" and _network(acl.id) is not None
+
+
+def _matches(identity: Identity, pattern: str) -> bool:
+    if identity.scheme == "digest":
+        return identity.id == pattern
+    if identity.scheme != "ip":
+        return False
+    network = _network(pattern)
+    return network is not None and ipaddress.ip_address(identity.id) in network
+
+
+def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
+    """`10.0.0.1`, `10.0.0.0/8`, `fe80::/10`; bits beyond the mask count for nothing."""
+    try:
+        return ipaddress.ip_network(text, strict=False)
+    except ValueError:
+        return None

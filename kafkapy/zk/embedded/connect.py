@@ -1,0 +1,41 @@
+"""`zookeeper.connect=embedded`: the broker's own ZooKeeper, in its process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+EMBEDDED = "embedded"
+MEMORY = "memory"
+
+
+@dataclass(frozen=True)
+class EmbeddedConnect:
+    data_dir: Path | None
+    """None: in memory."""
+
+    @classmethod
+    def parse(cls, connect: str, first_log_dir: str) -> EmbeddedConnect | None:
+        """None: `connect` names servers. `ValueError` with a sentence: it says embedded, and something that can't be meant.
+
+        `embedded` keeps the data beside the first log directory, not in it: that one is Kafka's, file by file.
+        `embedded:memory` keeps nothing, `embedded:DIR` has it in DIR.
+        """
+        word, colon, directory = connect.partition(":")
+        if word != EMBEDDED:
+            if word.startswith(f"{EMBEDDED}/") or f",{EMBEDDED}" in f",{connect}":
+                raise ValueError(
+                    f"zookeeper.connect={connect}: the embedded ZooKeeper is one node for this broker alone, without a chroot or "
+                    "other servers. Give embedded, embedded:memory or embedded:DIR."
+                )
+            return None
+        if not colon:
+            return cls(Path(f"{first_log_dir.rstrip('/')}-zookeeper"))
+        if directory == MEMORY:
+            return cls(None)
+        if not directory or directory.isdigit():
+            raise ValueError(
+                f"zookeeper.connect={connect}: embedded:DIR has the directory of the embedded ZooKeeper's data after the colon, "
+                f"for example embedded:/var/lib/kafka-zookeeper{f' or embedded:./{directory}' if directory else ''}."
+            )
+        return cls(Path(directory))

@@ -1,0 +1,282 @@
+"""One ZooKeeper without its sockets and files: connections hand in frames, and get answers and events through their `send`.
+
+A request is worked off from its frame to its answer before the next one is looked at, so every answer and every event stands in
+one order, that of the zxids; a connection gets the event of a change before any answer that shows it. Each transaction goes to
+the `journal`; whoever passes on what connections send has to hold it back until the journal is safe.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+from kafkapy.common.time import Time
+from kafkapy.zk.embedded import codes, reading
+from kafkapy.zk.embedded.acls import Identity, digest_identity
+from kafkapy.zk.embedded.client_connection import ClientConnection, ConnectionStats
+from kafkapy.zk.embedded.codes import Code, KeeperError
+from kafkapy.zk.embedded.data_tree import DataTree, TxnResult
+from kafkapy.zk.embedded.jute import Decoder, MalformedError, buffer, string
+from kafkapy.zk.embedded.preparation import WRITES, Preparation, Requester
+from kafkapy.zk.embedded.sessions import SessionTracker, password
+from kafkapy.zk.embedded.settings import Settings
+from kafkapy.zk.embedded.transactions import CloseSessionTxn, CreateSessionTxn, ErrorTxn, MultiTxn, Txn, TxnHeader
+
+_REQUEST_HEADER = struct.Struct("!ii")
+_CONNECT_RESPONSE = struct.Struct("!iiq")
+_MULTI_HEADER = struct.Struct("!i?i")
+_MULTI_END = _MULTI_HEADER.pack(-1, True, -1)
+
+_WITH_STAT = frozenset((codes.CREATE2, codes.CREATE_CONTAINER, codes.CREATE_TTL))
+
+_NAMES = {
+    codes.CREATE: "CREA",
+    codes.CREATE2: "CREA",
+    codes.CREATE_CONTAINER: "CREA",
+    codes.CREATE_TTL: "CREA",
+    codes.DELETE: "DELE",
+    codes.SET_DATA: "SETD",
+    codes.SET_ACL: "SETA",
+    codes.CHECK: "CHEC",
+    codes.MULTI: "MULT",
+}
+
+
+class TxnJournal(Protocol):
+    def append(self, header: TxnHeader, txn: Txn) -> None:
+        """It has been applied; zxids come in order."""
+        ...
+
+
+class ZooKeeperMachine:
+    """Invariant: `tree.last_zxid` is the last one given away; every session of the tree is tracked, and no other."""
+
+    def __init__(self, tree: DataTree, settings: Settings, time: Time, journal: TxnJournal) -> None:
+        self.tree = tree
+        self.settings = settings
+        self.time = time
+        self.connections: dict[ClientConnection, None] = {}
+        self.stats = ConnectionStats()
+        self.started_ms = time.monotonic_ms()
+        self._journal = journal
+        self._by_session: dict[int, ClientConnection] = {}
+        self.sessions = SessionTracker(settings.tick_time_ms, time.monotonic_ms(), time.milliseconds())
+        for session_id, timeout_ms in tree.sessions.items():
+            self.sessions.track(session_id, timeout_ms, time.monotonic_ms())
+
+    # --- connections
+
+    def is_full(self, host: str) -> bool:
+        """Whether that address has as many connections as it may."""
+        most = self.settings.max_client_connections
+        return 0 < most <= sum(each.host == host for each in self.connections)
+
+    def connected(
+        self, host: str, port: int, send: Callable[[bytes], None], hang_up: Callable[[], None]
+    ) -> ClientConnection:
+        connection = ClientConnection(host, port, send, hang_up, self.time.milliseconds(), self.stats)
+        self.connections[connection] = None
+        return connection
+
+    def disconnected(self, connection: ClientConnection) -> None:
+        """Its session lives on, until it expires or another connection carries it on."""
+        connection.closed = True
+        self.connections.pop(connection, None)
+        self.tree.data_watches.remove_watcher(connection)
+        self.tree.child_watches.remove_watcher(connection)
+        if self._by_session.get(connection.session_id) is connection:
+            del self._by_session[connection.session_id]
+
+    def received(self, connection: ClientConnection, frame: bytes) -> None:
+        """A frame without its length: the first asks for a session, the others are requests. `MalformedError`: hang up."""
+        if connection.closed:
+            return
+        connection.stats.received += 1
+        self.stats.received += 1
+        if not connection.session_id:
+            self._connect(connection, Decoder(frame))
+            return
+        if len(frame) < _REQUEST_HEADER.size:
+            raise MalformedError("the header of a request is cut short")
+        before_ms = self.time.monotonic_ms()
+        xid, kind = _REQUEST_HEADER.unpack_from(frame)
+        decoder = Decoder(frame, _REQUEST_HEADER.size)
+        if kind == codes.AUTH:
+            self._authenticate(connection, xid, decoder)
+            return
+        if self.sessions.touch(connection.session_id, connection.timeout_ms, before_ms):
+            self._handle(connection, xid, kind, decoder)
+        now_ms = self.time.monotonic_ms()
+        connection.last_cxid, connection.last_zxid, connection.last_response_ms = xid, self.tree.last_zxid, now_ms
+        connection.stats.add(now_ms - before_ms)
+        self.stats.add(now_ms - before_ms)
+
+    # --- sessions
+
+    def _connect(self, connection: ClientConnection, decoder: Decoder) -> None:
+        decoder.int32()  # the protocol's version, always 0
+        last_zxid, timeout_ms, session_id, secret = decoder.int64(), decoder.int32(), decoder.int64(), decoder.buffer()
+        knows_read_only = decoder.remaining > 0
+        if last_zxid > self.tree.last_zxid:
+            raise MalformedError(
+                f"the client has seen zxid 0x{last_zxid:x}, and the last one here is 0x{self.tree.last_zxid:x}: "
+                "it belongs to another ZooKeeper"
+            )
+        settings = self.settings
+        timeout_ms = min(max(timeout_ms, settings.min_session_timeout_ms), settings.max_session_timeout_ms)
+        now_ms = self.time.monotonic_ms()
+        if session_id:
+            is_valid = secret == password(session_id) and self.sessions.touch(session_id, timeout_ms, now_ms)
+            if is_valid and (other := self._by_session.get(session_id)):
+                self._let_go(other)
+        else:
+            session_id, is_valid = self.sessions.new_id(), True
+            self.sessions.track(session_id, timeout_ms, now_ms)
+            self._commit(session_id, 0, CreateSessionTxn(timeout_ms))
+        answer = (timeout_ms, session_id, password(session_id)) if is_valid else (0, 0, bytes(16))
+        body = _CONNECT_RESPONSE.pack(0, *answer[:2]) + buffer(answer[2]) + (b"\0" if knows_read_only else b"")
+        connection.send(len(body).to_bytes(4, "big") + body)
+        if is_valid:
+            connection.session_id, connection.timeout_ms, connection.last_op = session_id, timeout_ms, "SESS"
+            self._by_session[session_id] = connection
+        else:
+            self._let_go(connection)
+
+    def expire(self, session_id: int) -> bool:
+        """As if its time were up: its nodes go, and its connection. False: there is no such session."""
+        if session_id not in self.sessions:
+            return False
+        self._end_session(session_id, 0)
+        if connection := self._by_session.get(session_id):
+            self._let_go(connection)
+        return True
+
+    def _end_session(self, session_id: int, cxid: int) -> None:
+        self.sessions.remove(session_id)
+        self._commit(session_id, cxid, CloseSessionTxn(tuple(self.tree.ephemerals.get(session_id, ()))))
+
+    def _let_go(self, connection: ClientConnection) -> None:
+        connection.close()
+        self.disconnected(connection)
+
+    # --- time
+
+    def tick(self) -> int:
+        """Ends what has expired; returns in how many ms to call again."""
+        for session_id in self.sessions.expired(self.time.monotonic_ms()):
+            self.expire(session_id)
+        return max(1, self.sessions.next_check_ms() - self.time.monotonic_ms())
+
+    def remove_unused_nodes(self) -> None:
+        """Containers that have had children and have none, and TTL nodes that nobody has changed for their time."""
+        for path in list(self.tree.expiring):
+            node = self.tree.nodes[path]
+            if node.children:
+                continue
+            ttl_ms = node.ttl_ms(self.tree.extended_types)
+            if node.cversion > 0 if ttl_ms is None else 0 < ttl_ms < self.time.milliseconds() - node.mtime:
+                self._write(0, 0, codes.DELETE_CONTAINER, Decoder(string(path)), ())
+
+    # --- requests
+
+    def _handle(self, connection: ClientConnection, xid: int, kind: int, decoder: Decoder) -> None:
+        tree = self.tree
+        if kind == codes.PING:
+            connection.last_op = "PING"
+            connection.reply(codes.PING_XID, tree.last_zxid)
+        elif kind in WRITES and kind != codes.DELETE_CONTAINER:
+            connection.last_op = _NAMES[kind]
+            result = self._write(connection.session_id, xid, kind, decoder, connection.identities)
+            connection.reply(xid, tree.last_zxid, result.code, _body(result))
+        elif kind == codes.MULTI:
+            connection.last_op = "MULT"
+            self._multi(connection, xid, decoder)
+        elif kind == codes.CLOSE_SESSION:
+            self._end_session(connection.session_id, xid)
+            connection.last_op = "CLOS"
+            connection.reply(xid, tree.last_zxid)
+            self._let_go(connection)
+        elif (read := reading.READS.get(kind)) is not None:
+            connection.last_op, function = read
+            try:
+                body = function(tree, connection, decoder)
+            except KeeperError as error:
+                connection.reply(xid, tree.last_zxid, error.code)
+            except MalformedError:
+                connection.reply(xid, tree.last_zxid, Code.MARSHALLING_ERROR)
+            else:
+                connection.reply(xid, tree.last_zxid, Code.OK, body)
+        else:
+            self._refuse(connection, xid, kind)
+
+    def _refuse(self, connection: ClientConnection, xid: int, kind: int) -> None:
+        """SASL is not to be had here; an unknown operation is the last that a connection asks for."""
+        code = Code.AUTH_FAILED if kind == codes.SASL else Code.UNIMPLEMENTED
+        connection.reply(xid, 0 if kind == codes.SASL else -1, code)
+        self._let_go(connection)
+
+    def _authenticate(self, connection: ClientConnection, xid: int, decoder: Decoder) -> None:
+        decoder.int32()
+        scheme, auth = decoder.string(), decoder.buffer()
+        if scheme == "digest":
+            identity = digest_identity(auth or b"")
+            if identity not in connection.identities:
+                connection.identities += (identity,)
+        elif scheme != "ip":
+            connection.reply(xid, 0, Code.AUTH_FAILED)
+            self._let_go(connection)
+            return
+        connection.reply(xid, 0)
+
+    def _write(
+        self, session_id: int, cxid: int, kind: int, decoder: Decoder, identities: tuple[Identity, ...]
+    ) -> TxnResult:
+        """A write that fails takes a zxid, too; one that is no record does not."""
+        txn: Txn
+        try:
+            txn = Preparation(self.tree, Requester(session_id, identities)).op(kind, decoder)
+        except KeeperError as error:
+            txn = ErrorTxn(error.code)
+        except MalformedError:
+            return TxnResult(codes.ERROR, code=Code.MARSHALLING_ERROR)
+        return self._commit(session_id, cxid, txn)[0]
+
+    def _multi(self, connection: ClientConnection, xid: int, decoder: Decoder) -> None:
+        session_id = connection.session_id
+        preparation = Preparation(self.tree, Requester(session_id, connection.identities))
+        try:
+            txn = preparation.multi(decoder)
+        except MalformedError:
+            self._commit(session_id, xid, ErrorTxn(Code.MARSHALLING_ERROR))
+            connection.reply(xid, self.tree.last_zxid, Code.MARSHALLING_ERROR)
+            return
+        results = self._commit(session_id, xid, txn)
+        connection.reply(xid, self.tree.last_zxid, Code.OK, b"".join(_multi_bodies(results)) + _MULTI_END)
+
+    def _commit(self, session_id: int, cxid: int, txn: Txn) -> list[TxnResult]:
+        header = TxnHeader(session_id, cxid, self.tree.last_zxid + 1, self.time.milliseconds())
+        results = self.tree.apply(header, txn)
+        failed = isinstance(txn, MultiTxn) and txn.failed
+        self._journal.append(header, ErrorTxn(Code.RUNTIME_INCONSISTENCY) if failed else txn)
+        return results
+
+
+def _body(result: TxnResult) -> bytes:
+    """The record after the header of an answer."""
+    if result.code:
+        return b""
+    if result.type == codes.CREATE:
+        return string(result.path)
+    if result.type in _WITH_STAT:
+        return string(result.path) + result.stat
+    return result.stat
+
+
+def _multi_bodies(results: list[TxnResult]) -> Iterator[bytes]:
+    for result in results:
+        if result.type == codes.ERROR:
+            yield _MULTI_HEADER.pack(codes.ERROR, False, result.code) + result.code.to_bytes(4, "big", signed=True)
+            continue
+        kind = codes.CREATE2 if result.type in _WITH_STAT else result.type
+        yield _MULTI_HEADER.pack(kind, False, 0) + _body(result)

@@ -1,0 +1,413 @@
+"""The embedded ZooKeeper on a reactor: sockets, timers, and the thread that waits for the disk.
+
+The only file of this package that knows Twisted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from twisted.internet.defer import Deferred, succeed
+from twisted.internet.error import CannotListenError
+from twisted.internet.protocol import Factory, Protocol
+from twisted.internet.threads import deferToThreadPool
+from twisted.python.failure import Failure
+from twisted.python.threadpool import ThreadPool
+
+from kafkapy.common.time import SystemTime, Time
+from kafkapy.zk.embedded import four_letter_words
+from kafkapy.zk.embedded.client_connection import ClientConnection
+from kafkapy.zk.embedded.data_directory import DataDirectory
+from kafkapy.zk.embedded.data_tree import DataTree
+from kafkapy.zk.embedded.group_commit import GroupCommit, NoJournal
+from kafkapy.zk.embedded.jute import MalformedError
+from kafkapy.zk.embedded.log_files import StorageError
+from kafkapy.zk.embedded.machine import ZooKeeperMachine
+from kafkapy.zk.embedded.settings import Settings
+from kafkapy.zk.embedded.snapshot_files import TreeCopy
+
+log = logging.getLogger("kafkapy.zk.EmbeddedZooKeeper")
+
+MOST_WAITING = 1000
+"""Answers that wait for the disk before requests are no longer read (ZooKeeper's globalOutstandingLimit)."""
+
+MOST_UNSENT = 64 << 20
+"""Bytes for a client that doesn't read, beyond which it is hung up on."""
+
+_FOR_DEVELOPMENT = Settings()
+
+
+class EmbeddedZooKeeper:
+    """One node of ZooKeeper 3.9 in this process.
+
+    All methods are to be called on the reactor's thread. Invariant: what a client is told is on the disk (with a data directory).
+    """
+
+    def __init__(
+        self,
+        data_dir: Path | None,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        *,
+        reactor: Any,
+        time: Time | None = None,
+        settings: Settings = _FOR_DEVELOPMENT,
+        data_log_dir: Path | None = None,
+        keep_sessions: bool = True,
+        on_failure: Callable[[str], object] | None = None,
+    ) -> None:
+        """`data_dir` None: in memory, and gone with `stop`. `keep_sessions` False: those of the last process are over at the
+        start, for a server that lives in the process of its only client. `on_failure` hears why it could not go on; it has
+        stopped then."""
+        self.host = host
+        self.port = port
+        """0 until `start`, if any free one will do."""
+        self.settings = settings
+        self._data_dir = data_dir
+        self._log_dir = data_log_dir or data_dir
+        self._reactor = reactor
+        self._time = time or SystemTime()
+        self._keep_sessions = keep_sessions
+        self._on_failure = on_failure
+        self._directory: DataDirectory | None = None
+        self._threads: ThreadPool | None = None
+        self._commit: GroupCommit | None = None
+        self._listening: Any = None
+        self._timers: dict[str, Any] = {}
+        self._paused: set[_ClientProtocol] = set()
+        self._open: set[_ClientProtocol] = set()
+        self._snapshotting = False
+        self._writes: Deferred[None] | None = None
+        self.machine: ZooKeeperMachine | None = None
+
+    # --- life
+
+    def start(self) -> int:
+        """Reads the data directory and listens; returns the port. `StorageError` or `AddressError` (sentences) if it can't."""
+        tree = DataTree(self.settings.extended_types)
+        if self._data_dir is not None:
+            self._directory = DataDirectory(
+                self._data_dir, self._log_dir, self.settings.force_sync, self.settings.snapshots_kept
+            )
+            try:
+                self._directory.load(tree)
+            except BaseException:
+                self._directory.close()
+                raise
+            # Its own: those of the reactor's pool may all be waiting for an answer from here.
+            self._threads = ThreadPool(0, 2, "embedded-zookeeper")
+            self._threads.start()
+            self._commit = GroupCommit(self._write, self._failed, tree.last_zxid)
+        self.journal: GroupCommit | NoJournal = self._commit or NoJournal()
+        self.machine = ZooKeeperMachine(tree, self.settings, self._time, self.journal)
+        if not self._keep_sessions:
+            for session_id in self.machine.sessions:
+                self.machine.expire(session_id)
+        self._listen()
+        self._tick()
+        self._later("containers", self.settings.container_check_interval_ms, self._check_containers)
+        self.turn_ended()
+        log.info("Embedded ZooKeeper at %s, data in %s", self.address, self._data_dir or "memory")
+        return self.port
+
+    def _listen(self) -> None:
+        factory = Factory.forProtocol(_ClientProtocol)
+        factory.noisy = False
+        factory.server = self  # type: ignore[attr-defined]
+        try:
+            self._listening = self._reactor.listenTCP(self.port, factory, self.settings.backlog, self.host)
+        except CannotListenError as error:
+            self._close_files()
+            raise AddressError(
+                f"The embedded ZooKeeper can't listen at {self.host}:{self.port}: {error.socketError}"
+            ) from None
+        self.port = self._listening.getHost().port
+
+    @property
+    def address(self) -> str:
+        """`host:port`, for `zookeeper.connect`."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    def stop(self) -> Deferred[None]:
+        """Done when nothing of it is left: sockets, timers, files. Sessions live on in the data directory."""
+        for timer in self._timers.values():
+            if timer.active():
+                timer.cancel()
+        self._timers.clear()
+        listening, self._listening = self._listening, None
+        for connection in list(self._open):
+            connection.abort()
+        closed: Deferred[Any] = succeed(None) if listening is None else Deferred.fromCoroutine(_done(listening))
+        if self._writes is not None:
+            writes = self._writes
+            closed.addCallback(lambda _: writes)
+        closed.addCallback(lambda _: self._close_files())
+        return closed
+
+    def _close_files(self) -> None:
+        if self._directory is None:
+            return
+        if self._threads is not None:
+            self._threads.stop()
+        if self._commit is not None:
+            zxid, entries = self._commit.take_rest()
+            if entries:
+                with contextlib.suppress(OSError):  # nobody was told of it
+                    self._directory.transaction_log.write(zxid, entries)
+        self._directory.close()
+        self._directory = None
+
+    # --- for tests and operators
+
+    def sessions(self) -> list[int]:
+        """The ids of all that live."""
+        return [] if self.machine is None else list(self.machine.sessions)
+
+    def expire_session(self, session_id: int) -> bool:
+        """End it now, as if its client had been silent for its time-out. False: there is none."""
+        if self.machine is None:
+            return False
+        expired = self.machine.expire(session_id)
+        self.turn_ended()
+        return expired
+
+    # --- time
+
+    def _tick(self) -> None:
+        assert self.machine is not None
+        next_ms = self.machine.tick()
+        self.turn_ended()
+        self._later("tick", next_ms, self._tick)
+
+    def _check_containers(self) -> None:
+        assert self.machine is not None
+        self.machine.remove_unused_nodes()
+        self.turn_ended()
+        self._later("containers", self.settings.container_check_interval_ms, self._check_containers)
+
+    def _later(self, name: str, delay_ms: int, function: Callable[[], None]) -> None:
+        if self._listening is not None:
+            self._timers[name] = self._reactor.callLater(delay_ms / 1000, function)
+
+    # --- the disk
+
+    def turn_ended(self) -> None:
+        """After each turn of the machine."""
+        if self._commit is None:
+            return
+        self._commit.flush()
+        if self._commit.since_roll >= self.settings.snap_count and not self._snapshotting:
+            self._snapshot()
+
+    def _in_thread(self, function: Callable[..., Any], *arguments: Any) -> Deferred[Any]:
+        assert self._threads is not None
+        return deferToThreadPool(self._reactor, self._threads, function, *arguments)
+
+    def _write(self, first_zxid: int, entries: bytes, roll: bool, done: Callable[[BaseException | None], None]) -> None:
+        assert self._directory is not None
+        transaction_log = self._directory.transaction_log
+
+        def write() -> None:
+            if roll:
+                transaction_log.roll()
+            transaction_log.write(first_zxid, entries)
+
+        def written(result: object) -> None:
+            self._writes = None
+            done(result.value if isinstance(result, Failure) else None)
+            self._resume()
+
+        self._writes = Deferred()
+        waiting = self._writes
+        self._in_thread(write).addBoth(written).addBoth(lambda _: waiting.callback(None))
+
+    def _failed(self, error: BaseException) -> None:
+        """A change that can't be kept can't be answered, and neither can what comes after it."""
+        sentence = f"The embedded ZooKeeper stops: its log in {self._log_dir} can't be written: {error}"
+        log.critical("%s", sentence)
+        self.stop()
+        if self._on_failure is not None:
+            self._on_failure(sentence)
+
+    def _snapshot(self) -> None:
+        directory, commit, machine = self._directory, self._commit, self.machine
+        assert directory is not None and commit is not None and machine is not None
+        self._snapshotting = True
+        commit.roll()
+
+        def finished(result: object) -> None:
+            self._snapshotting = False
+            if isinstance(result, Failure):
+                log.error("The snapshot could not be written; the log goes on: %s", result.value)
+
+        def safe(written: Path) -> Deferred[Any]:
+            # It may have something of transactions that are not on the disk yet.
+            waiting: Deferred[Any] = Deferred()
+            commit.when_safe(lambda: waiting.callback(None))
+            return waiting.addCallback(lambda _: self._in_thread(directory.publish, written))
+
+        self._in_thread(directory.snapshot, TreeCopy(machine.tree)).addCallback(safe).addBoth(finished)
+
+    # --- connections
+
+    def connected(self, connection: _ClientProtocol, host: str, port: int) -> ClientConnection | None:
+        """None: that address has too many."""
+        assert self.machine is not None
+        if self.machine.is_full(host):
+            log.warning(
+                "Too many connections from %s: maxClientCnxns is %d", host, self.settings.max_client_connections
+            )
+            return None
+        self._open.add(connection)
+        return self.machine.connected(
+            host,
+            port,
+            lambda data: self.journal.when_safe(partial(connection.write, data)),
+            lambda: self.journal.when_safe(connection.hang_up),
+        )
+
+    def disconnected(self, connection: _ClientProtocol, client: ClientConnection) -> None:
+        assert self.machine is not None
+        self._open.discard(connection)
+        self._paused.discard(connection)
+        self.machine.disconnected(client)
+
+    def answer_word(self, word: str) -> bytes:
+        assert self.machine is not None
+        place = four_letter_words.Place(self.host, self.port, self._data_dir, self._log_dir)
+        return four_letter_words.answer(word, self.machine, place, self.journal.waiting)
+
+    def hold_back(self, connection: _ClientProtocol) -> bool:
+        """Whether the connection is not to read on until the disk has caught up."""
+        if self.journal.waiting < MOST_WAITING:
+            return False
+        self._paused.add(connection)
+        return True
+
+    def _resume(self) -> None:
+        if self._paused and self.journal.waiting < MOST_WAITING:
+            paused, self._paused = self._paused, set()
+            for connection in paused:
+                connection.resume()
+
+
+class AddressError(Exception):
+    """The port can't be had; a sentence."""
+
+
+async def _done(listening: Any) -> None:
+    await listening.stopListening()
+
+
+class _ClientProtocol(Protocol):
+    """Cuts the bytes into frames. The first four may be a word instead of a length."""
+
+    factory: Any
+    transport: Any
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+        self._client: ClientConnection | None = None
+        self._is_first = True
+        self._held_back = False
+        self._unsent: int | None = None
+        """Bytes that came to be sent since the client stopped to read; None: it reads."""
+
+    def connectionMade(self) -> None:
+        self._server: EmbeddedZooKeeper = self.factory.server
+        peer = self.transport.getPeer()
+        self.transport.setTcpNoDelay(True)
+        self._client = self._server.connected(self, peer.host, peer.port)
+        if self._client is None:
+            self.transport.abortConnection()
+            return
+        self.transport.registerProducer(self, True)
+
+    def connectionLost(self, reason: Failure | None = None) -> None:
+        if self._client is not None:
+            self._server.disconnected(self, self._client)
+
+    def dataReceived(self, data: bytes) -> None:
+        client, buffer = self._client, self._buffer
+        if client is None or client.closed:
+            return
+        buffer += data
+        try:
+            self._work_off(client, buffer)
+        except MalformedError as error:
+            log.warning("Hung up on %s:%d: %s", client.host, client.port, error)
+            self._server.journal.when_safe(self.hang_up)
+            client.closed = True
+        self._server.turn_ended()
+        if self._server.hold_back(self):
+            self._held_back = True
+            self.transport.pauseProducing()
+
+    def _work_off(self, client: ClientConnection, buffer: bytearray) -> None:
+        assert self._server.machine is not None
+        position, most = 0, self._server.settings.jute_maxbuffer
+        while len(buffer) - position >= 4 and not client.closed:
+            if self._is_first and four_letter_words.is_word(bytes(buffer[:4])):
+                self._answer_word(client, bytes(buffer[:4]).decode())
+                return
+            size = int.from_bytes(buffer[position : position + 4], "big", signed=True)
+            if not 0 <= size <= most:
+                raise MalformedError(f"it has announced {size} bytes, and jute.maxbuffer is {most}")
+            end = position + 4 + size
+            if len(buffer) < end:
+                break
+            self._is_first = False
+            self._server.machine.received(client, bytes(buffer[position + 4 : end]))
+            position = end
+        del buffer[:position]
+
+    def _answer_word(self, client: ClientConnection, word: str) -> None:
+        client.stats.received += 1
+        self.write(self._server.answer_word(word))
+        client.closed = True
+        self.hang_up()
+
+    # --- what the server does with it
+
+    def write(self, data: bytes) -> None:
+        if self._unsent is not None:
+            self._unsent += len(data)
+            if self._unsent > MOST_UNSENT:
+                self.transport.abortConnection()
+                return
+        self.transport.write(data)
+
+    def hang_up(self) -> None:
+        """After what was written."""
+        self.transport.unregisterProducer()
+        self.transport.loseConnection()
+
+    def abort(self) -> None:
+        self.transport.abortConnection()
+
+    def resume(self) -> None:
+        self._held_back = False
+        if self._unsent is None:
+            self.transport.resumeProducing()
+
+    # --- what the transport says of its buffer: full, empty again, gone
+
+    def pauseProducing(self) -> None:
+        self._unsent = 0
+        self.transport.pauseProducing()
+
+    def resumeProducing(self) -> None:
+        self._unsent = None
+        if not self._held_back:
+            self.transport.resumeProducing()
+
+    def stopProducing(self) -> None:
+        return
+
+
+__all__ = ["AddressError", "EmbeddedZooKeeper", "StorageError"]

@@ -1,0 +1,117 @@
+"""A node of the tree."""
+
+from __future__ import annotations
+
+import struct
+
+from kafkapy.zk.embedded.acls import Acls
+
+STAT = struct.Struct("!qqqqiiiqiiq")
+PERSISTED_STAT = struct.Struct("!qqqqiiiqq")
+
+CONTAINER_OWNER = -(1 << 63)
+_EXTENDED, _EXTENDED_KIND = 0xFF << 56, 0xFFFF << 40
+MAX_TTL = (1 << 40) - 1
+"""Milliseconds, some 34 years."""
+
+
+def ttl_owner(ttl_ms: int) -> int:
+    """What stands in a TTL node's ephemeralOwner: 0xff, two bytes of zero, the milliseconds in five bytes."""
+    return (_EXTENDED | ttl_ms) - (1 << 64)
+
+
+class Znode:
+    """`cversion` counts the children that were ever created here; a client is told creations and deletions.
+
+    Invariant: `acls` are never changed, but replaced, and so is `data`: a snapshot is written by another thread meanwhile.
+    """
+
+    __slots__ = (
+        "acls",
+        "aversion",
+        "children",
+        "ctime",
+        "cversion",
+        "czxid",
+        "data",
+        "ephemeral_owner",
+        "mtime",
+        "mzxid",
+        "pzxid",
+        "version",
+    )
+
+    def __init__(self, data: bytes | None, acls: Acls, zxid: int, time_ms: int, ephemeral_owner: int = 0) -> None:
+        self.data = data
+        self.acls = acls
+        self.czxid = self.mzxid = self.pzxid = zxid
+        self.ctime = self.mtime = time_ms
+        self.version = self.cversion = self.aversion = 0
+        self.ephemeral_owner = ephemeral_owner
+        self.children: dict[str, None] = {}
+
+    @property
+    def child_count(self) -> int:
+        return len(self.children)
+
+    def ttl_ms(self, extended_types: bool) -> int | None:
+        """None: no TTL node."""
+        owner = self.ephemeral_owner & (1 << 64) - 1
+        is_ttl = extended_types and owner & _EXTENDED == _EXTENDED and not owner & _EXTENDED_KIND
+        return owner & MAX_TTL if is_ttl else None
+
+    def stat(self, extended_types: bool) -> bytes:
+        """As a client is told it."""
+        children = len(self.children)
+        return STAT.pack(
+            self.czxid,
+            self.mzxid,
+            self.ctime,
+            self.mtime,
+            self.version,
+            _int32(self.cversion * 2 - children),
+            self.aversion,
+            session_owner(self.ephemeral_owner, extended_types),
+            0 if self.data is None else len(self.data),
+            children,
+            self.pzxid,
+        )
+
+    def persisted_stat(self) -> bytes:
+        return PERSISTED_STAT.pack(
+            self.czxid,
+            self.mzxid,
+            self.ctime,
+            self.mtime,
+            self.version,
+            self.cversion,
+            self.aversion,
+            self.ephemeral_owner,
+            self.pzxid,
+        )
+
+    def restore_stat(self, data: bytes, position: int) -> None:
+        (
+            self.czxid,
+            self.mzxid,
+            self.ctime,
+            self.mtime,
+            self.version,
+            self.cversion,
+            self.aversion,
+            self.ephemeral_owner,
+            self.pzxid,
+        ) = PERSISTED_STAT.unpack_from(data, position)
+
+
+def session_owner(ephemeral_owner: int, extended_types: bool) -> int:
+    """The session whose node it is; 0 for all other kinds."""
+    if ephemeral_owner == CONTAINER_OWNER:
+        return 0
+    if extended_types and (ephemeral_owner & _EXTENDED) == _EXTENDED:
+        return 0
+    return ephemeral_owner
+
+
+def _int32(value: int) -> int:
+    return (value + (1 << 31) & 0xFFFFFFFF) - (1 << 31)
