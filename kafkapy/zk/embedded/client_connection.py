@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from kafkapy.zk.embedded import codes
 from kafkapy.zk.embedded.acls import Acls, Identity, is_allowed
-from kafkapy.zk.embedded.codes import EventType
+from kafkapy.zk.embedded.codes import NodeEvent
 from kafkapy.zk.embedded.jute import string
 
 REPLY_HEADER = struct.Struct("!iiqi")
@@ -86,7 +86,7 @@ class ClientConnection:
         self._total.sent += 1
         self.send(REPLY_HEADER.pack(REPLY_HEADER_SIZE + len(body), xid, zxid, code) + body)
 
-    def notify(self, event: EventType, path: str, zxid: int, acls: Acls | None) -> None:
+    def notify(self, event: NodeEvent, path: str, zxid: int, acls: Acls | None) -> None:
         if acls is None or is_allowed(acls, codes.READ, self.identities):
             self.reply(codes.NOTIFICATION_XID, zxid, 0, _EVENT.pack(event, codes.SYNC_CONNECTED) + string(path))
 

@@ -44,7 +44,7 @@ class KeeperError(Exception):
         self.path = path
 
 
-class EventType(IntEnum):
+class NodeEvent(IntEnum):
     NODE_CREATED = 1
     NODE_DELETED = 2
     NODE_DATA_CHANGED = 3

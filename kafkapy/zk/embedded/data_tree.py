@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from kafkapy.zk.embedded import codes
 from kafkapy.zk.embedded.acls import OPEN_ACL, READ_ACL, Acls
-from kafkapy.zk.embedded.codes import Code, EventType
+from kafkapy.zk.embedded.codes import Code, NodeEvent
 from kafkapy.zk.embedded.transactions import (
     CheckVersionTxn,
     CloseSessionTxn,
@@ -149,8 +149,8 @@ class DataTree:
         self.data_size += _size(path, txn.data)
         self._note_kind(path, node)
         stat = node.stat(self.extended_types)
-        self.data_watches.trigger(EventType.NODE_CREATED, path, header.zxid, node.acls)
-        self.child_watches.trigger(EventType.NODE_CHILDREN_CHANGED, parent_path or "/", header.zxid, parent.acls)
+        self.data_watches.trigger(NodeEvent.NODE_CREATED, path, header.zxid, node.acls)
+        self.child_watches.trigger(NodeEvent.NODE_CHILDREN_CHANGED, parent_path or "/", header.zxid, parent.acls)
         return TxnResult(txn.type, path, stat)
 
     def _delete(self, path: str, zxid: int) -> Code:
@@ -171,9 +171,9 @@ class DataTree:
             owned.pop(path, None)
             if not owned:
                 del self.ephemerals[node.ephemeral_owner]
-        told = self.data_watches.trigger(EventType.NODE_DELETED, path, zxid, node.acls)
-        self.child_watches.trigger(EventType.NODE_DELETED, path, zxid, node.acls, but=told)
-        self.child_watches.trigger(EventType.NODE_CHILDREN_CHANGED, parent_path or "/", zxid, parent.acls)
+        told = self.data_watches.trigger(NodeEvent.NODE_DELETED, path, zxid, node.acls)
+        self.child_watches.trigger(NodeEvent.NODE_DELETED, path, zxid, node.acls, but=told)
+        self.child_watches.trigger(NodeEvent.NODE_CHILDREN_CHANGED, parent_path or "/", zxid, parent.acls)
         return Code.OK
 
     def _set_data(self, header: TxnHeader, txn: SetDataTxn) -> TxnResult:
@@ -184,7 +184,7 @@ class DataTree:
         node.data = txn.data
         node.version, node.mzxid, node.mtime = txn.version, header.zxid, header.time_ms
         stat = node.stat(self.extended_types)
-        self.data_watches.trigger(EventType.NODE_DATA_CHANGED, txn.path, header.zxid, node.acls)
+        self.data_watches.trigger(NodeEvent.NODE_DATA_CHANGED, txn.path, header.zxid, node.acls)
         return TxnResult(txn.type, txn.path, stat)
 
     def _set_acl(self, txn: SetAclTxn) -> TxnResult:

@@ -55,7 +55,7 @@ class Requester(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Plan:
+class _PlannedNode:
     """What a node will be once the operations so far are done."""
 
     data: bytes | None
@@ -67,7 +67,7 @@ class _Plan:
     ephemeral_owner: int
 
     @classmethod
-    def of(cls, node: Znode) -> _Plan:
+    def of(cls, node: Znode) -> _PlannedNode:
         return cls(
             node.data,
             node.acls,
@@ -91,7 +91,7 @@ class Preparation:
     def __init__(self, tree: DataTree, requester: Requester) -> None:
         self._tree = tree
         self._requester = requester
-        self._planned: dict[str, _Plan | None] | None = None
+        self._planned: dict[str, _PlannedNode | None] | None = None
         """In a multi, by path; None: it will be gone."""
 
     def op(self, kind: int, decoder: Decoder) -> Op:
@@ -131,7 +131,7 @@ class Preparation:
                 owner = ttl_owner(request.ttl_ms)
             plan = self._plan(parent_path)
             plan.child_count, plan.cversion = plan.child_count + 1, cversion
-            self._planned[path] = _Plan(request.data, acls, 0, 0, 0, 0, owner)
+            self._planned[path] = _PlannedNode(request.data, acls, 0, 0, 0, 0, owner)
         return CreateTxn(kind, path, request.data, acls, cversion, ephemeral, request.ttl_ms)
 
     def _check_ttl(self, request: _CreateRequest, mode: CreateMode) -> None:
@@ -232,22 +232,22 @@ class Preparation:
 
     # --- nodes as they will be
 
-    def _find(self, path: str) -> Znode | _Plan | None:
+    def _find(self, path: str) -> Znode | _PlannedNode | None:
         if self._planned and path in self._planned:
             return self._planned[path]
         return self._tree.nodes.get(path)
 
-    def _record(self, path: str) -> Znode | _Plan:
+    def _record(self, path: str) -> Znode | _PlannedNode:
         found = self._find(path)
         if found is None:
             raise KeeperError(Code.NO_NODE, path)
         return found
 
-    def _plan(self, path: str) -> _Plan:
+    def _plan(self, path: str) -> _PlannedNode:
         """Of a node that is there."""
         assert self._planned is not None
         found = self._record(path)
-        plan = _Plan.of(found) if isinstance(found, Znode) else found
+        plan = _PlannedNode.of(found) if isinstance(found, Znode) else found
         self._planned[path] = plan
         return plan
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from kafkapy.zk.embedded import codes
 from kafkapy.zk.embedded.acls import check, encode_acls, told_to
 from kafkapy.zk.embedded.client_connection import ClientConnection
-from kafkapy.zk.embedded.codes import Code, EventType, KeeperError
+from kafkapy.zk.embedded.codes import Code, KeeperError, NodeEvent
 from kafkapy.zk.embedded.data_tree import DataTree
 from kafkapy.zk.embedded.jute import INT, Decoder, MalformedError, buffer, string, strings
 from kafkapy.zk.embedded.preparation import multi_headers
@@ -146,22 +146,22 @@ def _set_again(tree: DataTree, connection: ClientConnection, decoder: Decoder) -
     for path in data:
         node = tree.nodes.get(path)
         if node is None:
-            connection.notify(EventType.NODE_DELETED, path, _NO_ZXID, None)
+            connection.notify(NodeEvent.NODE_DELETED, path, _NO_ZXID, None)
         elif node.mzxid > since:
-            connection.notify(EventType.NODE_DATA_CHANGED, path, _NO_ZXID, None)
+            connection.notify(NodeEvent.NODE_DATA_CHANGED, path, _NO_ZXID, None)
         else:
             tree.data_watches.add(path, connection, ONCE)
     for path in existence:
         if path in tree.nodes:
-            connection.notify(EventType.NODE_CREATED, path, _NO_ZXID, None)
+            connection.notify(NodeEvent.NODE_CREATED, path, _NO_ZXID, None)
         else:
             tree.data_watches.add(path, connection, ONCE)
     for path in children:
         node = tree.nodes.get(path)
         if node is None:
-            connection.notify(EventType.NODE_DELETED, path, _NO_ZXID, None)
+            connection.notify(NodeEvent.NODE_DELETED, path, _NO_ZXID, None)
         elif node.pzxid > since:
-            connection.notify(EventType.NODE_CHILDREN_CHANGED, path, _NO_ZXID, None)
+            connection.notify(NodeEvent.NODE_CHILDREN_CHANGED, path, _NO_ZXID, None)
         else:
             tree.child_watches.add(path, connection, ONCE)
 

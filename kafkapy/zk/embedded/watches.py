@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from kafkapy.zk.embedded.acls import Acls
-from kafkapy.zk.embedded.codes import EventType
+from kafkapy.zk.embedded.codes import NodeEvent
 
 ONCE, PERSISTENT, RECURSIVE = 1, 2, 4
 
@@ -18,7 +18,7 @@ ONCE, PERSISTENT, RECURSIVE = 1, 2, 4
 class Watcher(Protocol):
     session_id: int
 
-    def notify(self, event: EventType, path: str, zxid: int, acls: Acls | None) -> None:
+    def notify(self, event: NodeEvent, path: str, zxid: int, acls: Acls | None) -> None:
         """`acls` of the node: whoever may not read it hears nothing. None: everybody hears."""
         ...
 
@@ -60,7 +60,7 @@ class WatchTable:
             self.remove(path, watcher, None)
 
     def trigger(
-        self, event: EventType, path: str, zxid: int, acls: Acls, but: frozenset[Watcher] | set[Watcher] = frozenset()
+        self, event: NodeEvent, path: str, zxid: int, acls: Acls, but: frozenset[Watcher] | set[Watcher] = frozenset()
     ) -> set[Watcher]:
         """Tell all who watch the path, save those in `but`; what was to be told once is forgotten. Returns who watched."""
         found: dict[Watcher, None] = {}

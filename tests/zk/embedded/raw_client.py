@@ -56,7 +56,8 @@ def request(xid: int, kind: int, body: bytes = b"") -> bytes:
 
 def answer_of(frame: bytes) -> Answer:
     """Of a frame without its length."""
-    return Answer(*struct.unpack_from("!iqi", frame), frame[16:])
+    xid, zxid, code = struct.unpack_from("!iqi", frame)
+    return Answer(xid, zxid, code, frame[16:])
 
 
 class RawClient:
