@@ -81,7 +81,7 @@ def test_options_of_kafkas_scripts() -> None:
 
 def test_usage(capsys: pytest.CaptureFixture[str]) -> None:
     assert zookeeper_server_start.main([]) == 1
-    assert "USAGE: zookeeper-server-start.sh [-daemon] zookeeper.properties" in capsys.readouterr().err
+    assert "USAGE: zookeeper-server-start.sh [-daemon] [--embedded] zookeeper.properties" in capsys.readouterr().err
     assert zookeeper_shell.main([]) == 1
     assert "USAGE: zookeeper-shell.sh zookeeper_host:port[/path]" in capsys.readouterr().err
     assert zookeeper_server_start.main(["-daemon"]) == 1
