@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 from kafkapy.common.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from kafkapy.bus.blocking import Bus
+    from kafkapy.bus.blocking import Bus, Dispatcher
+    from kafkapy.bus.dispatch.backoff import Retries
     from kafkapy.bus.errors import (
         BusError,
         DispatcherFailedError,
@@ -30,12 +31,14 @@ if TYPE_CHECKING:
 _HOMES = {
     "Bus": "blocking",
     "BusError": "errors",
+    "Dispatcher": "blocking",
     "DispatcherFailedError": "errors",
     "Envelope": "event_headers",
     "EventType": "event_types",
     "HandlerStuckError": "errors",
     "NotAnEventError": "errors",
     "PermanentFailure": "errors",
+    "Retries": "dispatch.backoff",
     "UnreadableEventError": "errors",
     "event": "event_types",
 }
@@ -43,12 +46,14 @@ _HOMES = {
 __all__ = [
     "Bus",
     "BusError",
+    "Dispatcher",
     "DispatcherFailedError",
     "Envelope",
     "EventType",
     "HandlerStuckError",
     "NotAnEventError",
     "PermanentFailure",
+    "Retries",
     "UnreadableEventError",
     "event",
 ]

@@ -13,11 +13,14 @@ from kafkapy.aio.deliveries import Delivery
 from kafkapy.bus.audit_counters import AUDIT_TOPIC
 from kafkapy.bus.audit_topic import ensure_audit_topic
 from kafkapy.bus.client_options import AUDIT_INTERVAL_S, Registry, producer_options, registry_client
+from kafkapy.bus.dispatch.aio_runtime import AioRuntime
+from kafkapy.bus.dispatch.face import DispatcherFace
+from kafkapy.bus.dispatch.metrics import DispatcherMetrics
 from kafkapy.bus.outbox import Outbox, Outgoing
 from kafkapy.producer.future import RecordMetadata
 from kafkapy.serializer import LookUpFirst
 
-__all__ = ["Bus"]
+__all__ = ["Bus", "Dispatcher"]
 
 _log = logging.getLogger("kafkapy.bus")
 
@@ -144,3 +147,32 @@ class Bus:
             _log.warning("The counters of %s cannot be written to %s now: %s", self.producer_id, AUDIT_TOPIC, error)
             for record in records:
                 self._outbox.not_told(record)
+
+
+class Dispatcher(DispatcherFace):
+    __doc__ = DispatcherFace.__doc__
+
+    async def run(self, topics: Sequence[str] | None = None) -> None:
+        """Hand out events until `stop`. `topics`: others than those of the handlers' classes. Raises DispatcherFailedError if it
+        cannot go on, and what the clients raise; what was not handled was not committed."""
+        runtime = AioRuntime()
+        try:
+            await self._begin(runtime).run(None if topics is None else list(topics))
+        finally:
+            runtime.close()
+
+    async def replay(self, topics: Sequence[str] | None = None) -> DispatcherMetrics:
+        """Hand out the dead letters that there are now (of these topics), those that no replay has handled yet. What fails again
+        is a dead letter again, for the next replay."""
+        runtime = AioRuntime()
+        try:
+            core, wanted = self._begin_replay(runtime, topics)
+            await core.run(wanted, until_end=True)
+        finally:
+            runtime.close()
+        return core.metrics
+
+    def stop(self) -> None:
+        """Let `run` end, when what is being handled is done."""
+        if self._core is not None:
+            self._core.stop()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import threading
 from collections.abc import Iterable, Sequence
@@ -12,10 +13,13 @@ from kafkapy import KafkaProducer
 from kafkapy.bus.audit_counters import AUDIT_TOPIC
 from kafkapy.bus.audit_topic import ensure_audit_topic
 from kafkapy.bus.client_options import AUDIT_INTERVAL_S, Registry, producer_options, registry_client
+from kafkapy.bus.dispatch.aio_runtime import AioRuntime
+from kafkapy.bus.dispatch.face import DispatcherFace
+from kafkapy.bus.dispatch.metrics import DispatcherMetrics
 from kafkapy.bus.outbox import Outbox
 from kafkapy.producer.future import FutureRecordMetadata, RecordMetadata
 
-__all__ = ["Bus"]
+__all__ = ["Bus", "Dispatcher"]
 
 _log = logging.getLogger("kafkapy.bus")
 
@@ -115,3 +119,43 @@ class Bus:
             _log.warning("The counters of %s cannot be written to %s now: %s", self.producer_id, AUDIT_TOPIC, error)
             for record in records:
                 self._outbox.not_told(record)
+
+
+class Dispatcher(DispatcherFace):
+    __doc__ = DispatcherFace.__doc__
+    _loop: asyncio.AbstractEventLoop | None = None
+
+    def run(self, topics: Sequence[str] | None = None) -> None:
+        """As `kafkapy.bus.aio.Dispatcher.run`, in the thread that calls it, on a loop of its own."""
+
+        async def main() -> None:
+            runtime = AioRuntime()
+            try:
+                core = self._begin(runtime)
+                self._loop = asyncio.get_running_loop()
+                await core.run(None if topics is None else list(topics))
+            finally:
+                self._loop = None
+                runtime.close()
+
+        asyncio.run(main())
+
+    def replay(self, topics: Sequence[str] | None = None) -> DispatcherMetrics:
+        """As `kafkapy.bus.aio.Dispatcher.replay`."""
+
+        async def main() -> DispatcherMetrics:
+            runtime = AioRuntime()
+            try:
+                core, wanted = self._begin_replay(runtime, topics)
+                await core.run(wanted, until_end=True)
+            finally:
+                runtime.close()
+            return core.metrics
+
+        return asyncio.run(main())
+
+    def stop(self) -> None:
+        """Let `run` end, when what is being handled is done. From any thread, or a signal's handler."""
+        loop, core = self._loop, self._core
+        if loop is not None and core is not None:
+            loop.call_soon_threadsafe(core.stop)

@@ -1,0 +1,1 @@
+"""Dispatchers: from the records of topics to handlers of event classes."""

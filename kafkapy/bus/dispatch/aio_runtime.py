@@ -1,0 +1,184 @@
+"""A dispatcher's runtime on asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
+from typing import Any, TypeVar
+
+from kafkapy import aio
+from kafkapy.bus.dispatch.daemon_threads import DaemonThreads
+from kafkapy.bus.dispatch.runtime import Offsets, RevocationListener
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.consumer.listener import AsyncConsumerRebalanceListener
+
+T = TypeVar("T")
+
+
+class AioFlag:
+    def __init__(self) -> None:
+        self._event = asyncio.Event()
+
+    @property
+    def is_set(self) -> bool:
+        return self._event.is_set()
+
+    def set(self) -> None:
+        self._event.set()
+
+    async def wait(self, seconds: float) -> bool:
+        try:
+            await asyncio.wait_for(self._event.wait(), seconds)
+        except TimeoutError:
+            return False
+        return True
+
+
+class AioRuntime:
+    """For the loop that runs."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._threads = DaemonThreads("handlers")
+
+    def source(self, options: Mapping[str, Any]) -> AioSource:
+        return AioSource(options)
+
+    def sink(self, options: Mapping[str, Any]) -> AioSink:
+        return AioSink(options)
+
+    def spawn(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def cancel_spawned(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+    async def within(self, seconds: float, awaitable: Awaitable[T]) -> T:
+        return await asyncio.wait_for(awaitable, seconds)
+
+    async def in_thread(self, function: Callable[[], T], timeout_s: float | None = None) -> T:
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
+
+        def settle(result: Any, error: BaseException | None) -> None:
+            if not future.done():
+                if error is None:
+                    future.set_result(result)
+                elif isinstance(error, StopIteration):
+                    future.set_exception(RuntimeError("StopIteration was raised in a thread"))
+                else:
+                    future.set_exception(error)
+
+        def work() -> None:
+            result: Any = None
+            problem: BaseException | None = None
+            try:
+                result = function()
+            except BaseException as error:
+                problem = error
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(settle, result, problem)
+
+        self._threads.run(work)
+        return await asyncio.wait_for(future, timeout_s)
+
+    def flag(self) -> AioFlag:
+        return AioFlag()
+
+    def close(self) -> None:
+        self._threads.close()
+
+
+class AioSource:
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self._consumer: aio.KafkaConsumer[bytes, bytes] = aio.KafkaConsumer(**options)
+
+    async def start(self, topics: list[str], listener: RevocationListener) -> None:
+        self._consumer.subscribe(topics, listener=_Listener(listener))
+        await self._consumer.start()
+
+    async def poll(self, timeout_ms: float) -> Mapping[TopicPartition, list[Any]]:
+        return await self._consumer.poll(timeout_ms)
+
+    def pause(self) -> None:
+        self._consumer.pause(*self._consumer.assignment())
+
+    def resume(self) -> None:
+        self._consumer.resume(*self._consumer.paused())
+
+    async def commit(self, offsets: Offsets) -> None:
+        await self._consumer.commit(dict(offsets))
+
+    async def end_offsets(self) -> dict[TopicPartition, int]:
+        return await self._consumer.end_offsets(self._consumer.assignment())
+
+    async def position(self, partition: TopicPartition) -> int | None:
+        return await self._consumer.position(partition) if partition in self._consumer.assignment() else None
+
+    async def back_to_committed(self) -> None:
+        found = await self._consumer.seek_to_committed()
+        unknown = [partition for partition, offset in found.items() if offset is None]
+        if unknown:
+            if self._consumer.config["auto_offset_reset"] == "earliest":
+                await self._consumer.seek_to_beginning(*unknown)
+            else:
+                await self._consumer.seek_to_end(*unknown)
+
+    def group_metadata(self) -> Any:
+        return self._consumer.group_metadata()
+
+    async def stop(self) -> None:
+        await self._consumer.stop(autocommit=False)
+
+
+class _Listener(AsyncConsumerRebalanceListener):
+    def __init__(self, to: RevocationListener) -> None:
+        self._to = to
+
+    async def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
+        await self._to.revoked(revoked)
+
+    async def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
+        return
+
+    async def on_partitions_lost(self, lost: Collection[TopicPartition]) -> None:
+        await self._to.lost(lost)
+
+
+class AioSink:
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self._producer: aio.KafkaProducer[bytes, bytes] = aio.KafkaProducer(**options)
+
+    async def start(self, *, transactional: bool) -> None:
+        await self._producer.start()
+        if transactional:
+            await self._producer.init_transactions()
+
+    async def send(
+        self,
+        topic: str,
+        value: bytes | None,
+        key: bytes | None,
+        headers: list[tuple[str, bytes | None]],
+        timestamp_ms: int,
+    ) -> None:
+        await (await self._producer.send(topic, value, key=key, headers=headers, timestamp_ms=timestamp_ms))
+
+    async def transaction(self, sends: list[tuple[Any, ...]], offsets: Offsets, group_metadata: Any) -> None:
+        async with self._producer.transaction():
+            deliveries = [
+                await self._producer.send(topic, value, key=key, headers=headers, timestamp_ms=timestamp_ms)
+                for topic, value, key, headers, timestamp_ms in sends
+            ]
+            if offsets:
+                await self._producer.send_offsets_to_transaction(dict(offsets), group_metadata)
+            await asyncio.gather(*deliveries)
+
+    async def stop(self) -> None:
+        await self._producer.stop()

@@ -1,0 +1,25 @@
+"""How often and how fast an event is tried again."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Retries:
+    """`attempts` in all; between them `first_s`, then twice as long each time, at most `longest_s`, a fifth more or less."""
+
+    attempts: int = 5
+    first_s: float = 0.1
+    longest_s: float = 30.0
+    chance: random.Random = field(default_factory=random.Random, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.attempts < 1 or self.first_s < 0 or self.longest_s < self.first_s:
+            raise ValueError(f"Retries need attempts >= 1 and 0 <= first_s <= longest_s; these are {self}")
+
+    def pause_s(self, attempt: int) -> float:
+        """After the attempt with this number (from 1 on)."""
+        whole = min(self.longest_s, self.first_s * 2.0 ** min(attempt - 1, 60))
+        return whole * self.chance.uniform(0.8, 1.2)

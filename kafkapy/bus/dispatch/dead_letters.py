@@ -1,0 +1,69 @@
+"""Records that could not be handled, as they lie in a dead-letter topic: as they were, with headers that say why.
+
+dead-letter-reason      handler failed | unreadable | given up by the handler
+dead-letter-error       ValueError: no such user
+dead-letter-attempts    5
+dead-letter-topic, dead-letter-partition, dead-letter-offset     where the record was
+dead-letter-group       whose dispatcher it was
+dead-letter-at          when (milliseconds since 1970)
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+HANDLER_FAILED, UNREADABLE, GIVEN_UP = "handler failed", "unreadable", "given up by the handler"
+PREFIX = "dead-letter-"
+_LONGEST_ERROR = 2_000
+_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
+
+
+class DeadLetter(NamedTuple):
+    """What is sent."""
+
+    topic: str
+    value: bytes | None
+    key: bytes | None
+    headers: list[tuple[str, bytes | None]]
+    timestamp_ms: int
+
+
+def dead_letter_topic(topic: str, group: str) -> str:
+    """The default: one for each topic and group. Raises ValueError if no topic can be called so."""
+    name = f"{topic}.dead-letter.{group}"
+    if not _TOPIC.fullmatch(name):
+        raise ValueError(f"{name!r} cannot be a topic's name: give dead_letter_topic")
+    return name
+
+
+def dead_letter(
+    record: Any, to: str, group: str, reason: str, error: BaseException, attempts: int, at_ms: int
+) -> DeadLetter:
+    """A consumer's record as a dead letter. Headers of an earlier death are replaced."""
+    told = {
+        "reason": reason,
+        "error": told_error(error)[:_LONGEST_ERROR],
+        "attempts": str(attempts),
+        **dict(zip(("topic", "partition", "offset"), map(str, place_of(record)), strict=True)),
+        "group": group,
+        "at": str(at_ms),
+    }
+    headers = [(name, value) for name, value in record.headers if not name.startswith(PREFIX)]
+    headers += [(PREFIX + name, text.encode()) for name, text in told.items()]
+    return DeadLetter(to, record.value, record.key, headers, max(record.timestamp, 0))
+
+
+def place_of(record: Any) -> tuple[str, int, int]:
+    """Topic, partition and offset of a record; those that it had first, if it is a dead letter."""
+    texts = {name: value.decode("utf-8", "replace") for name, value in record.headers if value is not None}
+    topic, partition, offset = (texts.get(PREFIX + name, "") for name in ("topic", "partition", "offset"))
+    if topic and partition.isdecimal() and offset.isdecimal():
+        return topic, int(partition), int(offset)
+    return record.topic, record.partition, record.offset
+
+
+def told_error(error: BaseException) -> str:
+    """Its class and what it says; kafkapy's own errors say both."""
+    text, name = str(error), type(error).__name__
+    return text if text.startswith(f"{name}:") else f"{name}: {text}"
