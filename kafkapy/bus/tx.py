@@ -15,11 +15,14 @@ from kafkapy import tx
 from kafkapy.bus.audit_counters import AUDIT_TOPIC
 from kafkapy.bus.audit_topic import ensure_audit_topic
 from kafkapy.bus.client_options import AUDIT_INTERVAL_S, Registry, producer_options, registry_client
+from kafkapy.bus.dispatch.face import DispatcherFace
+from kafkapy.bus.dispatch.metrics import DispatcherMetrics
+from kafkapy.bus.dispatch.tx_runtime import TxRuntime
 from kafkapy.bus.outbox import Outbox, Outgoing
 from kafkapy.producer.future import RecordMetadata
 from kafkapy.serializer import LookUpFirst
 
-__all__ = ["Bus"]
+__all__ = ["Bus", "Dispatcher"]
 
 _log = logging.getLogger("kafkapy.bus")
 
@@ -48,6 +51,7 @@ class Bus:
         self._audit = audit
         self._audit_interval_s = audit_interval_s
         self._auditing: LoopingCall | None = None
+        self._audited: Deferred[LoopingCall] = Deferred()
 
     @property
     def producer_id(self) -> str:
@@ -61,7 +65,7 @@ class Bus:
             await self._producer.start()
             if self._audit:
                 self._auditing = LoopingCall(lambda: ensureDeferred(self._tell(closed=False)))
-                self._auditing.start(self._audit_interval_s, now=False)
+                self._audited = self._auditing.start(self._audit_interval_s, now=False)
             return self
 
         return ensureDeferred(begin())
@@ -91,11 +95,9 @@ class Bus:
 
         async def end() -> None:
             if self._auditing is not None:
-                ended = self._auditing.deferred
                 self._auditing.stop()
                 self._auditing = None
-                if ended is not None:
-                    await ended
+                await self._audited
                 await self._producer.flush()
                 await self._tell(closed=True)
             await self._producer.stop()
@@ -149,3 +151,38 @@ class Bus:
             _log.warning("The counters of %s cannot be written to %s now: %s", self.producer_id, AUDIT_TOPIC, error)
             for record in records:
                 self._outbox.not_told(record)
+
+
+class Dispatcher(DispatcherFace):
+    __doc__ = DispatcherFace.__doc__
+
+    def run(self, topics: Sequence[str] | None = None) -> Deferred[None]:
+        """As `kafkapy.bus.aio.Dispatcher.run`. Handlers that are coroutines run on the reactor, and may await Deferreds."""
+
+        async def main() -> None:
+            runtime = TxRuntime()
+            try:
+                await self._begin(runtime).run(None if topics is None else list(topics))
+            finally:
+                runtime.close()
+
+        return ensureDeferred(main())
+
+    def replay(self, topics: Sequence[str] | None = None) -> Deferred[DispatcherMetrics]:
+        """As `kafkapy.bus.aio.Dispatcher.replay`."""
+
+        async def main() -> DispatcherMetrics:
+            runtime = TxRuntime()
+            try:
+                core, wanted = self._begin_replay(runtime, topics)
+                await core.run(wanted, until_end=True)
+            finally:
+                runtime.close()
+            return core.metrics
+
+        return ensureDeferred(main())
+
+    def stop(self) -> None:
+        """Let `run` end, when what is being handled is done."""
+        if self._core is not None:
+            self._core.stop()

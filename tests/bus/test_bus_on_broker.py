@@ -10,13 +10,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import pytest_twisted
+from twisted.internet import reactor
+from twisted.internet.task import deferLater
 
 pytest.importorskip("fastavro")
 pytest.importorskip("jsonschema")
 
 from kafkapy import KafkaAdminClient, KafkaConsumer
 from kafkapy.admin import NewTopic
-from kafkapy.bus import Bus, Dispatcher, Envelope, PermanentFailure, Retries, aio
+from kafkapy.bus import Bus, Dispatcher, Envelope, PermanentFailure, Retries, aio, tx
 from kafkapy.bus.audit_counters import AUDIT_TOPIC
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.schemas import SchemaRegistryClient
@@ -148,6 +151,49 @@ def test_send_and_handle_with_threads(place: Place) -> None:
     thread.join(30)
     assert not thread.is_alive()
     assert sorted(found) == sorted(f"b-{n}" for n in range(10))
+
+
+async def pause(seconds: float) -> None:
+    await deferLater(reactor, seconds)
+
+
+@pytest_twisted.ensureDeferred
+async def test_send_and_handle_on_twisted(place: Place) -> Any:
+    name = group()
+    bus = await tx.Bus(**place.options, application="shop", auto_register=True).start()
+    assert len(await bus.send_many(bookings(10))) == 10
+    await bus.send(Paid(order="o", cents=1))
+    await bus.stop()
+    dispatcher = tx.Dispatcher(**place.options, group=name, retries=QUICK, auto_register=True, handler_timeout_s=0.2)
+    found: list[str] = []
+    paid: list[Paid] = []
+
+    @dispatcher.on(BookingCreated)
+    async def book(event: BookingCreated) -> Paid | None:
+        found.append(event.booking_id)
+        await pause(0.001)
+        if event.booking_id == "b-3" and found.count("b-3") == 1:
+            await pause(1_000)
+        if event.booking_id == "b-4":
+            raise ValueError("no")
+        return Paid(order="by handler", cents=2) if event.booking_id == "b-5" else None
+
+    @dispatcher.on(Paid)
+    def pay(event: Paid) -> None:
+        paid.append(event)
+
+    running = dispatcher.run()
+    while dispatcher.metrics.handled < 11 or dispatcher.metrics.dead_lettered < 1:
+        await pause(0.01)
+    dispatcher.stop()
+    await running
+    assert sorted(set(found)) == sorted(f"b-{n}" for n in range(10))
+    assert (found.count("b-3"), found.count("b-4")) == (2, 3)
+    assert paid == [Paid(order="o", cents=1), Paid(order="by handler", cents=2)]
+    (letter,) = place.records(f"bookings.dead-letter.{name}")
+    assert dict(letter.headers)["dead-letter-error"] == b"ValueError: no"
+    replayed = await dispatcher.replay()
+    assert (replayed.received, replayed.dead_lettered) == (1, 1)
 
 
 def test_what_fails_is_tried_again_and_then_a_dead_letter_that_can_be_replayed(place: Place) -> None:

@@ -63,6 +63,8 @@ class DispatcherCore:
         self._idle: Flag = runtime.flag()
         self._failure: BaseException | None = None
         self.ended = False
+        self._ends: dict[TopicPartition, int] = {}
+        """What comes from these offsets on is not handled."""
         self._aborted = 0
         """Transactions one after the other."""
         self._paused = False
@@ -84,13 +86,12 @@ class DispatcherCore:
             await self._sink.start(transactional=exactly_once)
             await self._source.start(wanted, self)
             step = self._round_step if exactly_once else self._step
-            ends: dict[TopicPartition, int] | None = None
             while not self._stopping.is_set and self._failure is None:
+                if until_end and not self._ends:
+                    self._ends = await self._source.end_offsets()
                 await step()
-                if until_end:
-                    ends = ends or await self._source.end_offsets() or None
-                    if ends is not None and await self._reached(ends):
-                        break
+                if self._ends and await self._reached(self._ends):
+                    break
         finally:
             self.ended = True
             await self._end()
@@ -110,6 +111,9 @@ class DispatcherCore:
         await self._tell()
 
     def _take(self, partition: TopicPartition, records: list[Any]) -> None:
+        end = self._ends.get(partition)
+        if end is not None:
+            records = [record for record in records if record.offset < end]
         for record in records:
             self._lanes.add(partition, record.offset, None if record.key is None else bytes(record.key), record)
         self.metrics.received += len(records)
