@@ -100,7 +100,7 @@ class AioSource:
         self._consumer: aio.KafkaConsumer[bytes, bytes] = aio.KafkaConsumer(**options)
 
     async def start(self, topics: list[str], listener: RevocationListener) -> None:
-        self._consumer.subscribe(topics, listener=_Listener(listener))
+        self._consumer.subscribe(topics, listener=AioListener(listener))
         await self._consumer.start()
 
     async def poll(self, timeout_ms: float) -> Mapping[TopicPartition, list[Any]]:
@@ -137,7 +137,7 @@ class AioSource:
         await self._consumer.stop(autocommit=False)
 
 
-class _Listener(AsyncConsumerRebalanceListener):
+class AioListener(AsyncConsumerRebalanceListener):
     def __init__(self, to: RevocationListener) -> None:
         self._to = to
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafkapy.bus.dispatch.dead_letters import GIVEN_UP, HANDLER_FAILED, UNREADABLE, place_of, told_error
-from kafkapy.bus.dispatch.handlers import Handler, Handlers, read_event
+from kafkapy.bus.dispatch.handlers import EventHandlers, Handler, read_event
 from kafkapy.bus.dispatch.metrics import DispatcherMetrics
 from kafkapy.bus.dispatch.options import DispatcherOptions
 from kafkapy.bus.dispatch.runtime import Flag, Runtime
@@ -42,7 +42,7 @@ class Attempts:
     def __init__(
         self,
         runtime: Runtime,
-        handlers: Handlers,
+        handlers: EventHandlers,
         options: DispatcherOptions,
         metrics: DispatcherMetrics,
         time: Time,

@@ -16,7 +16,7 @@ from kafkapy.bus.audit_topic import ensure_audit_topic
 from kafkapy.bus.client_options import AUDIT_INTERVAL_S
 from kafkapy.bus.dispatch.attempts import Attempts, Outcome, Stopping
 from kafkapy.bus.dispatch.dead_letters import DeadLetter, dead_letter
-from kafkapy.bus.dispatch.handlers import Handlers
+from kafkapy.bus.dispatch.handlers import EventHandlers
 from kafkapy.bus.dispatch.lanes import Lanes, Work
 from kafkapy.bus.dispatch.metrics import DispatcherMetrics
 from kafkapy.bus.dispatch.options import DispatcherOptions
@@ -39,7 +39,7 @@ class DispatcherCore:
     def __init__(
         self,
         runtime: Runtime,
-        handlers: Handlers,
+        handlers: EventHandlers,
         outbox: Outbox,
         options: DispatcherOptions,
         consumer_options: Mapping[str, Any],

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from kafkapy.bus.client_options import Registry, consumer_options, producer_options, registry_client
 from kafkapy.bus.dispatch.dispatcher_core import DispatcherCore
-from kafkapy.bus.dispatch.handlers import Handlers
+from kafkapy.bus.dispatch.handlers import EventHandlers
 from kafkapy.bus.dispatch.metrics import DispatcherMetrics
 from kafkapy.bus.dispatch.options import DispatcherOptions
 from kafkapy.bus.dispatch.runtime import Runtime
@@ -58,7 +58,7 @@ class DispatcherFace:
         self._start = start
         self._client_options = options, consumer or {}, producer or {}
         self._registry = registry_client(registry)
-        self._handlers = Handlers(self._registry)
+        self._handlers = EventHandlers(self._registry)
         self._outbox = Outbox(self._registry, application or group, waits=False, auto_register=auto_register)
         self._core: DispatcherCore | None = None
         self._consumer_options(group)

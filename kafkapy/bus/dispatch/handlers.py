@@ -29,7 +29,7 @@ class Handler(NamedTuple):
     codec: Codec
 
 
-class Handlers:
+class EventHandlers:
     """The handlers of a dispatcher, by the types of their events."""
 
     def __init__(self, registry: SchemaRegistryClient) -> None:

@@ -22,7 +22,7 @@ class RevocationListener(Protocol):
     async def lost(self, partitions: Collection[TopicPartition]) -> None: ...
 
 
-class Source(Protocol):
+class RecordSource(Protocol):
     """A consumer."""
 
     async def start(self, topics: list[str], listener: RevocationListener) -> None: ...
@@ -49,7 +49,7 @@ class Source(Protocol):
     async def stop(self) -> None: ...
 
 
-class Sink(Protocol):
+class RecordSink(Protocol):
     """A producer."""
 
     async def start(self, *, transactional: bool) -> None: ...
@@ -71,9 +71,9 @@ class Sink(Protocol):
 
 
 class Runtime(Protocol):
-    def source(self, options: Mapping[str, Any]) -> Source: ...
+    def source(self, options: Mapping[str, Any]) -> RecordSource: ...
 
-    def sink(self, options: Mapping[str, Any]) -> Sink: ...
+    def sink(self, options: Mapping[str, Any]) -> RecordSink: ...
 
     def spawn(self, coroutine: Coroutine[Any, Any, None]) -> None:
         """Start it; it raises nothing."""

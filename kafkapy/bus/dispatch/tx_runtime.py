@@ -128,7 +128,7 @@ class TxSource:
         self._consumer: tx.KafkaConsumer[bytes, bytes] = tx.KafkaConsumer(**options)
 
     async def start(self, topics: list[str], listener: RevocationListener) -> None:
-        self._consumer.subscribe(topics, listener=_Listener(listener))
+        self._consumer.subscribe(topics, listener=TxListener(listener))
         await self._consumer.start()
 
     async def poll(self, timeout_ms: float) -> Mapping[TopicPartition, list[Any]]:
@@ -166,7 +166,7 @@ class TxSource:
         await self._consumer.stop(autocommit=False)
 
 
-class _Listener(AsyncConsumerRebalanceListener):
+class TxListener(AsyncConsumerRebalanceListener):
     def __init__(self, to: RevocationListener) -> None:
         self._to = to
 
