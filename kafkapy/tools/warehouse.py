@@ -38,6 +38,9 @@ def parser() -> argparse.ArgumentParser:
         command.add_argument("config", type=Path, metavar="CONFIG", help="a file like config/warehouse.toml")
         if name == "run":
             command.add_argument("--once", action="store_true", help="end when all that is there now has been read")
+        if name == "backfill":
+            command.add_argument("hours", nargs="+", metavar="HOUR", help="like 2026-11-24-03 (UTC)")
+            command.add_argument("--table", action="append", default=[], help="only this one; may be repeated")
         if name == "rollup":
             command.add_argument("--until", metavar="HOUR", help="hours before this one: 2026-11-24-03 (UTC)")
     return made
@@ -90,13 +93,57 @@ def _open(config: Any) -> Any:
 
 
 def _run(warehouse: Any, chosen: argparse.Namespace) -> None:
+    from kafkapy.warehouse.metrics import Progress
+    from kafkapy.warehouse.page import serve
     from kafkapy.warehouse.stream import run
 
     stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())
     log = logging.getLogger("kafkapy.warehouse")
-    run(warehouse, stopped, chosen.once, lambda number, rows: log.info("Batch %d: %d rows", number, rows))
+    progress = Progress()
+
+    def on_batch(batch: Any) -> None:
+        progress.add(batch)
+        log.info("Batch %d: %s", batch.number, batch.rows)
+
+    with serve(warehouse, progress) as url:
+        if url is not None:
+            log.info("Metrics and a page: %s", url)
+        run(warehouse, stopped, chosen.once, on_batch)
+
+
+def _status(warehouse: Any, chosen: argparse.Namespace) -> None:
+    from kafkapy.warehouse.metrics import status_text
+
+    print(status_text(warehouse.state))
+
+
+def _audit(warehouse: Any, chosen: argparse.Namespace) -> int:
+    from kafkapy.warehouse.audit import audit, table_of
+
+    report = audit(warehouse)
+    print(table_of(report))
+    return 0 if report.is_good else 1
+
+
+def _backfill(warehouse: Any, chosen: argparse.Namespace) -> None:
+    from kafkapy.warehouse.backfill import BackfillError, backfill
+
+    try:
+        made = backfill(warehouse, [_hour(hour) for hour in chosen.hours], chosen.table)
+    except BackfillError as error:
+        raise ToolError(str(error)) from None
+    for each in made:
+        print(f"{each.table}\t{each.hour}\t{each.rows} rows")
+    warehouse.sweep()
+
+
+def _compact(warehouse: Any, chosen: argparse.Namespace) -> None:
+    from kafkapy.warehouse.compact import compact
+
+    rewritten, deleted = compact(warehouse)
+    print(f"{rewritten} hours written anew, {deleted} directories of killed processes deleted")
 
 
 def _rollup(warehouse: Any, chosen: argparse.Namespace) -> None:
@@ -123,7 +170,14 @@ def _hour(text: str) -> str:
         raise ToolError(f"{text!r} is no hour: it is written like 2026-11-24-03, in UTC") from None
 
 
-COMMANDS: dict[str, Callable[[Any, argparse.Namespace], int | None]] = {"run": _run, "rollup": _rollup}
+COMMANDS: dict[str, Callable[[Any, argparse.Namespace], int | None]] = {
+    "run": _run,
+    "rollup": _rollup,
+    "status": _status,
+    "audit": _audit,
+    "backfill": _backfill,
+    "compact": _compact,
+}
 
 
 if __name__ == "__main__":

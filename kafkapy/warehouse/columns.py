@@ -48,6 +48,7 @@ RESERVED = {field.name for part in (META, HOUR, ORIGIN) for field in part} | {DE
 QUARANTINE = StructType(
     [
         StructField("topic", StringType()),
+        StructField("event_id", StringType()),
         StructField("reason", StringType()),
         StructField("value", BinaryType()),
         StructField("record_time", TimestampType()),

@@ -7,6 +7,7 @@ itself because the tables lie on a file system that only the JVM knows.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -27,11 +28,12 @@ from kafkapy.warehouse import envelope
 from kafkapy.warehouse.columns import QUARANTINE
 from kafkapy.warehouse.decoding import NO_SCHEMA, ValueDecoder, value_decoder
 
-FILES = "topic string, schema int, name string, rows long, hours string, ranges string, no_id long, content binary"
+FILES = "topic string, schema int, name string, rows long, hours string, told string, content binary"
 QUARANTINED = -1
 """In the place of a schema's id: the file is the quarantine's."""
 _ROWS_OF_A_GROUP = 256 * 1024
 _BYTES_OF_A_FILE = 128 << 20
+_BYTES_THAT_COME_BACK = 32 << 20
 
 
 class TopicSettings(NamedTuple):
@@ -45,12 +47,14 @@ class TopicSettings(NamedTuple):
 
 @dataclass(frozen=True)
 class IngestSettings:
-    """All that tasks must know. `directory`: where files go; empty if their bytes are to come back. `options`: the source's."""
+    """All that tasks must know. `directory`: where files go; empty if their bytes are to come back. `attempt`: what no other
+    attempt is called. `options`: the source's."""
 
     topics: dict[str, TopicSettings]
     registry: str
     options: dict[str, str]
     directory: str
+    attempt: str
     now_ms: int
     max_future_ms: int
     batches: dict[str, Any] = field(default_factory=dict)
@@ -70,7 +74,7 @@ def ingest(settings: IngestSettings) -> Callable[[Iterator[pa.RecordBatch]], Ite
 
 
 def _files(files: list[dict[str, Any]]) -> Iterator[pa.RecordBatch]:
-    types = [pa.string(), pa.int32(), pa.string(), pa.int64(), pa.string(), pa.string(), pa.int64(), pa.binary()]
+    types = [pa.string(), pa.int32(), pa.string(), pa.int64(), pa.string(), pa.string(), pa.binary()]
     names = [column.split()[0] for column in FILES.split(", ")]
     schema = pa.schema(list(zip(names, types, strict=True)))
     for file in files:
@@ -84,25 +88,26 @@ class IngestTask:
         self._reader = PartitionReader(options)
         self._writers: dict[tuple[str, int], FileWriter] = {}
         self._done: list[dict[str, Any]] = []
-        self._no_id: dict[str, int] = {}
+        self._told: dict[str, Any] = {"no_id": 0, "oldest_ms": None, "newest_ms": None}
+        """`no_id`: records without an id. `oldest_ms`, `newest_ms`: of the events' times."""
 
     def run(self, ranges: list[tuple[str, int, int, int]]) -> list[dict[str, Any]]:
-        """Rows of FILES; those without a name are ranges that had no record."""
+        """Rows of FILES. The last has no file: it tells which ranges these were, and what was found."""
+        # Bytes that come back may be computed twice, and have the same names then; files are written under names of their own.
+        self._seed = uuid4().hex if self._settings.directory else f"{self._settings.attempt} {ranges}"
         for topic, partition, start, until in ranges:
             wanted = OffsetRange(TopicPartition(topic, partition), start, until)
             for records in _grouped(self._reader.read(KafkaInputPartition((wanted,)))):
                 self._take(records, self._settings.topics[topic])
         for writer in self._writers.values():
             self._done += writer.close()
-        self._done.append(_file("", 0, "", 0, {}))
-        self._done[0]["ranges"] = json.dumps(ranges)
-        self._done[0]["no_id"] = sum(self._no_id.values())
+        self._done.append({**_file("", 0, "", 0, {}), "told": json.dumps({"ranges": ranges, **self._told})})
         return self._done
 
     def _take(self, records: pa.RecordBatch, topic: TopicSettings) -> None:
         name = records.column("topic")[0].as_py()
         ids, missing = envelope.event_ids(records, topic.id_header)
-        self._no_id[name] = self._no_id.get(name, 0) + missing
+        self._tell(records, missing)
         hours = envelope.hours_of(records.column("timestamp"))
         decoder = value_decoder(self._settings.registry, topic.schema, topic.schema_type)
         rows = Rows(records, ids, hours, self._origin(records))
@@ -113,6 +118,13 @@ class IngestTask:
         for schema in np.unique(schemas).tolist():
             if schema != -3:
                 self._decoded(name, topic, rows, np.flatnonzero(schemas == schema), schema, decoder)
+
+    def _tell(self, records: pa.RecordBatch, missing: int) -> None:
+        times = records.column("timestamp").cast(pa.int64()).to_numpy() // 1000
+        told = self._told
+        told["no_id"] += missing
+        for name, choose, found in (("oldest_ms", min, times.min()), ("newest_ms", max, times.max())):
+            told[name] = int(found) if told[name] is None else choose(told[name], int(found))
 
     def _wrong(self, records: pa.RecordBatch, topic: TopicSettings, schemas: Any) -> Iterator[tuple[str, Any]]:
         """Reasons that need no decoding, and the rows that they hold for."""
@@ -170,6 +182,7 @@ class IngestTask:
             "_event_id": envelope.places(records).take(picked),
             "_event_time": pa.array(now, pa.timestamp("us", "UTC")),
             "topic": records.column("topic").take(picked),
+            "event_id": rows.ids.take(picked),
             "reason": pa.array([reason] * len(chosen), pa.string()),
             "value": records.column("value").take(picked),
             "record_time": records.column("timestamp").take(picked),
@@ -189,7 +202,7 @@ class IngestTask:
             columns["_schema"] = pa.array(np.full(len(chosen), schema, np.int32))
         writer = self._writers.get((topic, schema))
         if writer is None:
-            writer = self._writers[topic, schema] = FileWriter(topic, schema, self._settings.directory)
+            writer = self._writers[topic, schema] = FileWriter(topic, schema, self._settings.directory, self._seed)
         writer.add(pa.table(columns), envelope.hour_counts(hours))
 
     def _origin(self, records: pa.RecordBatch) -> Any:
@@ -236,8 +249,8 @@ class Rows:
 class FileWriter:
     """The rows of a topic that were written with one schema: one Parquet file, or several if it grows too large."""
 
-    def __init__(self, topic: str, schema: int, directory: str) -> None:
-        self._topic, self._schema, self._directory = topic, schema, directory
+    def __init__(self, topic: str, schema: int, directory: str, seed: str) -> None:
+        self._topic, self._schema, self._directory, self._seed = topic, schema, directory, seed
         self._tables: list[Any] = []
         self._waiting = 0
         self._writer: Any = None
@@ -252,7 +265,7 @@ class FileWriter:
             self._hours[hour] = self._hours.get(hour, 0) + rows
         if self._waiting >= _ROWS_OF_A_GROUP:
             self._write()
-            if self._out.tell() >= _BYTES_OF_A_FILE:
+            if self._out.tell() >= (_BYTES_OF_A_FILE if self._directory else _BYTES_THAT_COME_BACK):
                 self._finish()
 
     def close(self) -> list[dict[str, Any]]:
@@ -261,14 +274,15 @@ class FileWriter:
         return self._closed
 
     def _open(self, table: Any) -> None:
-        self._name = f"{uuid4().hex}.parquet"
+        place = f"{self._seed} {self._topic} {self._schema} {len(self._closed)}"
+        self._name = f"{hashlib.blake2b(place.encode(), digest_size=16).hexdigest()}.parquet"
         self._hours: dict[str, int] = {}
         if self._directory:
-            place = Path(self._directory) / (
+            target = Path(self._directory) / (
                 f"s={self._schema}" if self._topic == "" else f"{self._topic}/s={self._schema}"
             )
-            place.mkdir(parents=True, exist_ok=True)
-            self._out: Any = pa.OSFile(str(place / f"_{self._name}"), "wb")
+            target.mkdir(parents=True, exist_ok=True)
+            self._out: Any = pa.OSFile(str(target / f"_{self._name}"), "wb")
         else:
             self._out = pa.BufferOutputStream()
         self._writer = pq.ParquetWriter(self._out, table.schema, compression="snappy", store_schema=False)
@@ -299,8 +313,7 @@ def _file(
         "name": name,
         "rows": rows,
         "hours": json.dumps(hours),
-        "ranges": None,
-        "no_id": 0,
+        "told": None,
         "content": content,
     }
 

@@ -6,13 +6,13 @@ import json
 import logging
 import threading
 import time as clock
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
-from kafkapy.warehouse.ingest import FILES, ingest
 from kafkapy.warehouse.rollup import roll_up
-from kafkapy.warehouse.snapshot import Hour, State
+from kafkapy.warehouse.snapshot import Batch, Hour, State
+from kafkapy.warehouse.tasks import run_tasks
 from kafkapy.warehouse.warehouse import Warehouse
 
 _log = logging.getLogger("kafkapy.warehouse")
@@ -22,10 +22,32 @@ class CheckpointError(Exception):
     """Checkpoint and ledger do not fit each other; the text says what to do."""
 
 
-class Stream:
-    """One query over all topics. `on_batch`: told of each batch that is committed (number, rows)."""
+class CommittedBatch(NamedTuple):
+    """`rows`: by table. `began_ms`, `done_ms`: when it was planned, and when its rows could be queried. `oldest_ms`, `newest_ms`:
+    of its events' times; None if it has none. `no_id`: events without an id."""
 
-    def __init__(self, warehouse: Warehouse, on_batch: Callable[[int, int], None] = lambda number, rows: None) -> None:
+    number: int
+    rows: dict[str, int]
+    began_ms: int
+    done_ms: int
+    oldest_ms: int | None
+    newest_ms: int | None
+    no_id: int
+
+    @classmethod
+    def of(cls, batch: Batch, rows: Sequence[Any], began_ms: int, done_ms: int) -> CommittedBatch:
+        told = [json.loads(row.told) for row in rows if not row.name]
+        oldest = [each["oldest_ms"] for each in told if each["oldest_ms"] is not None]
+        newest = [each["newest_ms"] for each in told if each["newest_ms"] is not None]
+        tables = {part.table: sum(batch.rows(part.table).values()) for part in batch.parts}
+        ends = min(oldest, default=None), max(newest, default=None)
+        return cls(batch.number, tables, began_ms, done_ms, *ends, sum(each["no_id"] for each in told))
+
+
+class Stream:
+    """One query over all topics. `on_batch`: told of each batch that is committed."""
+
+    def __init__(self, warehouse: Warehouse, on_batch: Callable[[CommittedBatch], object] = lambda batch: None) -> None:
         self._warehouse = warehouse
         self._on_batch = on_batch
         self._base = 0
@@ -77,10 +99,10 @@ class Stream:
             )
         now = warehouse.time.milliseconds()
         directory = warehouse.attempt(number)
-        rows = ranges.mapInArrow(ingest(warehouse.settings(directory, now)), FILES).collect()
+        rows = run_tasks(warehouse, ranges, warehouse.settings(directory, now), directory)
         batch = warehouse.commit_batch(number, directory, rows, now)
         if batch is not None:
-            self._on_batch(number, sum(row.rows for row in rows))
+            self._on_batch(CommittedBatch.of(batch, rows, now, warehouse.time.milliseconds()))
 
 
 def starting_offsets(state: State, first: str) -> str:
@@ -105,7 +127,7 @@ def run(
     warehouse: Warehouse,
     stopped: threading.Event,
     available_now: bool = False,
-    on_batch: Callable[[int, int], None] = lambda number, rows: None,
+    on_batch: Callable[[CommittedBatch], object] = lambda batch: None,
     on_round: Callable[[], None] = lambda: None,
 ) -> None:
     """Until it is stopped, or the query ends; raises what the query fails with."""

@@ -92,6 +92,7 @@ class Warehouse:
             json.dumps(dict(config.registry)),
             self.source_options(),
             place if self.files.is_local else "",
+            directory,
             now_ms,
             int(config.max_future_minutes * 60_000),
             dict(batches or {}),
@@ -123,23 +124,16 @@ class Warehouse:
         return batch
 
     def batch_of(self, number: int, directory: str, rows: Sequence[Any], at_ms: int) -> Batch:
-        """Names that are shown, for files that a task has told of; and the tables that they belong to."""
+        """The files that tasks have told of, and the tables that they belong to."""
         parts: dict[tuple[str, str, str], dict[str, int]] = {}
         tables = dict(self.state.tables)
         ranges: list[Offsets] = []
         for row in rows:
-            if row.ranges:
-                ranges += [
-                    {topic: {partition: (start, until)}} for topic, partition, start, until in json.loads(row.ranges)
-                ]
             if not row.name:
+                told = json.loads(row.told)["ranges"]
+                ranges += [{topic: {partition: (start, until)}} for topic, partition, start, until in told]
                 continue
-            path = (
-                f"{directory}/s={row.schema}"
-                if row.schema == QUARANTINED
-                else f"{directory}/{row.topic}/s={row.schema}"
-            )
-            self._show(path, row.name)
+            path = part_path(directory, row)
             table = self._table(tables, row.topic, row.schema)
             tables[table.name] = table
             hours = parts.setdefault((table.name, str(row.schema), path), {})
@@ -148,13 +142,6 @@ class Warehouse:
         changed = tuple(table for name, table in tables.items() if self.state.tables.get(name) != table)
         found = tuple(BatchPart(*key, hours) for key, hours in sorted(parts.items()))
         return Batch(number, joined_offsets(ranges), found, changed, at_ms)
-
-    def _show(self, path: str, name: str) -> None:
-        try:
-            self.files.rename(f"{path}/_{name}", f"{path}/{name}")
-        except FileNotFoundError:
-            if name not in self.files.names(path):
-                raise
 
     def _table(self, tables: Mapping[str, TableDefinition], topic: str, schema: int) -> TableDefinition:
         if schema == QUARANTINED:
@@ -216,6 +203,11 @@ class Warehouse:
             number = name.partition("-")[0]
             if number.isdigit() and int(number) < self.state.end and name not in known:
                 self.files.delete(f"current/{name}")
+
+
+def part_path(directory: str, row: Any) -> str:
+    """Where a file lies that a task has told of."""
+    return f"{directory}/s={row.schema}" if row.schema == QUARANTINED else f"{directory}/{row.topic}/s={row.schema}"
 
 
 def _settings(table: TableConfig) -> TopicSettings:

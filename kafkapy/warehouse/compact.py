@@ -1,0 +1,55 @@
+"""Hours of many small files written anew; and what killed processes have left is deleted."""
+
+from __future__ import annotations
+
+from kafkapy.warehouse.rollup import read_generation, write_generation
+from kafkapy.warehouse.snapshot import HourGeneration, Rollup, State
+from kafkapy.warehouse.warehouse import Warehouse
+
+SMALL = 0.25
+"""An hour is written anew if its files are below this part of what `file_mib` says on average, and there are several."""
+
+
+def compact(warehouse: Warehouse) -> tuple[int, int]:
+    """How many hours were written anew, and how many directories deleted."""
+    warehouse.reload()
+    state = warehouse.state
+    chosen = [each for each in state.generations.values() if _is_scattered(warehouse, each)]
+    made = []
+    for each in chosen:
+        table = state.tables[each.table]
+        size = warehouse.files.size(each.path)[1]
+        fresh = write_generation(warehouse, table, each.hour, read_generation(warehouse, table, each), each.rows, size)
+        made.append(fresh._replace(dropped=each.dropped))
+    if made:
+
+        def record(now: State) -> Rollup:
+            if now.rollups != state.rollups:
+                raise RuntimeError("Another process has rolled up at the same time: try again")
+            return Rollup(now.rollups, now.boundary, now.cutoff, tuple(made), warehouse.time.milliseconds())
+
+        warehouse.commit_rollup(record)
+    warehouse.sweep()
+    return len(made), _delete_orphans(warehouse)
+
+
+def _is_scattered(warehouse: Warehouse, generation: HourGeneration) -> bool:
+    files, size = warehouse.files.size(generation.path)
+    return files > 1 and size / files < SMALL * (warehouse.config.file_mib << 20)
+
+
+def _delete_orphans(warehouse: Warehouse) -> int:
+    """Directories of hours that no record names, of rollups that are past: one that is under way has the next number."""
+    state, files = warehouse.state, warehouse.files
+    known = {each.path for each in state.generations.values()} | {each.path for _, each in state.superseded}
+    deleted = 0
+    for table in state.tables:
+        for day in files.names(f"hours/{table}"):
+            for hour in files.names(f"hours/{table}/{day}"):
+                place = f"hours/{table}/{day}/{hour}"
+                for name in files.names(place):
+                    number = name[1:].partition("-")[0]
+                    if number.isdigit() and int(number) < state.rollups and f"{place}/{name}" not in known:
+                        files.delete(f"{place}/{name}")
+                        deleted += 1
+    return deleted

@@ -1,0 +1,46 @@
+"""Tasks of the sink, run by Spark: what they read is in files with names that are shown when this returns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafkapy.warehouse.ingest import FILES, IngestSettings, ingest
+from kafkapy.warehouse.warehouse import Warehouse, part_path
+
+_BLOBS = "_blobs"
+_LAST = "PAR1"
+"""How each Parquet file ends."""
+
+
+def run_tasks(warehouse: Warehouse, ranges: Any, settings: IngestSettings, directory: str) -> list[Any]:
+    """`ranges`: a DataFrame of `RANGES`. Gives back rows of `FILES`, without contents."""
+    rows = ranges.mapInArrow(ingest(settings), FILES)
+    found = rows.drop("content").collect() if warehouse.files.is_local else _through_the_jvm(warehouse, rows, directory)
+    for row in found:
+        if row.name:
+            path = part_path(directory, row)
+            if not warehouse.files.is_local:
+                warehouse.files.make_directory(path)
+                blob = f"{directory}/{_BLOBS}/place={row.name}"
+                (name,) = (name for name in warehouse.files.names(blob) if not name.startswith("_"))
+                warehouse.files.rename(f"{blob}/{name}", f"{path}/{row.name}")
+            else:
+                warehouse.files.rename(f"{path}/_{row.name}", f"{path}/{row.name}")
+    return list(found)
+
+
+def _through_the_jvm(warehouse: Warehouse, rows: Any, directory: str) -> list[Any]:
+    """Only the JVM's file systems reach the storage, and Spark writes bytes as they are in one format: text. It ends each row
+    with a separator, which here is what every Parquet file ends with."""
+    from pyspark import StorageLevel
+
+    kept = rows.persist(StorageLevel.DISK_ONLY)
+    try:
+        blobs = kept.where("name <> ''").selectExpr(
+            f"CAST(substring(content, 1, length(content) - {len(_LAST)}) AS STRING) AS value", "name AS place"
+        )
+        writer = blobs.write.partitionBy("place").option("lineSep", _LAST)
+        writer.text(warehouse.files.url(f"{directory}/{_BLOBS}"))
+        return list(kept.drop("content").collect())
+    finally:
+        kept.unpersist()
