@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
 import signal
 import sys
 import threading
@@ -21,6 +22,7 @@ rollup    roll hours up now, and delete what no view has shown for the time of g
 status    what the tables hold, and how far they are behind
 audit     what was sent, what the log holds, what the tables hold, hour by hour; status 1 if something is missing or twice
 backfill  build hours again from the topics
+metastore run a Hive metastore, out of PySpark's jars, at the configuration's address: for several processes at once
 compact   write hours of many files anew, and delete what killed processes have left
 """
 
@@ -33,7 +35,7 @@ class _Parser(argparse.ArgumentParser):
 def parser() -> argparse.ArgumentParser:
     made = _Parser("kafkapy-warehouse", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = made.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
-    for name in COMMANDS:
+    for name in (*COMMANDS, "metastore"):
         command = commands.add_parser(name)
         command.add_argument("config", type=Path, metavar="CONFIG", help="a file like config/warehouse.toml")
         if name == "run":
@@ -62,11 +64,25 @@ def execute(arguments: Sequence[str]) -> int | None:
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
     for noisy in ("py4j", "kafkapy.clients"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
+    if chosen.command == "metastore":
+        return _metastore(config)
     warehouse = _open(config)
     try:
         return COMMANDS[chosen.command](warehouse, chosen)
     finally:
         warehouse.spark.stop()
+
+
+def _metastore(config: Any) -> NoReturn:
+    from kafkapy.spark.java_home import NoJavaError
+    from kafkapy.warehouse.config import ConfigError
+    from kafkapy.warehouse.metastore_server import command
+
+    try:
+        words = command(config)
+    except (ConfigError, NoJavaError) as error:
+        raise ToolError(str(error)) from None
+    os.execv(words[0], words)
 
 
 def _open(config: Any) -> Any:
@@ -93,7 +109,7 @@ def _open(config: Any) -> Any:
 
 
 def _run(warehouse: Any, chosen: argparse.Namespace) -> None:
-    from kafkapy.warehouse.metrics import Progress
+    from kafkapy.warehouse.metrics import RunProgress
     from kafkapy.warehouse.page import serve
     from kafkapy.warehouse.stream import run
 
@@ -101,7 +117,7 @@ def _run(warehouse: Any, chosen: argparse.Namespace) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())
     log = logging.getLogger("kafkapy.warehouse")
-    progress = Progress()
+    progress = RunProgress()
 
     def on_batch(batch: Any) -> None:
         progress.add(batch)

@@ -13,7 +13,7 @@ from kafkapy.warehouse.stream import CommittedBatch
 KEPT_BATCHES = 300
 
 
-class Progress:
+class RunProgress:
     """Of a process that runs the stream. For any thread."""
 
     def __init__(self) -> None:
@@ -41,12 +41,12 @@ def freshness_seconds(batch: CommittedBatch) -> float | None:
     return None if batch.newest_ms is None else max(batch.done_ms - batch.newest_ms, 0) / 1000
 
 
-def prometheus(state: State, progress: Progress, report: Mapping[str, Any] | None) -> str:
+def prometheus(state: State, progress: RunProgress, report: Mapping[str, Any] | None) -> str:
     """The exposition format, one family after the other."""
     return "".join(_families(state, progress, report))
 
 
-def _families(state: State, progress: Progress, report: Mapping[str, Any] | None) -> Iterator[str]:
+def _families(state: State, progress: RunProgress, report: Mapping[str, Any] | None) -> Iterator[str]:
     yield _family("batches_total", "counter", "Batches that this process has committed.", {"": progress.count})
     rows = {_labels(table=table): count for table, count in sorted(progress.rows.items())}
     yield _family("rows_total", "counter", "Rows that came into current, duplicates counted.", rows)

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from kafkapy.warehouse.audit import kept_report
-from kafkapy.warehouse.metrics import Progress, freshness_seconds, prometheus
+from kafkapy.warehouse.metrics import RunProgress, freshness_seconds, prometheus
 from kafkapy.warehouse.snapshot import State
 from kafkapy.warehouse.warehouse import Warehouse
 
@@ -25,7 +25,7 @@ _WIDTH, _HEIGHT = 900, 180
 
 
 @contextmanager
-def serve(warehouse: Warehouse, progress: Progress) -> Iterator[str | None]:
+def serve(warehouse: Warehouse, progress: RunProgress) -> Iterator[str | None]:
     """The page's URL; None if the configuration has no port for it. Raises OSError if the port is taken."""
     config = warehouse.config
     if not config.http_port:
@@ -66,7 +66,7 @@ def serve(warehouse: Warehouse, progress: Progress) -> Iterator[str | None]:
         thread.join()
 
 
-def page(state: State, progress: Progress, report: Mapping[str, Any] | None) -> str:
+def page(state: State, progress: RunProgress, report: Mapping[str, Any] | None) -> str:
     """HTML."""
     fresh = [(each.done_ms, found) for each in progress.batches() if (found := freshness_seconds(each)) is not None]
     parts = [
