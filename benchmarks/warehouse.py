@@ -3,8 +3,9 @@
     python -m benchmarks.warehouse [--events 2000000] [--rollup-events 5000000]
 
 The topic: Avro of eight fields, ids and four more headers, 5 % of the events twice, four partitions. The JVM's job: Spark's
-Kafka connector, `from_avro` of spark-avro, the id out of the headers, day and hour, Parquet by a streaming file sink. The rollup's:
-read what lies in current, `dropDuplicates` by id, Parquet. Both have the same session's memory and two threads, one after the other.
+Kafka connector, `from_avro` of spark-avro, the id out of the headers, day and hour, Parquet by a streaming file sink. The
+rollup's: read what lies in current, `dropDuplicates` by id, Parquet. Both have the same session's memory and two threads, one
+after the other.
 """
 
 from __future__ import annotations
