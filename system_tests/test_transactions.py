@@ -15,11 +15,12 @@ from pathlib import Path
 import pytest
 
 from kafkapy import KafkaConsumer, KafkaProducer, TopicPartition
+from kafkapy.admin import KafkaAdminClient
 from system_tests.clients import create_topic
 from system_tests.conftest import NewCluster, Note, Progress
-from system_tests.services import ROOT, wait_until
+from system_tests.services import ROOT, KafkaService, wait_until
 
-PARTITIONS = 3
+COPIERS = PARTITIONS = 4
 NUMBERS_AT_ONCE = 5
 GROUP = "copiers"
 TOPICS = ("input", "output")
@@ -28,8 +29,8 @@ TOPICS = ("input", "output")
 class Copier:
     """A process of `transactional_copier`, which can be killed and comes back when it has ended by itself."""
 
-    def __init__(self, bootstrap: str, number: int, directory: Path) -> None:
-        self._arguments = [bootstrap, *TOPICS, GROUP, f"copier-{number}"]
+    def __init__(self, bootstrap: str, number: int, directory: Path, group_mode: bool) -> None:
+        self._arguments = [bootstrap, *TOPICS, GROUP, f"copier-{number}", *([] if group_mode else [str(number)])]
         self._output = directory / f"copier-{number}.out"
         self._process: subprocess.Popen[bytes] | None = None
         self.ended = 0
@@ -51,9 +52,9 @@ class Copier:
 
 
 @contextmanager
-def copiers(bootstrap: str, count: int, directory: Path) -> Iterator[list[Copier]]:
+def copiers(bootstrap: str, directory: Path, group_mode: bool) -> Iterator[list[Copier]]:
     with ExitStack() as ending:
-        found = [Copier(bootstrap, number, directory) for number in range(count)]
+        found = [Copier(bootstrap, number, directory, group_mode) for number in range(COPIERS)]
         for copier in found:
             ending.callback(copier.kill)
             copier.keep_alive()
@@ -86,6 +87,33 @@ class Writer:
                     producer.send("input", b"%d" % self.per_partition, partition=partition)
                 self.per_partition += 1
         producer.close()
+
+
+class Reader:
+    """Reads what is committed in the output as it comes, for as long as the `with` block goes on."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self._consumer = KafkaConsumer(
+            bootstrap_servers=bootstrap, isolation_level="read_committed", auto_offset_reset="earliest", group_id=None
+        )
+        self._is_done = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="reader")
+        self.found: dict[int, list[int]] = {number: [] for number in range(PARTITIONS)}
+
+    def __enter__(self) -> Reader:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._is_done.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        self._consumer.assign([TopicPartition("output", number) for number in range(PARTITIONS)])
+        while not self._is_done.is_set():
+            for partition, records in self._consumer.poll(200).items():
+                self.found[partition.partition].extend(int(record.value) for record in records)
+        self._consumer.close()
 
 
 def copied(bootstrap: str) -> int:
@@ -126,25 +154,57 @@ def _ends(bootstrap: str, partitions: list[TopicPartition], isolation: str) -> d
         consumer.close()
 
 
-@pytest.mark.timeout(900)
+def _expire_session(broker: KafkaService) -> None:
+    """The broker registers anew; who leads may change meanwhile."""
+    broker.expire_session()
+    broker.wait_until_in_zookeeper()
+
+
+def _pause(broker: KafkaService) -> None:
+    """Longer than a broker may lag behind."""
+    with broker.paused():
+        time.sleep(3)
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("group_mode", [True, False], ids=["group-mode", "own-partitions"])
 def test_records_are_copied_exactly_once(
-    new_cluster: NewCluster, kills: int, short: bool, tmp_path: Path, note: Note, progress: Progress
+    group_mode: bool,
+    new_cluster: NewCluster,
+    kills: int,
+    short: bool,
+    tmp_path: Path,
+    note: Note,
+    progress: Progress,
 ) -> None:
-    """In turn a copier is killed, a broker is killed, a broker is shut down and started."""
-    cluster = new_cluster(3, {"transaction.state.log.num.partitions": 3, "offsets.topic.num.partitions": 3}).start()
+    """A copier is killed every other time; in between a broker is killed, shut down and started, paused, or loses its session.
+
+    In group mode the copiers share the partitions as members of a group, else each has its own; then a partition may change
+    hands in no other way than by the transactional id.
+    """
+    configs = {
+        "transaction.state.log.num.partitions": 3,
+        "offsets.topic.num.partitions": 3,
+        "replica.lag.time.max.ms": 2000,
+    }
+    cluster = new_cluster(3, configs).start()
     bootstrap = cluster.bootstrap
     for topic in TOPICS:
         create_topic(bootstrap, topic, PARTITIONS)
     chance = random.Random(4)
-    with copiers(bootstrap, 2, tmp_path) as running:
+    with Reader(bootstrap) as reader, copiers(bootstrap, tmp_path, group_mode) as running:
         with Writer(bootstrap) as writer:
             for kill in range(kills):
                 time.sleep(chance.random() * 2)
-                broker = chance.choice(cluster.brokers)
-                fault = (chance.choice(running).kill, broker.hard_bounce, broker.clean_bounce)[kill % 3]
-                fault()
-                for topic in TOPICS:
-                    cluster.wait_for_isr(topic)
+                if kill % 2 == 0:
+                    chance.choice(running).kill()
+                else:
+                    broker = chance.choice(cluster.brokers)
+                    chance.choice([KafkaService.hard_bounce, KafkaService.clean_bounce, _pause, _expire_session])(
+                        broker
+                    )
+                    for topic in TOPICS:
+                        cluster.wait_for_isr(topic)
                 for copier in running:
                     copier.keep_alive()
                 progress(f"fault {kill + 1} of {kills}: {copied(bootstrap):,} records are copied")
@@ -156,6 +216,11 @@ def test_records_are_copied_exactly_once(
 
         wait_until(all_copied, 300, lambda: f"all is copied: {copied(bootstrap):,}")
         ended = sum(copier.ended for copier in running)
-    assert output(bootstrap) == {number: list(range(writer.per_partition)) for number in range(PARTITIONS)}
+        expected = {number: list(range(writer.per_partition)) for number in range(PARTITIONS)}
+        wait_until(lambda: reader.found == expected, 60, "the reader has each record once, in order")
+    assert output(bootstrap) == expected
+    with KafkaAdminClient(bootstrap_servers=bootstrap) as admin:
+        listed = [listing for of_broker in admin.list_transactions().values() for listing in of_broker]
+    assert {listing.state.value for listing in listed} <= {"Empty", "CompleteCommit", "CompleteAbort"}
     note("records", f"{PARTITIONS * writer.per_partition:,}")
     note("copiers that gave up and began anew", ended)

@@ -1,8 +1,9 @@
 """Copies a topic, each batch of records in a transaction with its offsets (kafkatest's TransactionalMessageCopier).
 
-    python -m system_tests.transactional_copier BOOTSTRAP INPUT OUTPUT GROUP TRANSACTIONAL_ID
+    python -m system_tests.transactional_copier BOOTSTRAP INPUT OUTPUT GROUP TRANSACTIONAL_ID [PARTITION]
 
-It ends by being killed. What it can't go on from ends it, with status 1; who runs it starts it again.
+With a PARTITION it copies that alone, and is no member of the group. It ends by being killed. What it can't go on from ends
+it, with status 1; who runs it starts it again.
 """
 
 from __future__ import annotations
@@ -19,16 +20,22 @@ ABORTED_SHARE = 0.1
 TIMEOUT_MS = 10_000
 
 
-def main(bootstrap: str, source: str, target: str, group: str, transactional_id: str) -> None:
+def main(
+    bootstrap: str, source: str, target: str, group: str, transactional_id: str, partition: str | None = None
+) -> None:
     chance = random.Random()
     producer = KafkaProducer(
         bootstrap_servers=bootstrap, transactional_id=transactional_id, transaction_timeout_ms=TIMEOUT_MS, linger_ms=5
     )
     producer.init_transactions()
     consumer = KafkaConsumer(
-        source, bootstrap_servers=bootstrap, group_id=group, auto_offset_reset="earliest", enable_auto_commit=False,
+        bootstrap_servers=bootstrap, group_id=group, auto_offset_reset="earliest", enable_auto_commit=False,
         isolation_level="read_committed", session_timeout_ms=6000, heartbeat_interval_ms=1000,
     )  # fmt: skip
+    if partition is None:
+        consumer.subscribe([source])
+    else:
+        consumer.assign([TopicPartition(source, int(partition))])
     while True:
         batch = consumer.poll(500, RECORDS_PER_TRANSACTION)
         if not batch:

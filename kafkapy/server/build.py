@@ -455,6 +455,7 @@ def build_metrics(
         group_coordinator=core.group_coordinator,
         transaction_coordinator=core.transactions.coordinator,
         marker_channels=core.transactions.channels,
+        verifier=core.transactions.verifier,
         late_transactions=core.transactions.late,
         sockets=sockets,
         requests=request_stats(),

@@ -121,6 +121,8 @@ class Transaction:
         self.metadata = metadata
         self.pending: TransactionMetadata | None = None
         self.unmarked: set[TopicPartition] = set()
+        self.is_end_repeated = False
+        """The write that says that all markers are written has failed, and is made again."""
         self.next: Next | None = None
         self._ender: tuple[ProducerIdAndEpoch, int] | None = None
         """Who has asked for an end last, and the newest of its connections over which it did."""
@@ -288,6 +290,7 @@ class Transaction:
 
     def _complete(self) -> Effects:
         assert self.pending is not None
+        self.is_end_repeated = False
         return self._write(self.pending)
 
     def _let_next_begin(self, now_ms: int) -> Effects:
@@ -366,6 +369,7 @@ class Transaction:
         log.info("Could not write that %s is %s: %s", self.transactional_id, step.target.state.value, error.name)
         if step.target.state in (COMPLETE_COMMIT, COMPLETE_ABORT):
             # The markers are written. Until that stands in the log, too, nothing else can happen.
+            self.is_end_repeated = True
             return () if self.is_gone else (StartTimer(RETRY_TIMER, "", RETRY_MS),)
         self.pending = None
         self._has_failed_fence = step.is_fence

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection
 from dataclasses import dataclass
 
 from kafkapy.clients.completion import Completion, spawn
+from kafkapy.common.metrics import Histogram
 from kafkapy.common.partitions_by_topic import indexes_by_topic
 from kafkapy.common.producer_id import ProducerIdAndEpoch
 from kafkapy.common.topic_names import TRANSACTION_STATE_TOPIC
@@ -20,6 +22,8 @@ from kafkapy.server.replication.replica_manager import ReplicaManager
 
 VERSION = 5
 FIRST_BATCHED = 4
+_FOLDED_AT_ONCE = 256
+"""Times of verifications, which cost nothing until then."""
 
 Question = AddPartitionsToTxnRequest.AddPartitionsToTxnTransaction
 
@@ -50,6 +54,10 @@ class TxnVerifier:
         self._cache = cache
         self._brokers = brokers
         self._asked: dict[int, list[_Asked]] = {}
+        self.failures = 0
+        """Partitions in which a transaction might not begin."""
+        self.verification_ms = Histogram()
+        self._unfolded = 0
 
     def close(self) -> None:
         self._brokers.close()
@@ -72,11 +80,16 @@ class TxnVerifier:
         if not begun:
             return {}
         errors = await self._ask(transactional_id, producer, begun)
+        self._unfolded += 1
+        if self._unfolded >= _FOLDED_AT_ONCE:
+            self._unfolded = 0
+            self.verification_ms.fold()
         refused: dict[TopicPartition, Errors] = {}
         for name, verification in begun.items():
             error = errors.get(name, Errors.UNKNOWN_SERVER_ERROR)
             verification.holds = error is NONE
             if error is not NONE:
+                self.failures += 1
                 # What producers know from a log that has seen a newer epoch.
                 refused[name] = Errors.INVALID_PRODUCER_EPOCH if error is Errors.PRODUCER_FENCED else error
         return refused
@@ -95,6 +108,7 @@ class TxnVerifier:
             return dict.fromkeys(partitions, Errors.COORDINATOR_NOT_AVAILABLE)
         leader = state.leader
         if leader == self._config.broker_id:
+            self.verification_ms.record(0.0)
             return self._coordinator.verify_partitions(transactional_id, producer, partitions)
         if self._cache.alive_broker(leader, self._config.inter_broker_listener_name) is None:
             return dict.fromkeys(partitions, Errors.COORDINATOR_NOT_AVAILABLE)
@@ -105,7 +119,10 @@ class TxnVerifier:
         else:
             self._asked[leader] = [asked]
             spawn(self._work_off(leader))
-        return await asked.answer
+        begun = time.monotonic()
+        answer = await asked.answer
+        self.verification_ms.record((time.monotonic() - begun) * 1000)
+        return answer
 
     async def _work_off(self, leader: int) -> None:
         while waiting := self._asked[leader]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kafkapy.coordinator.transaction.transaction_state import PREPARING, STATES
-from kafkapy.server.metrics.metric import Metric, Sample, gauge
+from kafkapy.coordinator.transaction.transaction_state import STATES
+from kafkapy.server.metrics.metric import Metric, Sample, counter, gauge, summaries, summary
 from kafkapy.server.metrics.sources import Sources
 
 _CHANNELS = "kafka.coordinator.transaction:type=TransactionMarkerChannelManager,name={}"
+_VERIFICATION = "kafka.server:type=AddPartitionsToTxnManager,name={}"
 _PER_TURN = 1000
 
 
@@ -24,10 +25,12 @@ def _by_state(sources: Sources) -> Iterator[Sample | None]:
 
 def _append_retries(sources: Sources) -> float:
     """All markers are written, and the write that says so has failed: it is made again a moment later."""
-    return sum(
-        transaction.metadata.state in PREPARING and not transaction.unmarked and transaction.pending is None
-        for transaction in sources.transaction_coordinator.transactions.values()
-    )
+    return sum(transaction.is_end_repeated for transaction in sources.transaction_coordinator.transactions.values())
+
+
+def _verification_ms(sources: Sources) -> Iterator[Sample]:
+    sources.verifier.verification_ms.fold()
+    yield (), summary(sources.verifier.verification_ms)
 
 
 def _queued(sources: Sources) -> Iterator[Sample]:
@@ -52,6 +55,16 @@ TRANSACTION_METRICS: tuple[Metric, ...] = (
         _CHANNELS.format("LogAppendRetryQueueSize"),
         "Transactions whose markers are written, while the write to __transaction_state that says so has failed and is repeated.",
         _append_retries),
+    summaries(
+        "kafka_server_addpartitionstotxnmanager_verificationtimems",
+        _VERIFICATION.format("VerificationTimeMs"),
+        "How long it took to hear from a coordinator whether partitions belong to a transaction; 0 where it is this broker.",
+        _verification_ms),
+    counter(
+        "kafka_server_addpartitionstotxnmanager_verificationfailurerate_total",
+        _VERIFICATION.format("VerificationFailureRate"),
+        "Partitions in which a transaction might not begin, because the coordinator said so or could not be asked.",
+        lambda s: s.verifier.failures),
     gauge(
         "kafkapy_transaction_markers_queued", "",
         "Markers that wait for the broker which leads their partitions.", _queued, "broker"),

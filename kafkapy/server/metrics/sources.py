@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from kafkapy.network.stall_meter import StallMeter
     from kafkapy.server.coordinators.late_transactions import LateTransactions
     from kafkapy.server.coordinators.marker_channels import MarkerChannels
+    from kafkapy.server.coordinators.txn_verifier import TxnVerifier
     from kafkapy.server.fetch.fetch_session import FetchSessionCache
     from kafkapy.server.metadata.metadata_cache import MetadataCache
     from kafkapy.server.metrics.end_offsets import EndOffsets
@@ -59,6 +60,7 @@ class Sources:
     group_coordinator: GroupCoordinator
     transaction_coordinator: TransactionCoordinator
     marker_channels: MarkerChannels
+    verifier: TxnVerifier
     late_transactions: LateTransactions
     sockets: SocketServer
     requests: RequestStatsByApi

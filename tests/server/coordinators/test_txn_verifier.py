@@ -117,6 +117,17 @@ def test_a_transaction_begins_where_the_coordinator_knows_it(v: Verified) -> Non
     assert v.append(name=T1) is Errors.INVALID_TXN_STATE
 
 
+def test_verifications_are_counted(v: Verified) -> None:
+    v.verify(T0, T1)
+    v.coordinator.answer({T1: Errors.TRANSACTION_ABORTABLE})
+    v.coordinated_by(0, epoch=1)
+    v.verify(T1)  # this broker coordinates, and knows of no such transaction
+    times = v.verifier.verification_ms
+    times.fold()
+    assert times.count == 2
+    assert v.verifier.failures == 2
+
+
 def test_what_has_begun_needs_no_question(v: Verified) -> None:
     v.verify(T0)
     v.coordinator.answer()
