@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.zookeeper_server import ZooKeeperServer
+from tests.zookeeper_server import server_for_tests
 
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     # A job that a shell put into the background ignores Ctrl-C, and so would all that the tests start.
@@ -17,8 +17,8 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 
 @pytest.fixture(scope="session")
 def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A ZooKeeper for all tests of the run, "127.0.0.1:port"; each test takes a chroot of its own."""
-    server = ZooKeeperServer(tmp_path_factory.mktemp("zookeeper"))
+    """A ZooKeeper for all tests of the run, "127.0.0.1:port"; each test takes a chroot of its own. See `server_for_tests`."""
+    server = server_for_tests(tmp_path_factory.mktemp("zookeeper"))
     server.start()
     yield server.address
     server.stop()

@@ -1,10 +1,11 @@
-"""A real ZooKeeper for tests, started as bin/zookeeper-server-start.sh starts it."""
+"""ZooKeepers for tests, started as bin/zookeeper-server-start.sh starts them: the real one, and the embedded one."""
 
 from __future__ import annotations
 
 import os
 import socket
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -30,8 +31,11 @@ class ZooKeeperServer:
     def address(self) -> str:
         return f"127.0.0.1:{self.port}"
 
+    def command(self, properties: str) -> list[str]:
+        return zookeeper_command(properties, {**os.environ, "KAFKA_HEAP_OPTS": ""})
+
     def start(self) -> None:
-        command = zookeeper_command(str(self.directory / "zookeeper.properties"), {**os.environ, "KAFKA_HEAP_OPTS": ""})
+        command = self.command(str(self.directory / "zookeeper.properties"))
         with open(self.directory / "zookeeper.out", "ab") as out:
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
         self.wait_until_serving()
@@ -58,3 +62,18 @@ class ZooKeeperServer:
             self.process.kill()
             self.process.wait()
             self.process = None
+
+
+class EmbeddedZooKeeperServer(ZooKeeperServer):
+    """The embedded one in a process of its own: it needs no Java, and is there at once."""
+
+    def command(self, properties: str) -> list[str]:
+        return [sys.executable, "-m", "kafkapy.tools.zookeeper_server_start", "--embedded", properties]
+
+
+def server_for_tests(directory: Path) -> ZooKeeperServer:
+    """The embedded one; with KAFKAPY_TEST_ZOOKEEPER=real the real one."""
+    chosen = os.environ.get("KAFKAPY_TEST_ZOOKEEPER", "embedded")
+    if chosen not in ("embedded", "real"):
+        raise RuntimeError(f"KAFKAPY_TEST_ZOOKEEPER={chosen}: it is embedded or real")
+    return ZooKeeperServer(directory) if chosen == "real" else EmbeddedZooKeeperServer(directory)
