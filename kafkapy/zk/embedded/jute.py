@@ -57,6 +57,16 @@ class Decoder:
         self.position += 1
         return self._data[self.position - 1] != 0
 
+    def take(self, size: int) -> bytes:
+        """So many bytes."""
+        if size > self.remaining:
+            raise MalformedError(f"{size} bytes are expected, and {self.remaining} are left")
+        self.position += size
+        return self._data[self.position - size : self.position]
+
+    def rest(self) -> bytes:
+        return self.take(self.remaining)
+
     def buffer(self) -> bytes | None:
         size = self.int32()
         if size == -1:
