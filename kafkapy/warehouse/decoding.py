@@ -18,8 +18,8 @@ from kafkapy.schemas.types import Schema
 from kafkapy.schemas.wire_format import PREFIX_SIZE
 from kafkapy.warehouse.columns import NotATable, columns_of, storable
 
-NO_SCHEMA = 0
-"""Stands for the schema of bare values, and for deletions, which have no value."""
+NO_SCHEMA, DELETION = 0, -2
+"""Stand in the place of a schema's id: for that of bare values, and for deletions, which have no value."""
 
 
 class Decoded(NamedTuple):

@@ -26,7 +26,7 @@ from kafkapy.spark.partition_reader import KafkaInputPartition, PartitionReader
 from kafkapy.spark.worker import spare_collections
 from kafkapy.warehouse import envelope
 from kafkapy.warehouse.columns import QUARANTINE
-from kafkapy.warehouse.decoding import NO_SCHEMA, ValueDecoder, value_decoder
+from kafkapy.warehouse.decoding import DELETION, ValueDecoder, value_decoder
 
 FILES = "topic string, schema int, name string, rows long, hours string, told string, content binary"
 QUARANTINED = -1
@@ -148,7 +148,7 @@ class IngestTask:
         if schema == -1:  # a deletion
             self._write(
                 name,
-                NO_SCHEMA,
+                DELETION,
                 rows.meta(chosen) | {"_deleted": pa.array(np.ones(len(chosen), np.bool_))},
                 rows,
                 chosen,
@@ -285,7 +285,11 @@ class FileWriter:
             self._out: Any = pa.OSFile(str(target / f"_{self._name}"), "wb")
         else:
             self._out = pa.BufferOutputStream()
-        self._writer = pq.ParquetWriter(self._out, table.schema, compression="snappy", store_schema=False)
+        # A dictionary of what hardly ever repeats costs as much time as all the rest.
+        repeated = [each.name for each in table.schema if _may_repeat(each)] or False
+        self._writer = pq.ParquetWriter(
+            self._out, table.schema, compression="snappy", store_schema=False, use_dictionary=repeated
+        )
 
     def _write(self) -> None:
         if self._tables:
@@ -302,6 +306,11 @@ class FileWriter:
         self._closed.append(
             _file(self._topic, self._schema, self._name, sum(self._hours.values()), self._hours, content)
         )
+
+
+def _may_repeat(field: pa.Field) -> bool:
+    is_text: bool = pa.types.is_string(field.type) or pa.types.is_dictionary(field.type)
+    return is_text and field.name != "_event_id"
 
 
 def _file(

@@ -67,7 +67,8 @@ def for_deletions(tables: Mapping[str, TableDefinition], config: TableConfig, sc
     """Deletions have no schema: they go to the newest table of their topic, or begin one without columns."""
     of_topic = [table for table in tables.values() if table.topic == config.topic]
     if of_topic:
-        return max(of_topic, key=lambda table: table.model)
+        newest = max(of_topic, key=lambda table: table.model)
+        return newest if schema in newest.schemas else newest._replace(schemas=(*newest.schemas, schema))
     return TableDefinition(config.name, config.topic, config.kind, StructType([]).jsonValue(), "", 1, (schema,))
 
 

@@ -14,7 +14,7 @@ from kafkapy.common.time import SystemTime, Time
 from kafkapy.schemas.registry_client import SchemaRegistryClient
 from kafkapy.schemas.types import AVRO, JSON
 from kafkapy.warehouse.config import TableConfig, WarehouseConfig
-from kafkapy.warehouse.decoding import NO_SCHEMA, value_decoder
+from kafkapy.warehouse.decoding import DELETION, value_decoder
 from kafkapy.warehouse.file_system import FileExists, FileSystem, file_system
 from kafkapy.warehouse.ingest import QUARANTINED, IngestSettings, TopicSettings
 from kafkapy.warehouse.ledger import Ledger
@@ -147,7 +147,7 @@ class Warehouse:
         if schema == QUARANTINED:
             return tables.get("quarantine") or quarantine()
         config = self.config.table(topic)
-        if schema == NO_SCHEMA and config.format == "registry":
+        if schema == DELETION:
             return for_deletions(tables, config, str(schema))
         for table in tables.values():
             if table.topic == topic and str(schema) in table.schemas:

@@ -56,11 +56,11 @@ def test_other_records_have_tables_beside_it() -> None:
 
 
 def test_deletions_begin_a_table_that_the_first_schema_takes_over() -> None:
-    table = for_deletions({}, CONFIG, "0")
+    table = for_deletions({}, CONFIG, "-2")
     tables = {table.name: table}
     taken = route(tables, CONFIG, "1", facts(model=2))
-    assert (taken.name, taken.record, taken.model, taken.schemas) == ("shop_bookings", "shop.Booking", 2, ("0", "1"))
-    assert for_deletions({taken.name: taken}, CONFIG, "0") is taken
+    assert (taken.name, taken.record, taken.model, taken.schemas) == ("shop_bookings", "shop.Booking", 2, ("-2", "1"))
+    assert for_deletions({taken.name: taken}, CONFIG, "-2") == taken
 
 
 def test_names_of_records() -> None:

@@ -1,0 +1,347 @@
+"""The warehouse under kills: each event is in its hour once, and whoever queries meanwhile sees none twice and none go.
+
+Events of five hours from eight producers, 5 % of them sent twice, 2 % late by hours, 0.1 % broken, in three versions of their
+schema. The driver with its JVM is killed, its Python workers alone are, and the broker is; rollups are under way meanwhile.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from kafkapy.admin.client import AdminClient
+from kafkapy.admin.results import values_of
+from kafkapy.admin.topics import NewTopic
+from kafkapy.common.free_ports import free_ports
+from kafkapy.producer.kafka_producer import KafkaProducer
+from kafkapy.schemas import SchemaRegistryClient
+from kafkapy.schemas.types import Schema
+from kafkapy.schemas.wire_format import prefix
+from kafkapy.warehouse.config import WarehouseConfig
+from kafkapy.warehouse.metastore_server import command
+from system_tests.services import ROOT, KafkaService
+from tests.schemas.registry_server import running_registry
+
+HOURS, PRODUCERS, PARTITIONS = 5, 8, 4
+FIRST_MS = 1_795_392_000_000
+"""2026-11-23T00:00Z."""
+CITIES = [b"Kyoto", b"Lisbon", b"Ushuaia"]
+CHUNK = 2_000
+
+
+def schema(*fields: Any) -> Schema:
+    return Schema(json.dumps({"type": "record", "name": "shop.Booking", "fields": fields}))
+
+
+ID, WIDE_ID = ({"name": "id", "type": kind} for kind in ("int", "long"))
+CITY = {"name": "city", "type": "string"}
+NOTE = {"name": "note", "type": ["null", "string"], "default": None}
+SCHEMAS = [schema(ID, CITY), schema(ID, CITY, NOTE), schema(WIDE_ID, CITY, NOTE)]
+"""The second is an ADDITION, the third a REVISION."""
+
+
+def zigzag(number: int) -> bytes:
+    rest, encoded = number << 1, bytearray()
+    while rest > 0x7F:
+        encoded.append(rest & 0x7F | 0x80)
+        rest >>= 7
+    return bytes([*encoded, rest])
+
+
+class Truth:
+    """Event n is of hour n * HOURS // count."""
+
+    def __init__(self, count: int, schema_ids: list[int]) -> None:
+        self.count = count
+        self._prefixes = [prefix(each) for each in schema_ids]
+
+    def hour(self, number: int) -> int:
+        return number * HOURS // self.count
+
+    def time(self, number: int) -> int:
+        return FIRST_MS + number * HOURS * 3_600_000 // self.count
+
+    def value(self, number: int) -> bytes:
+        version = self.hour(number) * 3 // HOURS
+        city = CITIES[number % 3]
+        data = zigzag(number) + zigzag(len(city)) + city
+        return self._prefixes[version] + data + (b"" if version == 0 else b"\x00" if number % 2 else b"\x02\x04ok")
+
+    def name(self, hour: int) -> str:
+        return time.strftime("%Y-%m-%d-%H", time.gmtime(FIRST_MS / 1000 + hour * 3600))
+
+    def hours(self) -> dict[str, list[int]]:
+        """As the reader has it."""
+        found = {}
+        for hour in range(HOURS):
+            numbers = [n for n in range(self.count) if self.hour(n) == hour]
+            found[self.name(hour)] = [len(numbers), len(numbers), sum(numbers)]
+        return found
+
+
+def produce(bootstrap: str, truth: Truth, producer_number: int, directory: Path, per_second: float) -> None:
+    """Its share of the events; the hour that is being sent is in DIRECTORY/cutoff, since those before it are over."""
+    dice = random.Random(producer_number)
+    late: list[int] = []
+    sent: list[int] = []
+    with KafkaProducer(bootstrap_servers=bootstrap, linger_ms=20, delivery_timeout_ms=600_000) as producer:
+        own = range(producer_number, truth.count, PRODUCERS)
+        for first in range(0, len(own), CHUNK):
+            begin = time.monotonic()
+            numbers = []
+            for number in own[first : first + CHUNK]:
+                if dice.random() < 0.02 and truth.hour(number) < HOURS - 1:
+                    late.append(number)
+                else:
+                    numbers.append(number)
+            hour = truth.hour(own[first])
+            numbers += [number for number in late if truth.hour(number) < hour]
+            late = [number for number in late if truth.hour(number) >= hour]
+            again = [dice.choice(sent) for _ in range(len(numbers) // 20)] if sent else []
+            sent += numbers
+            for number in numbers + again:
+                headers = [("event-id", b"e%d" % number), ("producer-id", b"p%d" % producer_number)]
+                producer.send("bookings", truth.value(number), timestamp_ms=truth.time(number), headers=headers)
+            for number in range(len(numbers) // 1000 or 1):
+                headers = [("event-id", b"broken-%d-%d-%d" % (producer_number, first, number))]
+                producer.send(
+                    "bookings", b"\x00\x00\x00\x00\x01\xff", timestamp_ms=truth.time(own[first]), headers=headers
+                )
+            if producer_number == 0:
+                replaced = directory / "cutoff.new"
+                replaced.write_text(truth.name(hour))
+                replaced.rename(directory / "cutoff")
+            time.sleep(max(0.0, len(numbers) * PRODUCERS / per_second - (time.monotonic() - begin)))
+        for number in late:
+            headers = [("event-id", b"e%d" % number)]
+            producer.send("bookings", truth.value(number), timestamp_ms=truth.time(number), headers=headers)
+        producer.flush()
+
+
+class Process:
+    """Of warehouse_processes; started again whenever it has been killed."""
+
+    def __init__(self, kind: str, config: Path, directory: Path) -> None:
+        self._words = [sys.executable, "-m", "system_tests.warehouse_processes", kind, str(config), str(directory)]
+        self.log = directory / f"{kind}.log"
+        self.notes_path = directory / f"{kind}.jsonl"
+        self.start()
+
+    def start(self) -> None:
+        self.since = time.time()
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(self._words, cwd=ROOT, stdout=log, stderr=log, start_new_session=True)
+
+    def kill(self) -> None:
+        """With all its children."""
+        family = self._family()
+        for each in [psutil.Process(self.process.pid), *family]:
+            try:
+                each.kill()
+            except psutil.NoSuchProcess:
+                pass
+        self.process.wait()
+
+    def kill_workers(self) -> int:
+        """Python workers of Spark alone: its tasks fail, and are run again."""
+        self.since = time.time()
+        killed = 0
+        for each in self._family():
+            try:
+                if "pyspark.daemon" in " ".join(each.cmdline()):
+                    each.kill()
+                    killed += 1
+            except psutil.NoSuchProcess:
+                pass
+        return killed
+
+    def _family(self) -> list[psutil.Process]:
+        try:
+            return psutil.Process(self.process.pid).children(recursive=True)
+        except psutil.NoSuchProcess:
+            return []
+
+    def notes(self) -> list[dict[str, Any]]:
+        lines = self.notes_path.read_text().splitlines() if self.notes_path.exists() else []
+        found = []
+        for line in lines:
+            try:
+                found.append(json.loads(line))
+            except ValueError:  # cut off by a kill
+                continue
+        return found
+
+    def has_gone_on(self) -> bool:
+        """Has it committed a batch since it was started, or killed?"""
+        return any("batch" in each and each["at"] > self.since for each in self.notes())
+
+    def last(self, name: str) -> Any:
+        return next((each[name] for each in reversed(self.notes()) if name in each), None)
+
+
+@contextmanager
+def metastore(config: WarehouseConfig, directory: Path) -> Iterator[None]:
+    with open(directory / "metastore.log", "wb") as log:
+        process = subprocess.Popen(command(config), stdout=log, stderr=log)
+    try:
+        port = int(config.metastore.rpartition(":")[2])
+        end = time.monotonic() + 90
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", port), 1).close()
+                break
+            except OSError:
+                assert time.monotonic() < end, (directory / "metastore.log").read_text()[-2000:]
+                time.sleep(0.3)
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+def configuration(directory: Path, bootstrap: str, registry: str, master: str = "local[2,8]") -> Path:
+    (port,) = free_ports(1)
+    path = directory / "warehouse.toml"
+    path.write_text(
+        f'root = "{directory}/tables"\nmetastore = "thrift://127.0.0.1:{port}"\nmetastore_directory = "{directory}/metastore"\n'
+        f"trigger_seconds = 2\ngrace_minutes = 2\nmax_events_per_batch = 200_000\n"
+        f'[kafka]\n"bootstrap.servers" = "{bootstrap}"\n[registry]\nurl = "{registry}"\n[[tables]]\ntopic = "bookings"\n'
+        f'[spark]\n"spark.master" = "{master}"\n"spark.driver.memory" = "700m"\n"spark.sql.shuffle.partitions" = "4"\n'
+        f'"spark.log.level" = "ERROR"\n"spark.local.dir" = "{directory}/spark"\n'
+    )
+    return path
+
+
+def check_reader(notes: list[dict[str, Any]]) -> int:
+    """No event twice, none that goes again; how many queries that were."""
+    seen: dict[str, list[int]] = {}
+    for each in notes:
+        for hour, (rows, events, ids) in each.get("hours", {}).items():
+            assert rows == events, f"{hour}: {rows} rows of {events} events"
+            before = seen.get(hour, [0, 0, 0])
+            assert events >= before[1] and ids >= before[2], f"{hour}: {before} became {[rows, events, ids]}"
+            seen[hour] = [rows, events, ids]
+        for hour in seen:
+            assert not each.get("hours") or hour in each["hours"], f"{hour} is gone"
+    return sum("hours" in each for each in notes)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+def test_each_event_is_in_its_hour_once(broker: KafkaService, tmp_path: Path, kills: int) -> None:
+    count = int(os.environ.get("KAFKAPY_WAREHOUSE_EVENTS", "2000000"))
+    with AdminClient(broker.bootstrap) as admin:
+        configs = {"retention.ms": "-1"}
+        values_of(admin.create_topics([NewTopic("bookings", PARTITIONS, 1, topic_configs=configs)]))
+    with running_registry() as registry:
+        client = SchemaRegistryClient(registry.url)
+        client.set_compatibility("NONE")
+        truth = Truth(count, [client.register_schema("bookings-value", each) for each in SCHEMAS])
+        path = configuration(tmp_path, broker.bootstrap, registry.url)
+        config = WarehouseConfig.load(path)
+        with metastore(config, tmp_path):
+            run_with_kills(broker, truth, path, tmp_path, kills)
+            check_the_end(truth, config)
+
+
+def run_with_kills(broker: KafkaService, truth: Truth, path: Path, directory: Path, kills: int) -> None:
+    rate = truth.count / (kills * 14.0)
+    threads = [
+        threading.Thread(target=produce, args=(broker.bootstrap, truth, number, directory, rate))
+        for number in range(PRODUCERS)
+    ]
+    for thread in threads:
+        thread.start()
+    driver = Process("driver", path, directory)
+    reader = Process("reader", path, directory)
+    dice = random.Random(1)
+    try:
+        for number in range(kills):
+            wait_for(driver.has_gone_on, driver, 240)
+            if number % 3 == 1:  # while a rollup writes
+                seen = len(driver.notes())
+                end = time.monotonic() + 20
+                while time.monotonic() < end and not any("rolling" in each for each in driver.notes()[seen:]):
+                    time.sleep(0.02)
+            time.sleep(dice.random() * 3)
+            if number % 4 == 3:
+                driver.kill_workers()
+            else:
+                driver.kill()
+                driver.start()
+            if number in (kills // 3, 2 * kills // 3):
+                broker.hard_bounce()
+        for thread in threads:
+            thread.join()
+        (directory / "cutoff").write_text(truth.name(HOURS))
+        wanted = ends(broker.bootstrap)
+        wait_for(lambda: driver.last("offsets") == wanted and driver.last("rolled") == truth.name(HOURS), driver, 600)
+        queries = len(reader.notes())
+        wait_for(lambda: len(reader.notes()) > queries + 2, reader, 120)
+        (directory / "stop").touch()
+        driver.process.wait(120)
+        reader.process.wait(120)
+    finally:
+        driver.kill()
+        reader.kill()
+    assert not [
+        each["error"] for each in reader.notes() if "error" in each and "TABLE_OR_VIEW_NOT_FOUND" not in each["error"]
+    ]
+    assert check_reader(reader.notes()) > kills
+    assert reader.last("hours") == truth.hours()
+
+
+def ends(bootstrap: str) -> int:
+    from kafkapy import KafkaConsumer
+    from kafkapy.structs import TopicPartition
+
+    with KafkaConsumer(bootstrap_servers=bootstrap) as consumer:
+        partitions = [TopicPartition("bookings", each) for each in range(PARTITIONS)]
+        return sum(consumer.end_offsets(partitions).values())
+
+
+def wait_for(condition: Any, process: Process, seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert process.process.poll() is None, process.log.read_text()[-4000:]
+        assert time.monotonic() < end, process.log.read_text()[-4000:]
+        time.sleep(0.1)
+
+
+def check_the_end(truth: Truth, config: WarehouseConfig) -> None:
+    """Rows of each hour's partition, the audit, and backfill."""
+    from kafkapy.warehouse.audit import audit, table_of
+    from kafkapy.warehouse.backfill import backfill
+    from kafkapy.warehouse.session import session
+    from kafkapy.warehouse.warehouse import Warehouse
+
+    warehouse = Warehouse(session(config), config)
+    try:
+        warehouse.start()
+        text = (
+            "SELECT concat(ds, '-', hr), count(*), count(DISTINCT id), sum(id), sum(hash(*)), count(note) "
+            "FROM warehouse.bookings__hours GROUP BY 1 ORDER BY 1"
+        )
+        rows = [tuple(row) for row in warehouse.spark.sql(text).collect()]
+        assert {row[0]: list(row[1:4]) for row in rows} == truth.hours()
+        report = audit(warehouse)
+        assert report.is_good, table_of(report)
+        backfill(warehouse, [truth.name(hour) for hour in range(HOURS)])
+        assert [tuple(row) for row in warehouse.spark.sql(text).collect()] == rows
+    finally:
+        warehouse.spark.stop()
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
