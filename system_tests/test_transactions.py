@@ -154,12 +154,6 @@ def _ends(bootstrap: str, partitions: list[TopicPartition], isolation: str) -> d
         consumer.close()
 
 
-def _expire_session(broker: KafkaService) -> None:
-    """The broker registers anew; who leads may change meanwhile."""
-    broker.expire_session()
-    broker.wait_until_in_zookeeper()
-
-
 def _pause(broker: KafkaService) -> None:
     """Longer than a broker may lag behind."""
     with broker.paused():
@@ -177,7 +171,7 @@ def test_records_are_copied_exactly_once(
     note: Note,
     progress: Progress,
 ) -> None:
-    """A copier is killed every other time; in between a broker is killed, shut down and started, paused, or loses its session.
+    """A copier is killed every other time; in between a broker is killed, shut down and started, or paused.
 
     In group mode the copiers share the partitions as members of a group, else each has its own; then a partition may change
     hands in no other way than by the transactional id.
@@ -200,9 +194,7 @@ def test_records_are_copied_exactly_once(
                     chance.choice(running).kill()
                 else:
                     broker = chance.choice(cluster.brokers)
-                    chance.choice([KafkaService.hard_bounce, KafkaService.clean_bounce, _pause, _expire_session])(
-                        broker
-                    )
+                    chance.choice([KafkaService.hard_bounce, KafkaService.clean_bounce, _pause])(broker)
                     for topic in TOPICS:
                         cluster.wait_for_isr(topic)
                 for copier in running:

@@ -127,7 +127,8 @@ class Router:
             outcome: Mapping[K, T | KafkaError]
             try:
                 outcome = await within(self.client.driver, partial(attempt, left), call.remaining_ms)
-                left = [key for key in left if _unanswered(outcome[key]) or may_repeat(outcome[key])]
+                # `may_repeat` is asked about each: it may have to forget where it has asked.
+                left = [key for key in left if may_repeat(outcome[key]) or _unanswered(outcome[key])]
             except KafkaError as error:
                 failure = as_client_error(error)
                 if not failure.retriable:

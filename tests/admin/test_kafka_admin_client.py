@@ -478,6 +478,16 @@ def test_a_coordinator_that_moves_is_followed(setup: Setup) -> None:
     assert setup.driver.result_of(result, 1000) == {P0: NoError}
 
 
+def test_a_coordinator_that_is_gone_is_looked_for_anew(setup: Setup) -> None:
+    """It was the coordinator when somebody was asked last; that it cannot be reached is no answer of its own."""
+    setup.on(ApiKey.FIND_COORDINATOR, coordinated_by(1))
+    setup.on(ApiKey.OFFSET_FETCH, committed)
+    setup.run(setup.admin.list_group_offsets("g"))
+    setup.cluster.brokers.pop(1).cut()
+    setup.on(ApiKey.FIND_COORDINATOR, coordinated_by(0))
+    assert setup.run(setup.admin.list_group_offsets(["g"])) == {"g": {P0: OffsetAndMetadata(4, "m", -1)}}
+
+
 def test_offsets_are_reset_into_the_range_of_the_partition(setup: Setup) -> None:
     written: dict[int, int] = {}
 
