@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from system_tests.history import Assign, Commit, EndTransaction, Failure, History, Kind, Partition, Poll, Send
+from system_tests.transaction_judges import judge_transactions
 
 ANOMALIES = {
     "lost-write": "an acknowledged record was never polled, though records behind it were",
@@ -29,11 +30,15 @@ ANOMALIES = {
     "int-nonmonotonic-send": "the same within one transaction",
     "aborted-read": "a record was polled that was refused, or whose transaction was aborted (G1a)",
     "precommitted-read": "a reader of committed records polled one before its transaction was told to commit",
+    "intermediate-read": "a reader of committed records polled one before its transaction had sent its last one there (G1b)",
+    "torn-transaction": "a reader of committed records was given some records of a transaction and went past others",
+    "circular-information-flow": "committed transactions have read from each other in a circle (G1c)",
     "phantom": "a record was polled that nobody has sent there",
     "lost-commit": "a group went on before an offset that it had committed",
     "client-error": "an error came through to a client's user",
 }
-"""Jepsen's names (jepsen.tests.kafka) but for gap, phantom, lost-commit and client-error."""
+"""Jepsen's names (jepsen.tests.kafka) but for gap, phantom, lost-commit, client-error, and the three of transactions before
+these."""
 
 OF_REPEATED_SENDS = frozenset({"duplicate", "nonmonotonic-send", "gap"})
 """What Kafka allows a producer without idempotence, whose retries may overtake each other."""
@@ -89,10 +94,11 @@ def check(history: Iterable[object], allowed: Collection[str] = ()) -> Verdict:
 
     Groups are expected to have read all of what was acknowledged in the partitions that were assigned to them.
     """
+    history = list(history)
     books = _Books()
     for index, event in enumerate(history):
         books.enter(index, event)
-    found = [*books.errors, *_lost_commits(books)]
+    found = [*books.errors, *_lost_commits(books), *(Anomaly(*finding) for finding in judge_transactions(history))]
     for partition, book in sorted(books.partitions.items()):
         found.extend(_judge(book, partition, books))
     sends = [send for book in books.partitions.values() for send in book.sends.values()]

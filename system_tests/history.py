@@ -43,11 +43,12 @@ class Polled(NamedTuple):
 
 
 class Poll(NamedTuple):
-    """What one poll brought, in its order."""
+    """What one poll brought, in its order. `transaction`: that of the process in which it is used."""
 
     process: str
     records: tuple[Polled, ...]
     read_committed: bool = False
+    transaction: int | None = None
 
 
 class Assign(NamedTuple):
@@ -116,8 +117,14 @@ class History:
     def info(self, process: str, partition: Partition, value: int) -> None:
         self.add(Send(Kind.INFO, process, partition, value))
 
-    def poll(self, process: str, records: Iterable[tuple[Partition, int, int]], read_committed: bool = False) -> None:
-        self.add(Poll(process, tuple(Polled(*record) for record in records), read_committed))
+    def poll(
+        self,
+        process: str,
+        records: Iterable[tuple[Partition, int, int]],
+        read_committed: bool = False,
+        transaction: int | None = None,
+    ) -> None:
+        self.add(Poll(process, tuple(Polled(*record) for record in records), read_committed, transaction))
 
     def assign(self, process: str, partitions: Iterable[Partition], group: str | None = None) -> None:
         self.add(Assign(process, tuple(sorted(partitions)), group))

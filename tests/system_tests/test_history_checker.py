@@ -279,6 +279,75 @@ def test_precommitted_read() -> None:
     only(history, "precommitted-read")
 
 
+def test_intermediate_read() -> None:
+    history = History()
+    sent(history, (10, 0), transaction=1)
+    polled(history, (10, 0), read_committed=True)
+    sent(history, (11, 1), transaction=1)
+    ended(history, 1, commit=True)
+    polled(history, (11, 1), read_committed=True)
+    verdict = check(history)
+    assert verdict.names == {"intermediate-read", "precommitted-read"}
+    assert "transaction 1 of p went on there" in str(verdict)
+
+
+def test_torn_transaction() -> None:
+    """Nobody knows how it ended, so neither half is wrong by itself."""
+    history = History()
+    sent(history, (10, 0), process="q")
+    sent(history, (11, 1), (12, 2), transaction=1)
+    history.end_transaction(Kind.INVOKE, "p", 1, True)
+    history.end_transaction(Kind.INFO, "p", 1, True)
+    sent(history, (13, 4), process="q")
+    polled(history, (10, 0), (12, 2), (13, 4), read_committed=True)
+    verdict = only(history, "torn-transaction")
+    assert "of transaction 1 of p c polled 12, and went past 11" in str(verdict)
+
+
+def test_a_transaction_of_unknown_outcome_may_be_there_or_not() -> None:
+    for records in ([(10, 0), (13, 4)], [(10, 0), (11, 1), (12, 2), (13, 4)], [(12, 2), (13, 4)]):
+        history = History()
+        sent(history, (10, 0), process="q")
+        sent(history, (11, 1), (12, 2), transaction=1)
+        history.end_transaction(Kind.INVOKE, "p", 1, True)
+        sent(history, (13, 4), process="q")
+        polled(history, *records, read_committed=True)
+        polled(history, (10, 0), (13, 4), process="e")
+        assert check(history, allowed=["poll-skip"]).valid
+
+
+def circle(*, commits: bool) -> History:
+    """p's transaction reads from q's, and q's from p's."""
+    history = History()
+    for process, value in (("p", 10), ("q", 11)):
+        sent(history, (value, value - 10), process=process, transaction=1)
+    for process, value in (("p", 11), ("q", 10)):
+        history.end_transaction(Kind.INVOKE, process, 1, True)
+        history.poll(process, [(P, value - 10, value)], True, transaction=1)
+    for process in ("p", "q"):
+        history.end_transaction(Kind.OK if commits else Kind.INFO, process, 1, True)
+    return history
+
+
+def test_circular_information_flow() -> None:
+    verdict = check(circle(commits=True), allowed=["precommitted-read"])
+    assert verdict.names == {"circular-information-flow"}
+    assert "transaction 1 of p read from transaction 1 of q read from transaction 1 of p" in str(verdict)
+    assert check(circle(commits=False), allowed=["precommitted-read"]).valid
+
+
+def test_information_flows_on() -> None:
+    """Each reads from the one before it, and from itself."""
+    history = History()
+    for number, process in enumerate("abc"):
+        if number:
+            history.poll(process, [(P, 2 * (number - 1), 9 + number)], True, transaction=1)
+        sent(history, (10 + number, 2 * number), process=process, transaction=1)
+        ended(history, 1, commit=True, process=process)
+    polled(history, (10, 0), (11, 2), (12, 4), process="r", read_committed=True)
+    assert check(history).valid
+
+
 def test_committed_record_is_lost() -> None:
     history = History()
     sent(history, (10, 0), transaction=1)
