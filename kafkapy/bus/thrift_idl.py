@@ -52,6 +52,11 @@ class ThriftType(NamedTuple):
             return cls(spec.__name__, enum=spec)
         return cls("binary" if code == _BINARY else _NAMES.get(code, f"type {code}"))
 
+    @property
+    def container(self) -> str:
+        """map, list or set."""
+        return self.name.partition("<")[0]
+
     @classmethod
     def _inner(cls, spec: Any) -> ThriftType:
         return cls.of(*spec) if isinstance(spec, tuple) else cls.of(spec, None)
@@ -100,3 +105,21 @@ def struct_of(text: str, full_name: str) -> Any:
     if found is None or not hasattr(found, "thrift_spec"):
         raise NotAnEventError(f"The Thrift definition has no struct {name}")
     return found
+
+
+def structs_of(text: str) -> list[Any]:
+    """In the order of the text. Raises NotAnEventError if there is none."""
+    found = [
+        each for each in vars(module_of(text)).values() if hasattr(each, "thrift_spec") and not _is_exception(each)
+    ]
+    if not found:
+        raise NotAnEventError("The Thrift definition has no struct")
+    return found
+
+
+def enums_of(text: str) -> list[Any]:
+    return [each for each in vars(module_of(text)).values() if hasattr(each, "_VALUES_TO_NAMES")]
+
+
+def _is_exception(found: Any) -> bool:
+    return isinstance(found, type) and issubclass(found, Exception)

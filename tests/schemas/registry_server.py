@@ -211,7 +211,8 @@ def _get_setting(name: str, key: str, code: int) -> Route:
 
 def _put_setting(name: str, key: str) -> Route:
     def put(state: RegistryState, parts: list[str], query: Query, body: Any) -> Any:
-        if key == "compatibility" and body[key] not in ("NONE", "BACKWARD", "FORWARD", "FULL"):
+        levels = ("NONE", "BACKWARD", "BACKWARD_TRANSITIVE", "FORWARD", "FULL")
+        if key == "compatibility" and body[key] not in levels:
             raise RefusedError(422, 42203, "Invalid compatibility level")
         getattr(state, name)[parts[0] if parts else ""] = body[key]
         return body

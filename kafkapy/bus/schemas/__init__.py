@@ -1,0 +1,1 @@
+"""The schema repository: a folder of schema files with versions MODEL.REVISION.ADDITION."""

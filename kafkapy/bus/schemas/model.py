@@ -1,0 +1,88 @@
+"""Schemas of all kinds as one model: records with fields, whose types are Python's. Typed classes, pages and differences are
+made of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, NamedTuple
+
+
+class ModelField(NamedTuple):
+    """`type` is a Python annotation that names classes of the model; `default` a Python expression, None if the field must be
+    given."""
+
+    name: str
+    type: str
+    default: str | None = None
+    doc: str = ""
+    written: str = ""
+
+
+class ModelRecord(NamedTuple):
+    """`schema_name`: what it is called in the schema."""
+
+    name: str
+    schema_name: str
+    fields: tuple[ModelField, ...]
+    doc: str = ""
+
+
+class ModelEnum(NamedTuple):
+    name: str
+    symbols: tuple[str, ...]
+    doc: str = ""
+
+
+class EventModel(NamedTuple):
+    """`records` has what each uses before it where that is possible; `root` is the event's."""
+
+    root: ModelRecord
+    records: tuple[ModelRecord, ...]
+    enums: tuple[ModelEnum, ...]
+    descriptor: bytes | None = None
+
+
+_READERS = {"AVRO": "avro_model", "JSON": "json_model", "PROTOBUF": "protobuf_model", "THRIFT": "thrift_model"}
+
+
+def model_of(kind: str, text: str, name: str | None = None) -> EventModel:
+    """`name`: the event's full name, which the schema must have. Raises RepositoryError."""
+    read: Callable[[str, str | None], EventModel] = import_module(f"kafkapy.bus.schemas.{_READERS[kind]}").read
+    return read(text, name)
+
+
+def field_lines(kind: str, text: str) -> dict[str, str]:
+    """Path of each field -> its type and default. A field of a record that is used in several places has the record's name
+    before it."""
+    model = model_of(kind, text)
+    found: dict[str, str] = {}
+    for record in (model.root, *(each for each in model.records if each != model.root)):
+        prefix = "" if record == model.root else f"{record.name}."
+        for field in record.fields:
+            kind = f"{field.type} ({field.written})" if field.written else field.type
+            found[prefix + field.name] = kind + ("" if field.default is None else f" = {field.default}")
+    for enum in model.enums:
+        found[enum.name] = "enum " + " | ".join(enum.symbols)
+    return found
+
+
+def same_schema(kind: str, one: str, other: str) -> bool:
+    """Do the texts differ in spaces only?"""
+    if kind in ("AVRO", "JSON"):
+        try:
+            left: Any = json.loads(one)
+            right: Any = json.loads(other)
+        except ValueError:
+            return False
+        return bool(left == right)
+    return one.split() == other.split()
+
+
+def union_of(parts: list[str]) -> str:
+    """Types beside each other; None comes last, and `Any` takes all in."""
+    if "Any" in parts:
+        return "Any"
+    some = [part for part in parts if part != "None"]
+    return " | ".join(dict.fromkeys([*some, *(["None"] if "None" in parts else [])]))
