@@ -39,14 +39,14 @@ def read(text: str, name: str | None) -> EventModel:
         raise RepositoryError(f"This is no Avro schema: it is no JSON: {error}") from None
     if not isinstance(schema, dict) or schema.get("type") != "record":
         raise RepositoryError("An event's Avro schema must be a record")
-    reader = _Reader()
+    reader = _AvroReader()
     root = reader.record(schema, "")
     if name is not None and root.schema_name != name:
         raise RepositoryError(f"The record is called {root.schema_name}, and must be called {name} as its folder")
     return EventModel(root, tuple(reader.records), tuple(reader.enums.values()))
 
 
-class _Reader:
+class _AvroReader:
     def __init__(self) -> None:
         self.records: list[ModelRecord] = []
         self.enums: dict[str, ModelEnum] = {}

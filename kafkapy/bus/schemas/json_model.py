@@ -23,12 +23,12 @@ def read(text: str, name: str | None) -> EventModel:
     title = str(schema.get("title") or "")
     if name is not None and title != name:
         raise RepositoryError(f'The schema\'s "title" is {title!r}, and must be {name!r} as its folder')
-    reader = _Reader(schema)
+    reader = _JsonSchemaReader(schema)
     root = reader.record(schema, (title or "Event").rpartition(".")[2], title)
     return EventModel(root, tuple(reader.records), tuple(reader.enums))
 
 
-class _Reader:
+class _JsonSchemaReader:
     def __init__(self, whole: dict[str, Any]) -> None:
         self.records: list[ModelRecord] = []
         self.enums: list[ModelEnum] = []

@@ -31,7 +31,7 @@ def read(text: str, name: str | None) -> EventModel:
     if not file.message_type:
         raise RepositoryError("The Protobuf file has no message")
     prefix = f"{file.package}." if file.package else ""
-    reader = _Reader(file)
+    reader = _ProtobufReader(file)
     names = [prefix + message.name for message in file.message_type]
     root = name if name is not None else names[0]
     if root not in names:
@@ -72,7 +72,7 @@ def _run(arguments: list[str], complaint: Path) -> int:
         return subprocess.run(command, stdout=said, stderr=said, check=False).returncode
 
 
-class _Reader:
+class _ProtobufReader:
     def __init__(self, file: Any) -> None:
         self.records: list[ModelRecord] = []
         self.enums: list[ModelEnum] = []
