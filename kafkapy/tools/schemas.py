@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kafkapy.bus.schema_version import ChangeKind, SchemaVersion
 from kafkapy.bus.schemas import repository
-from kafkapy.bus.schemas.changes import Change, classify, fields_changed, next_version, wrong_claims
+from kafkapy.bus.schemas.changes import SchemaChange, classify, fields_changed, next_version, wrong_claims
 from kafkapy.bus.schemas.repository import EventSchemas
 from kafkapy.tools.command_line import CommandLineError, ToolError
 from kafkapy.tools.subcommands import Parser, run_subcommand
@@ -165,7 +165,7 @@ def _version(text: str) -> SchemaVersion:
         raise CommandLineError(str(error)) from None
 
 
-def _article(change: Change) -> str:
+def _article(change: SchemaChange) -> str:
     return f"an {change.kind.name}" if change.kind is ChangeKind.ADDITION else f"a {change.kind.name}"
 
 

@@ -11,7 +11,7 @@ from kafkapy.bus.schemas.repository import EventSchemas, RepositoryError, Schema
 from kafkapy.bus.schemas.thrift_changes import compare_thrift
 
 
-class Change(NamedTuple):
+class SchemaChange(NamedTuple):
     """`version` is the one that fits. `reasons`: why it is no less than `kind`; `fields`: what is different, as + and - lines."""
 
     kind: ChangeKind
@@ -33,16 +33,16 @@ def compare_schemas(kind: str, old: str, new: str) -> list[str]:
     return [f"{each.path}: {each.description}" if each.path else each.description for each in found]
 
 
-def classify(kind: str, earlier: Sequence[SchemaFile], new: str) -> Change:
+def classify(kind: str, earlier: Sequence[SchemaFile], new: str) -> SchemaChange:
     """What it is to put `new` after these versions. It must read all that the versions of the same MODEL wrote, and be read by
     all of the same REVISION; the rest decides. Raises RepositoryError."""
     if not earlier:
-        return Change(ChangeKind.MODEL, FIRST_VERSION, ["it is the first version"], [])
+        return SchemaChange(ChangeKind.MODEL, FIRST_VERSION, ["it is the first version"], [])
     latest = earlier[-1]
     version = latest.version
     assert version is not None
     if same_schema(kind, latest.text, new):
-        return Change(ChangeKind.NONE, version, [], [])
+        return SchemaChange(ChangeKind.NONE, version, [], [])
     fields = fields_changed(kind, latest.text, new)
     backward = []
     forward = []
@@ -55,7 +55,9 @@ def classify(kind: str, earlier: Sequence[SchemaFile], new: str) -> Change:
                     f"{before.version} cannot read it: {why}" for why in compare_schemas(kind, new, before.text)
                 ]
     found = ChangeKind.MODEL if backward else ChangeKind.REVISION if forward else ChangeKind.ADDITION
-    return Change(found, version.next(found), backward or forward or ["each can read what the other writes"], fields)
+    return SchemaChange(
+        found, version.next(found), backward or forward or ["each can read what the other writes"], fields
+    )
 
 
 def fields_changed(kind: str, old: str, new: str) -> list[str]:
@@ -92,7 +94,7 @@ def wrong_claims(event: EventSchemas) -> list[str]:
     return found
 
 
-def next_version(event: EventSchemas, wanted: SchemaVersion | None = None) -> Change:
+def next_version(event: EventSchemas, wanted: SchemaVersion | None = None) -> SchemaChange:
     """What `next` becomes. `wanted`: the version that its author asks for. Raises RepositoryError: there is nothing new, or it
     claims less."""
     if event.next is None:
