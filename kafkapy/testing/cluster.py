@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+import weakref
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -23,6 +24,13 @@ if TYPE_CHECKING:
     from kafkapy.consumer.records import ConsumerRecord
 
 HOST = "127.0.0.1"
+
+_running: weakref.WeakSet[KafkaCluster] = weakref.WeakSet()
+
+
+def running() -> list[KafkaCluster]:
+    """The clusters that this process has started and not stopped yet."""
+    return list(_running)
 
 
 class KafkaCluster(Faults):
@@ -42,12 +50,12 @@ class KafkaCluster(Faults):
         ports: Sequence[int] = (),
         host: str = HOST,
         advertised_host: str | None = None,
-        zookeeper: str | None = None,
+        zookeeper: str | Callable[[Path], Coordination] | None = None,
     ) -> None:
         """`topics`: `"clicks:6,users:3:compact"`, a list of such words, or name -> partitions. `config`: of the brokers, on
         top of what suits tests; dots or underscores. `data_dir`: where data stays, for a cluster that goes on with it; None:
         a directory that goes with the cluster. `ports`: of the brokers, in order; any free ones if left out. `zookeeper`: one
-        that runs already. `ValueError` says what can't be.
+        that runs already, or what makes another than the embedded one. `ValueError` says what can't be.
         """
         if brokers < 1:
             raise ValueError(f"a cluster has one broker at least, not {brokers}")
@@ -76,6 +84,7 @@ class KafkaCluster(Faults):
         if self.brokers:
             raise ClusterError("the cluster has been started already")
         self._owner = os.getpid()
+        _running.add(self)
         try:
             self._launch()
             for broker in self.brokers:
@@ -117,14 +126,17 @@ class KafkaCluster(Faults):
         return self._data_dir
 
     def _make_coordination(self, directory: Path) -> Coordination:
-        if self._zookeeper is not None:
+        if isinstance(self._zookeeper, str):
             return GivenZooKeeper(self._zookeeper)
+        if self._zookeeper is not None:
+            return self._zookeeper(directory / "zookeeper")
         raise NotImplementedError
 
     def stop(self) -> None:
         """In good order where data stays, else at once. Harmless if it was not started, or in a fork of who has started it."""
         if self._owner != os.getpid():
             return
+        _running.discard(self)
         self._contents.close()
         if self._admin_client is not None:
             self._admin_client.close()

@@ -1,0 +1,178 @@
+"""The pytest plugin: `kafka` and its fixtures, without an import (docs/testing.md).
+
+pytest loads it in every run of an environment that has kafkapy: until a fixture is asked for, it imports nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+import uuid
+from collections.abc import Generator, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from kafkapy import KafkaConsumer, KafkaProducer
+    from kafkapy.aio import KafkaConsumer as AioConsumer
+    from kafkapy.aio import KafkaProducer as AioProducer
+    from kafkapy.testing.cluster import KafkaCluster
+
+CONSUMER_TIMEOUT_MS = 10_000
+"""A test that iterates over a consumer ends: this long after the last record."""
+
+_SHOWN = 65_536
+"""Bytes of a broker's log that are shown at most."""
+
+_sizes_key = pytest.StashKey["dict[Any, int]"]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("kafka", "a Kafka for tests (kafkapy)")
+    group.addoption("--kafka-brokers", type=int, metavar="N", help="brokers of the fixture kafka")
+    group.addoption("--kafka-topics", metavar="TOPICS", help="topics it has, as clicks:6,users:3:compact")
+    group.addoption(
+        "--kafka-config",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a config of its brokers; may come again",
+    )
+    group.addoption("--kafka-reset", action="store_true", help="empty it before each test that uses it")
+    parser.addini("kafka_brokers", "brokers of the fixture kafka (1)", default="1")
+    parser.addini("kafka_topics", "topics it has, as clicks:6,users:3:compact", default="")
+    parser.addini("kafka_config", "configs of its brokers, a line each: key=value", type="linelist", default=[])
+    parser.addini("kafka_reset", "empty it before each test that uses it", type="bool", default=False)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", "kafka_topic(partitions=1, config={}): what the topic of the fixture kafka_topic is to be like"
+    )
+
+
+# ---------------------------------------------------------------------------------------------------- fixtures
+
+
+@pytest.fixture(scope="session")
+def kafka(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
+    """A cluster for all tests of the run (of the worker, under pytest-xdist). Faults are undone after each test."""
+    from kafkapy.testing.cluster import KafkaCluster
+
+    config = request.config
+    brokers = config.getoption("kafka_brokers") or int(config.getini("kafka_brokers"))
+    topics = config.getoption("kafka_topics") or config.getini("kafka_topics")
+    lines = [*config.getini("kafka_config"), *config.getoption("kafka_config")]
+    with KafkaCluster(brokers, topics, dict(map(_setting, lines))) as cluster:
+        yield cluster
+
+
+def _setting(line: str) -> tuple[str, str]:
+    key, equals, value = line.partition("=")
+    if not equals:
+        raise pytest.UsageError(f"{line!r} is no config of a broker; write key=value")
+    return key.strip(), value.strip()
+
+
+@pytest.fixture
+def kafka_topic(kafka: KafkaCluster, request: pytest.FixtureRequest) -> str:
+    """The name of a topic that no other test has; `@pytest.mark.kafka_topic(partitions=3)` says what it is like."""
+    marker = request.node.get_closest_marker("kafka_topic")
+    options = {} if marker is None else marker.kwargs
+    name = "".join(
+        letter if letter.isascii() and (letter.isalnum() or letter in "_-.") else "-" for letter in request.node.name
+    )
+    return kafka.create_topic(
+        f"{name[:80]}-{uuid.uuid4().hex[:8]}", options.get("partitions", 1), options.get("config")
+    )
+
+
+@pytest.fixture
+def kafka_producer(kafka: KafkaCluster) -> Iterator[KafkaProducer[Any, Any]]:
+    """kafkapy's producer; what it has sent is flushed at the end of the test."""
+    from kafkapy import KafkaProducer
+
+    producer: KafkaProducer[Any, Any] = KafkaProducer(bootstrap_servers=kafka.bootstrap_servers)
+    yield producer
+    producer.close(timeout=10)
+
+
+@pytest.fixture
+def kafka_consumer(kafka: KafkaCluster, kafka_topic: str) -> Iterator[KafkaConsumer[Any, Any]]:
+    """kafkapy's consumer of `kafka_topic`, alone in a group, from the first record on."""
+    from kafkapy import KafkaConsumer
+
+    consumer: KafkaConsumer[Any, Any] = KafkaConsumer(
+        kafka_topic, consumer_timeout_ms=CONSUMER_TIMEOUT_MS, **_consumer_options(kafka)
+    )
+    yield consumer
+    consumer.close()
+
+
+@pytest.fixture
+def kafka_aio_producer(kafka: KafkaCluster) -> AioProducer[Any, Any]:
+    """kafkapy's producer for asyncio, not started: `async with kafka_aio_producer as producer:`."""
+    from kafkapy.aio import KafkaProducer
+
+    return KafkaProducer(bootstrap_servers=kafka.bootstrap_servers)
+
+
+@pytest.fixture
+def kafka_aio_consumer(kafka: KafkaCluster, kafka_topic: str) -> AioConsumer[Any, Any]:
+    """kafkapy's consumer of `kafka_topic` for asyncio, not started: `async with kafka_aio_consumer as consumer:`."""
+    from kafkapy.aio import KafkaConsumer
+
+    return KafkaConsumer(kafka_topic, **_consumer_options(kafka))
+
+
+def _consumer_options(kafka: KafkaCluster) -> dict[str, Any]:
+    return {
+        "bootstrap_servers": kafka.bootstrap_servers,
+        "group_id": f"test-{uuid.uuid4().hex[:8]}",
+        "auto_offset_reset": "earliest",
+    }
+
+
+# ---------------------------------------------------------------------------------------------------- around each test
+
+
+def _clusters() -> list[KafkaCluster]:
+    """Those that run in this process, whoever has made them."""
+    module = sys.modules.get("kafkapy.testing.cluster")
+    return [] if module is None else list(module.running())
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    item.stash[_sizes_key] = {broker: broker.log_size() for cluster in _clusters() for broker in cluster.brokers}
+
+
+@pytest.fixture(autouse=True)
+def _kafka_as_new(request: pytest.FixtureRequest) -> None:
+    """Where it is wanted, a test begins with an empty cluster: before its other fixtures put something in."""
+    wanted = request.config.getoption("kafka_reset") or request.config.getini("kafka_reset")
+    if wanted and "kafka" in request.fixturenames:
+        request.getfixturevalue("kafka").reset()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """Before clients are closed: at a broker that stands still they would wait in vain."""
+    if "kafka" in getattr(item, "fixturenames", ()):
+        cluster = getattr(item, "funcargs", {}).get("kafka")
+        for each in _clusters() if cluster is None else [cluster]:
+            each.heal()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A test that fails shows what the brokers have printed meanwhile."""
+    report = yield
+    if report.failed:
+        sizes = item.stash.get(_sizes_key, {})
+        for cluster in _clusters():
+            for broker in cluster.brokers:
+                text = broker.log(max(sizes.get(broker, 0), broker.log_size() - _SHOWN))
+                if text:
+                    report.sections.append((f"Log of Kafka {broker.name} at {broker.address}", text))
+    return report
