@@ -3,9 +3,14 @@
 # MODULE: of kafkapy.tools, unless it has a dot.
 base=$(dirname "$(dirname "$(readlink -f "$0")")")
 python="$base/.venv/bin/python"
-if [ ! -x "$python" ] || [ ! -e "$base/.venv/.kafkapy-setup" ]; then
-    echo "kafkapy: there is no environment yet; bin/setup.sh makes one in $base/.venv first" >&2
-    "$base/bin/setup.sh" >&2 || exit 1
+case $1 in
+    examples.quickstart) needs=quickstart ;;
+    zookeeper_* | cluster_local) needs=zookeeper ;;
+    *) needs=broker ;;
+esac
+if [ ! -x "$python" ] || ! grep -qs "^extras=\(.* \)\{0,1\}$needs\( \|$\)" "$base/.venv/.kafkapy-setup"; then
+    echo "kafkapy: what this needs is not there yet; bin/setup.sh $needs puts it into $base/.venv first" >&2
+    "$base/bin/setup.sh" "$needs" >&2 || exit 1
 fi
 case $1 in *.*) module=$1 ;; *) module=kafkapy.tools.$1 ;; esac
 shift

@@ -25,25 +25,32 @@ def main(extras: list[str]) -> int:
     lock = os.open(BASE, os.O_RDONLY)
     fcntl.flock(lock, fcntl.LOCK_EX)  # until this process ends
     done, requirements = installed(), sha256((BASE / "setup.cfg").read_bytes()).hexdigest()
-    missing = missing_compiler()
-    extras = [*extras, "broker", *([] if missing else ["compile"])]
-    if done.get("setup.cfg") == requirements and set(extras) <= set(done.get("extras", "").split()):
+    known = set(done.get("extras", "").split())
+    extras = [*extras, "broker"]
+    if "quickstart" in extras and shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        extras.append("zookeeper")  # which has a Java; Spark needs one
+    # Machine code is made where it was asked for once: later edits of the sources shall not slow anybody down.
+    is_compiling = "compile" in {*extras, *known}
+    missing = missing_compiler() if is_compiling else ""
+    if missing:
+        extras = [extra for extra in extras if extra != "compile"]
+    if done.get("setup.cfg") == requirements and set(extras) <= known:
         if os.access(BASE, os.W_OK):
             write_stubs()
-        if not missing:
+        if is_compiling and not missing:
             compile_hot_paths()
         return 0
     if not os.access(BASE, os.W_OK):
         say(f"{BASE} can't be written to, and .venv belongs in there. Clone kafkapy to a directory of your own")
         return 1
-    wanted = sorted({*extras, *done.get("extras", "").split()})
+    wanted = sorted({*extras, *known})
     if not make_environment() or not install(wanted):
         return 1
     write_stubs()
     STAMP.write_text(f"setup.cfg={requirements}\nextras={' '.join(wanted)}\n")
     if missing:
-        say(f"the broker's hot paths stay plain Python, which is slower: {missing}, then bin/setup.sh again")
-    else:
+        say(f"the broker's hot paths stay plain Python, which is slower: {missing}, then bin/setup.sh compile")
+    elif is_compiling:
         compile_hot_paths()
     say("done")
     return 0

@@ -11,7 +11,7 @@
 set -euo pipefail
 case "${1:-}" in -h|--help) sed -n '2,10s/^# \{0,1\}//p' "$0"; exit;; esac
 cd "$(dirname "$(readlink -f "$0")")/.."
-bin/setup.sh zookeeper quickstart test >&2
+bin/setup.sh compile zookeeper quickstart test >&2
 arguments=()
 targets=(system_tests)
 for argument in "$@"; do

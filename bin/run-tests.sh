@@ -7,7 +7,7 @@
 set -euo pipefail
 case "${1:-}" in -h|--help) sed -n '2,6s/^# \{0,1\}//p' "$0"; exit;; esac
 cd "$(dirname "$(readlink -f "$0")")/.."
-bin/setup.sh zookeeper quickstart test >&2
+bin/setup.sh compile zookeeper quickstart test >&2
 bin=.venv/bin
 if [ $# -gt 0 ] && [ "$1" != --fast ]; then exec "$bin/python" -m pytest "$@"; fi
 "$bin/ruff" check .

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Makes the clone ready to run: a virtual environment in .venv with kafkapy and what it needs, and where there is a C compiler,
-# the hot paths as machine code.
+# Makes the clone ready to run: a virtual environment in .venv with kafkapy and what it needs.
 #   bin/setup.sh [EXTRA...]    (extras of setup.cfg; without any: zookeeper quickstart)
+#   bin/setup.sh compile       and the hot paths as machine code, where there is a C compiler: a minute and a half, once
 # Does nothing if that has been done, and waits if another setup.sh is at it.
 set -e
 base=$(dirname "$(dirname "$(readlink -f "$0")")")

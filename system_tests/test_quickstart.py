@@ -96,7 +96,6 @@ def test_the_disk_fills_up_on_the_way(directory: Path) -> None:
 @pytest.mark.parametrize(
     ("moment", "number", "whole_group"),
     [
-        ("Starting ZooKeeper", signal.SIGINT, True),
         ("Starting a broker", signal.SIGINT, True),
         ("Starting a consumer group", signal.SIGINT, True),
         ("Producing", signal.SIGTERM, False),

@@ -1,6 +1,6 @@
 """From real files to a Spark table with one command.
 
-ZooKeeper and a broker start on free ports with a data directory of their own. Every line of the input files goes into a topic;
+A broker starts on a free port with a data directory of its own, and the ZooKeeper it needs in its process. Every line of the input files goes into a topic;
 a consumer group of two reads it back and commits; one member is killed and the other takes over; Spark counts the topic through
 the connector. Everything is compared with a direct count of the files.
 """
@@ -47,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
     _take_signals(_interrupt)
     try:
-        return _run(given(arguments.files) or standard_library(), arguments.port, arguments.keep)
+        return _run(given(arguments.files) or standard_library(), arguments)
     except (QuickstartError, KafkaError) as error:
         print(f"quickstart: {error}", file=sys.stderr)
         return 1
@@ -89,14 +89,17 @@ def _parser() -> argparse.ArgumentParser:
         "files", nargs="*", metavar="FILE", help="input (default: the source of Python's standard library)"
     )
     parser.add_argument("--port", type=_port, help="the broker's port (default: a free one)")
-    parser.add_argument("--keep", action="store_true", help="leave ZooKeeper and the broker running")
+    parser.add_argument("--keep", action="store_true", help="leave the servers running")
+    parser.add_argument(
+        "--zookeeper", action="store_true", help="Apache ZooKeeper beside the broker, in place of the embedded one"
+    )
     return parser
 
 
-def _run(files: list[SourceFile], port: int | None, keep: bool) -> int:
+def _run(files: list[SourceFile], arguments: argparse.Namespace) -> int:
     directory = Path(tempfile.mkdtemp(prefix="kafkapy-quickstart-"))
     _check_space(files, directory)
-    servers = Servers(directory, port)
+    servers = Servers(directory, arguments.port, arguments.zookeeper)
     ok = False
     try:
         servers.start()
@@ -106,7 +109,7 @@ def _run(files: list[SourceFile], port: int | None, keep: bool) -> int:
             raise QuickstartError(f"{directory} has no space left. {_MAKE_ROOM}") from error
         raise
     finally:
-        if keep and ok:
+        if arguments.keep and ok:
             print(_how_to_go_on(servers, True))
         else:
             _take_signals(signal.SIG_IGN)  # Spark had them

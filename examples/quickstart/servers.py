@@ -1,4 +1,4 @@
-"""ZooKeeper and one broker, as a user would start them."""
+"""One broker, as a user would start it, with the ZooKeeper that it has in its own process, or Apache's beside it."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ def step(text: str) -> None:
 class Servers:
     """Each is a process in a session of its own, with all it writes below one directory."""
 
-    def __init__(self, directory: Path, port: int | None = None) -> None:
+    def __init__(self, directory: Path, port: int | None = None, with_zookeeper: bool = False) -> None:
         self.directory = directory
+        self.with_zookeeper = with_zookeeper
         self.zookeeper_port, free_port = free_ports(2)
         self.port = port or free_port
         self.processes: list[tuple[str, subprocess.Popen[bytes]]] = []
@@ -34,17 +35,13 @@ class Servers:
     def start(self) -> None:
         """`QuickstartError` with the server's last words if one does not start."""
         _check_free(self.port)
-        zookeeper = self.directory / "zookeeper.properties"
-        zookeeper.write_text(
-            f"dataDir={self.directory}/zookeeper\nclientPort={self.zookeeper_port}\nclientPortAddress=127.0.0.1\n"
-            "maxClientCnxns=0\nadmin.enableServer=false\n"
-        )
-        step(f"Starting ZooKeeper on port {self.zookeeper_port}")
-        self._start("ZooKeeper", "zookeeper_server_start", zookeeper, self.zookeeper_port)
+        if self.with_zookeeper:
+            self._start_zookeeper()
+        connect = f"127.0.0.1:{self.zookeeper_port}" if self.with_zookeeper else f"embedded:{self.directory}/zookeeper"
         broker = self.directory / "server.properties"
         broker.write_text(
             f"broker.id=0\nlisteners=PLAINTEXT://127.0.0.1:{self.port}\nlog.dirs={self.directory}/kafka-logs\n"
-            f"zookeeper.connect=127.0.0.1:{self.zookeeper_port}\noffsets.topic.replication.factor=1\n"
+            f"zookeeper.connect={connect}\noffsets.topic.replication.factor=1\n"
             "transaction.state.log.replication.factor=1\ntransaction.state.log.min.isr=1\n"
             "group.initial.rebalance.delay.ms=0\n"
         )
@@ -52,6 +49,15 @@ class Servers:
         begin = time.monotonic()
         self._start("the broker", "kafka_server_start", broker, self.port)
         print(f"  serving after {time.monotonic() - begin:.1f} s")
+
+    def _start_zookeeper(self) -> None:
+        zookeeper = self.directory / "zookeeper.properties"
+        zookeeper.write_text(
+            f"dataDir={self.directory}/zookeeper\nclientPort={self.zookeeper_port}\nclientPortAddress=127.0.0.1\n"
+            "maxClientCnxns=0\nadmin.enableServer=false\n"
+        )
+        step(f"Starting ZooKeeper on port {self.zookeeper_port}")
+        self._start("ZooKeeper", "zookeeper_server_start", zookeeper, self.zookeeper_port)
 
     def _start(self, name: str, module: str, config: Path, port: int) -> None:
         log = self.directory / f"{module}.out"

@@ -45,6 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except MissingExtra as missing:
         print(missing, file=sys.stderr)
         return 1
+    gc.disable()  # what is imported stays: until `_settle_interpreter` nothing is garbage
     from kafkapy.common.config_def import ConfigException
     from kafkapy.common.logging_setup import setup_logging
     from kafkapy.server.config.kafka_config import KafkaConfig
@@ -68,6 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         log_config(config)
         log.info("The hot paths run as %s", "machine code" if compiled.is_used() else "plain Python")
     except (ConfigException, OSError, ValueError) as error:
+        gc.enable()
         print(f"{_sentence(error)}", file=sys.stderr)
         return 1
     # It would outlive the embedded ZooKeeper, whose next start ends the session.
@@ -146,6 +148,7 @@ def _settle_interpreter() -> None:
     sys.setswitchinterval(0.001)
     gc.collect()
     gc.freeze()
+    gc.enable()
     gc.set_threshold(*GARBAGE_THRESHOLDS)
     gc.callbacks.append(_keep_survivors)
 
