@@ -1,6 +1,7 @@
 """From real files to a Spark table with one command.
 
-A broker starts on a free port with a data directory of its own, and the ZooKeeper it needs in its process. Every line of the input files goes into a topic;
+A broker starts on a free port with a data directory of its own, and the ZooKeeper that it needs in its process. Every line of
+the input files goes into a topic;
 a consumer group of two reads it back and commits; one member is killed and the other takes over; Spark counts the topic through
 the connector. Everything is compared with a direct count of the files.
 """

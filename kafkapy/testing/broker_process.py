@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from kafkapy.testing.reserved_port import ReservedPort
-from kafkapy.testing.server_process import ClusterError, ServerProcess
+from kafkapy.testing.server_process import LOGGING, ClusterError, ServerProcess
 from kafkapy.zk.session_closer import Session, close_session
 
 CLIENTS: Final = "PLAINTEXT"
 BROKERS: Final = "INTERNAL"
 SESSION_SECONDS = 5.0
 
-_LOGGING = "level=INFO\nstderr=true\nlevel.kazoo=WARN\nlevel.kafkapy.request=WARN\n"
 _OURS: Final = frozenset(
     {
         "advertised.listeners",
@@ -78,7 +77,7 @@ class BrokerProcess(ServerProcess):
         properties = {**own, **properties_of(config)}
         lines = (f"{name}={value}\n" for name, value in properties.items())
         (directory / "server.properties").write_text("".join(lines))
-        (directory / "logging.properties").write_text(_LOGGING)
+        (directory / "logging.properties").write_text(LOGGING)
 
     def environment(self) -> Mapping[str, str]:
         return {"KAFKAPY_LOGGING_CONFIG": str(self.directory / "logging.properties"), "LOG_DIR": str(self.directory)}

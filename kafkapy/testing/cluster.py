@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from kafkapy.testing.broker_process import BrokerProcess, properties_of
 from kafkapy.testing.contents import Contents
-from kafkapy.testing.coordination import Coordination, GivenZooKeeper
+from kafkapy.testing.coordination import Coordination, EmbeddedProcess, WithoutProcess
 from kafkapy.testing.faults import Faults
 from kafkapy.testing.reserved_port import ReservedPort
 from kafkapy.testing.server_process import START_SECONDS, ClusterError
@@ -127,10 +127,12 @@ class KafkaCluster(Faults):
 
     def _make_coordination(self, directory: Path) -> Coordination:
         if isinstance(self._zookeeper, str):
-            return GivenZooKeeper(self._zookeeper)
+            return WithoutProcess(self._zookeeper)
         if self._zookeeper is not None:
             return self._zookeeper(directory / "zookeeper")
-        raise NotImplementedError
+        if self._count == 1:
+            return WithoutProcess(f"embedded:{directory / 'zookeeper'}")
+        return EmbeddedProcess(directory / "zookeeper", directory if self._data_dir is None else None)
 
     def stop(self) -> None:
         """In good order where data stays, else at once. Harmless if it was not started, or in a fork of who has started it."""
@@ -182,10 +184,12 @@ class KafkaCluster(Faults):
 
     @property
     def zookeeper_connect(self) -> str:
-        """What the brokers have as `zookeeper.connect`."""
+        """`host:port`, for tools."""
         if self._coordination is None:
             raise ClusterError("the cluster has not been started")
-        return self._coordination.connect
+        connect = self._coordination.connect
+        session = self.brokers[0].session
+        return session.servers if session is not None and connect.startswith("embedded") else connect
 
     @property
     def directory(self) -> Path:

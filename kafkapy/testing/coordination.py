@@ -1,8 +1,13 @@
-"""Where a test's cluster keeps what ZooKeeper keeps."""
+"""Where a test's cluster keeps what ZooKeeper keeps: in its only broker, in a process beside several, or somewhere else."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Protocol
+
+from kafkapy.testing.reserved_port import ReservedPort
+from kafkapy.testing.server_process import LOGGING, ServerProcess
 
 
 class Coordination(Protocol):
@@ -19,8 +24,8 @@ class Coordination(Protocol):
         ...
 
 
-class GivenZooKeeper:
-    """One that somebody else runs."""
+class WithoutProcess:
+    """One that somebody else runs, or that is in the broker (`embedded:DIRECTORY`)."""
 
     def __init__(self, connect: str) -> None:
         self.connect = connect
@@ -33,3 +38,33 @@ class GivenZooKeeper:
 
     def log(self) -> str:
         return ""
+
+
+class EmbeddedProcess:
+    """The embedded ZooKeeper for several brokers, each of which may die."""
+
+    def __init__(self, directory: Path, remove: Path | None) -> None:
+        """`remove`: the cluster's directory, if it goes with it; then nothing needs to be written down."""
+        self._port = ReservedPort()
+        self.connect = self._port.address
+        keep = [] if remove is not None else [str(directory / "data")]
+        self._process = _ZooKeeperProcess(directory, [self._port.host, str(self._port.port), *keep], remove)
+
+    def start(self) -> None:
+        self._process.start()
+
+    def stop(self) -> None:
+        self._process.stop()
+        self._port.release()
+
+    def log(self) -> str:
+        return self._process.log()
+
+
+class _ZooKeeperProcess(ServerProcess):
+    def __init__(self, directory: Path, arguments: list[str], remove: Path | None) -> None:
+        super().__init__("ZooKeeper", directory, "kafkapy.testing.control.zookeeper_child", arguments, remove)
+        (directory / "logging.properties").write_text(LOGGING)
+
+    def environment(self) -> Mapping[str, str]:
+        return {"KAFKAPY_LOGGING_CONFIG": str(self.directory / "logging.properties")}

@@ -17,6 +17,9 @@ from kafkapy.testing.control.wire import ControlEnd
 START_SECONDS = 60.0
 STOP_SECONDS = 30.0
 
+LOGGING = "level=INFO\nstderr=true\nlevel.kazoo=WARN\nlevel.kafkapy.request=WARN\n"
+"""A logging.properties: all of it is what the process prints."""
+
 _ROOT = str(Path(__file__).resolve().parents[2])
 """So that the child finds the same kafkapy, whatever the working directory is."""
 
