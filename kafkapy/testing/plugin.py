@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import sys
 import uuid
-from collections.abc import Generator, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -110,19 +111,26 @@ def kafka_consumer(kafka: KafkaCluster, kafka_topic: str) -> Iterator[KafkaConsu
 
 
 @pytest.fixture
-def kafka_aio_producer(kafka: KafkaCluster) -> AioProducer[Any, Any]:
-    """kafkapy's producer for asyncio, not started: `async with kafka_aio_producer as producer:`."""
+def kafka_aio_producer(kafka: KafkaCluster) -> AbstractAsyncContextManager[AioProducer[Any, Any]]:
+    """kafkapy's producer for asyncio: `async with kafka_aio_producer as producer:`."""
     from kafkapy.aio import KafkaProducer
 
-    return KafkaProducer(bootstrap_servers=kafka.bootstrap_servers)
+    return _in_loop(lambda: KafkaProducer(bootstrap_servers=kafka.bootstrap_servers))
 
 
 @pytest.fixture
-def kafka_aio_consumer(kafka: KafkaCluster, kafka_topic: str) -> AioConsumer[Any, Any]:
-    """kafkapy's consumer of `kafka_topic` for asyncio, not started: `async with kafka_aio_consumer as consumer:`."""
+def kafka_aio_consumer(kafka: KafkaCluster, kafka_topic: str) -> AbstractAsyncContextManager[AioConsumer[Any, Any]]:
+    """kafkapy's consumer of `kafka_topic` for asyncio: `async with kafka_aio_consumer as consumer:`."""
     from kafkapy.aio import KafkaConsumer
 
-    return KafkaConsumer(kafka_topic, **_consumer_options(kafka))
+    return _in_loop(lambda: KafkaConsumer(kafka_topic, **_consumer_options(kafka)))
+
+
+@asynccontextmanager
+async def _in_loop(make: Callable[[], Any]) -> AsyncIterator[Any]:
+    """A client for asyncio is made where its loop runs: in the test, not in its fixture."""
+    async with make() as client:
+        yield client
 
 
 def _consumer_options(kafka: KafkaCluster) -> dict[str, Any]:

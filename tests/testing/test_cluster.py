@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import threading
 from collections.abc import Iterator
+from pathlib import Path
 
+import psutil
 import pytest
 
 from kafkapy import KafkaConsumer
 from kafkapy.testing import ClusterError, KafkaCluster
 
+ROOT = Path(__file__).parents[2]
+
 pytestmark = pytest.mark.integration
 
 
 @pytest.fixture(scope="module")
-def kafka(zookeeper: str) -> Iterator[KafkaCluster]:
-    with KafkaCluster(topics="first:3", zookeeper=f"{zookeeper}/testing-cluster") as cluster:
+def kafka() -> Iterator[KafkaCluster]:
+    with KafkaCluster(topics="first:3") as cluster:
         yield cluster
 
 
@@ -98,6 +106,47 @@ def test_a_config_of_the_cluster_is_refused() -> None:
         KafkaCluster(config={"log_dirs": "/tmp"})
 
 
-def test_a_broker_that_does_not_start_tells_why(zookeeper: str) -> None:
+def test_a_broker_that_does_not_start_tells_why() -> None:
     with pytest.raises(ClusterError, match=r"num\.partitions"):
-        KafkaCluster(config={"num_partitions": "many"}, zookeeper=f"{zookeeper}/wrong-config").start()
+        KafkaCluster(config={"num_partitions": "many"}).start()
+
+
+def test_data_stays_where_it_was_asked_to(tmp_path: Path) -> None:
+    with KafkaCluster(topics="kept", data_dir=tmp_path) as first:
+        first.produce_many("kept", ["1", "2"])
+    with KafkaCluster(data_dir=tmp_path) as second:
+        assert [record.value for record in second.records("kept")] == [b"1", b"2"]
+
+
+def test_a_cluster_leaves_nothing_behind() -> None:
+    before = _what_there_is()
+    for _ in range(2):
+        with KafkaCluster(topics="t") as cluster:
+            cluster.produce_many("t", ["x"])
+            assert [record.value for record in cluster.records("t")] == [b"x"]
+            directory = cluster.directory
+        assert not directory.exists()
+    assert _what_there_is() == before
+
+
+def _what_there_is() -> tuple[set[str], int, int]:
+    """Threads, descriptors, children of this process."""
+    threads = {thread.name for thread in threading.enumerate()}
+    return threads, len(os.listdir("/proc/self/fd")), len(psutil.Process().children(recursive=True))
+
+
+def test_it_ends_with_the_process_that_has_started_it(tmp_path: Path) -> None:
+    program = "import os, sys; from kafkapy.testing import KafkaCluster; c = KafkaCluster().start()\n"
+    program += "print(c.brokers[0].process.pid, c.directory, flush=True); sys.stdin.read()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
+    )
+    assert process.stdout is not None and process.stdin is not None
+    pid, directory = process.stdout.readline().split()
+    broker = psutil.Process(int(pid))
+    process.kill()
+    process.wait()
+    broker.wait(10)
+    assert not Path(directory).exists()
+    process.stdin.close()
+    process.stdout.close()
