@@ -1,0 +1,170 @@
+"""From the command to the first acknowledged record: kafka-dev, `kafkapy.testing`, and Apache's broker with KRaft.
+
+    python -m benchmarks.startup [--rounds N] [--without-apache]
+
+Each round begins with an empty directory and a new process. Beside the commands stands a producer that tries to connect every few
+milliseconds; the topic is made by its asking for it. `kafkapy.testing` is a Python program that imports it, starts a cluster
+and sends by itself, from its exec to what it prints. Memory is what the processes of the command hold by themselves or their
+share of what they hold together (PSS), at that moment.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import psutil
+
+from benchmarks import apache
+from kafkapy import KafkaProducer
+from kafkapy.common.free_ports import free_ports
+
+SECONDS = 60.0
+PROGRAM = """
+from kafkapy.testing import KafkaCluster
+with KafkaCluster() as kafka:
+    kafka.produce_many("first", ["record"])
+    print("acknowledged", flush=True)
+    input()
+"""
+
+
+class Round(NamedTuple):
+    seconds: float
+    cpu_seconds: float
+    megabytes: float
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--without-apache", action="store_true")
+    arguments = parser.parse_args()
+    measured: dict[str, Callable[[Path], Round]] = {
+        "kafka-dev, machine code": lambda directory: by_command(directory, kafka_dev(directory), {}),
+        "kafka-dev, plain Python": lambda directory: by_command(
+            directory, kafka_dev(directory), {"KAFKAPY_COMPILED": "0"}
+        ),
+        "kafkapy.testing, machine code": lambda _: by_program({}),
+        "kafkapy.testing, plain Python": lambda _: by_program({"KAFKAPY_COMPILED": "0"}),
+    }
+    if not arguments.without_apache:
+        apache.jars()
+        measured["Apache Kafka 3.9.1, KRaft"] = lambda directory: by_command(directory, kraft(directory), {})
+    print(
+        "| from the command to the first acknowledged record | median | worst | CPU | memory |\n| --- | --- | --- | --- | --- |"
+    )
+    for name, measure in measured.items():
+        rounds = []
+        for _ in range(arguments.rounds):
+            with tempfile.TemporaryDirectory() as directory:
+                rounds.append(measure(Path(directory)))
+        seconds = [each.seconds for each in rounds]
+        print(
+            f"| {name} | {statistics.median(seconds):.2f} s | {max(seconds):.2f} s | "
+            f"{statistics.median(each.cpu_seconds for each in rounds):.2f} s | "
+            f"{statistics.median(each.megabytes for each in rounds):.0f} MB |",
+            flush=True,
+        )
+
+
+class Command(NamedTuple):
+    words: list[str]
+    port: int
+    before: list[str] | None = None
+    """What has to run before, once; its time counts."""
+
+
+def kafka_dev(directory: Path) -> Command:
+    (port,) = free_ports(1)
+    return Command([sys.executable, "-m", "kafkapy.tools.dev", "--port", str(port)], port)
+
+
+def kraft(directory: Path) -> Command:
+    """As config/kraft/server.properties of the distribution, but for ports and directory."""
+    port, controller = free_ports(2)
+    config = directory / "server.properties"
+    config.write_text(
+        f"process.roles=broker,controller\nnode.id=1\ncontroller.quorum.voters=1@127.0.0.1:{controller}\n"
+        f"listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}\n"
+        "inter.broker.listener.name=PLAINTEXT\ncontroller.listener.names=CONTROLLER\n"
+        "listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT\n"
+        f"log.dirs={directory}/logs\noffsets.topic.replication.factor=1\ntransaction.state.log.replication.factor=1\n"
+    )
+    common = [apache.java(), f"-Dlog4j.configuration=file:{apache.HERE}/log4j.properties", "-cp", apache.jars()]
+    storage = [*common, "kafka.tools.StorageTool", "format", "-t", "MkU3OEVBNTcwNTJENDM2Qk", "-c", str(config)]
+    return Command([*common[:1], *apache.BROKER_FLAGS, *common[1:], "kafka.Kafka", str(config)], port, storage)
+
+
+def by_command(directory: Path, command: Command, environment: dict[str, str]) -> Round:
+    with (
+        open(directory / "output", "wb") as output,
+        KafkaProducer(
+            bootstrap_servers=f"127.0.0.1:{command.port}",
+            reconnect_backoff_ms=5,
+            reconnect_backoff_max_ms=5,
+            retry_backoff_ms=5,
+            max_block_ms=int(SECONDS * 1000),
+        ) as producer,
+    ):
+        begin = time.monotonic()
+        if command.before is not None:
+            subprocess.run(command.before, stdout=output, stderr=output, check=True)
+        process = subprocess.Popen(command.words, stdout=output, stderr=output, env={**os.environ, **environment})
+        try:
+            producer.send("first", b"record").get(SECONDS)
+            seconds = time.monotonic() - begin
+            return Round(seconds, *held_by(process.pid))
+        finally:
+            end(process)
+
+
+def by_program(environment: dict[str, str]) -> Round:
+    begin = time.monotonic()
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, **environment},
+    )
+    assert process.stdout is not None and process.stdin is not None
+    try:
+        assert process.stdout.readline() == b"acknowledged\n"
+        return Round(time.monotonic() - begin, *held_by(process.pid))
+    finally:
+        process.stdin.close()
+        process.stdout.close()
+        end(process)
+
+
+def held_by(pid: int) -> tuple[float, float]:
+    """CPU seconds and megabytes of a process and its children."""
+    parent = psutil.Process(pid)
+    processes = [parent, *parent.children(recursive=True)]
+    times = [process.cpu_times() for process in processes]
+    return (
+        sum(each.user + each.system for each in times),
+        sum(process.memory_full_info().pss for process in processes) / 1e6,
+    )
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(10)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+if __name__ == "__main__":
+    main()
