@@ -367,8 +367,9 @@ class KafkaServer:
             return ""
         from kafkapy.zk.embedded.server import EmbeddedZooKeeper
 
-        # The sessions of the last process were this broker's, and ended with it.
-        zookeeper = EmbeddedZooKeeper(connect.data_dir, reactor=self._reactor, time=self._clock, keep_sessions=False)
+        # The sessions of the last process were this broker's, and ended with it. On the machine's clock, as the client that keeps
+        # the session alive: a test may move the broker's.
+        zookeeper = EmbeddedZooKeeper(connect.data_dir, reactor=self._reactor, keep_sessions=False)
         await self._start(Part("embedded ZooKeeper", zookeeper.start, zookeeper.stop))
         self.embedded_zookeeper = zookeeper
         log.warning(
