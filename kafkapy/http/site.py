@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
 from twisted.internet.defer import Deferred
-from twisted.web.http import HTTPFactory, Request
+from twisted.web import http
+from twisted.web.http import HTTPFactory
 
 from kafkapy.http.basic_auth import BasicAuth
 from kafkapy.http.messages import HttpAnswer, HttpRequest, error_answer, path_parts
@@ -52,7 +53,7 @@ class SiteSettings(NamedTuple):
     """Of every answer."""
 
 
-class _SiteRequest(Request):
+class _SiteRequest(http.Request):
     """Twisted's, with a bound for bodies."""
 
     settings: SiteSettings
