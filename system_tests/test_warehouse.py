@@ -334,7 +334,7 @@ def check_the_end(truth: Truth, config: WarehouseConfig) -> None:
         warehouse.start()
         text = (
             "SELECT concat(ds, '-', hr), count(*), count(DISTINCT id), sum(id), sum(hash(*)), count(note) "
-            "FROM warehouse.bookings__hours GROUP BY 1 ORDER BY 1"
+            "FROM warehouse.bookings GROUP BY 1 ORDER BY 1"
         )
         rows = [tuple(row) for row in warehouse.spark.sql(text).collect()]
         assert {row[0]: list(row[1:4]) for row in rows} == truth.hours()

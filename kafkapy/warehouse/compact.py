@@ -30,6 +30,8 @@ def compact(warehouse: Warehouse) -> tuple[int, int]:
 
         warehouse.commit_rollup(record)
     warehouse.sweep()
+    for table in state.tables.values():
+        warehouse.metastore.drop_versions(table)
     return len(made), _delete_orphans(warehouse)
 
 

@@ -44,7 +44,7 @@ class TableConfig:
             raise ConfigError(f"tables: {self.topic}: `schema` names a file if format is avro or json, and only then")
         if not self.name.replace("_", "").isalnum() or not self.name[0].isalpha():
             raise ConfigError(f"tables: {self.name!r} is no name for a table: letters, digits and underscores")
-        if self.name == "quarantine" or self.name.endswith(("__hours", "__current")):
+        if self.name == "quarantine" or "__" in self.name:
             raise ConfigError(f"tables: {self.name} is a name that the warehouse needs itself: give `table` another")
 
 

@@ -143,6 +143,7 @@ def _base_json(state: State) -> dict[str, Any]:
         "offsets": _offsets_json(state.offsets),
         "tables": [table._asdict() for table in state.tables.values()],
         "generations": [_generation_json(each) for each in state.generations.values()],
+        "defined": list(state.defined),
         "placed": [_generation_json(each) for each in state.placed],
         "superseded": [[number, _generation_json(each)] for number, each in state.superseded],
     }
@@ -158,6 +159,7 @@ def _base_of(found: Mapping[str, Any]) -> State:
         cutoff=found["cutoff"],
         rollups=found["rollups"],
         offsets=_offsets_of(found["offsets"]),
+        defined=tuple(found["defined"]),
         placed=tuple(map(_generation_of, found["placed"])),
         superseded=tuple((number, _generation_of(each)) for number, each in found["superseded"]),
     )

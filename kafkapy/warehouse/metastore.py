@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from pyspark.sql.types import StructType
@@ -17,12 +17,24 @@ from kafkapy.warehouse.snapshot import (
     DropPart,
     Effect,
     Hour,
+    HourGeneration,
     PlaceHour,
+    RegisterHours,
     ShowSnapshot,
     TableDefinition,
 )
-from kafkapy.warehouse.view_sql import batch_name, current_table, hours_table, quoted, view_name, view_sql
+from kafkapy.warehouse.view_sql import (
+    batch_name,
+    current_name,
+    current_table,
+    hours_name,
+    hours_table,
+    quoted,
+    view_name,
+    view_sql,
+)
 
+_PARTITIONS_AT_ONCE = 200
 _log = logging.getLogger("kafkapy.warehouse")
 
 
@@ -42,54 +54,63 @@ class Metastore:
             match effect:
                 case DefineTable(table):
                     self._define(table)
+                case RegisterHours(name, generations):
+                    self._register(hours_table(self._database, self._tables[name]), generations)
                 case AddPart(batch, part):
-                    table_name = current_table(self._database, part.table)
-                    self._add(table_name, _part(batch, part.schema), part.path)
+                    current = current_table(self._database, self._tables[part.table])
+                    self._add(current, [(_part(batch, part.schema), part.path)])
                 case PlaceHour(hour):
-                    table_name = hours_table(self._database, hour.table)
-                    self._add(table_name, _hour(hour.hour), hour.path)
-                    place = f"SET LOCATION {_text(self._files.url(hour.path))}"
-                    self._sql(f"ALTER TABLE {table_name} PARTITION ({_hour(hour.hour)}) {place}")
+                    self._place(hour)
                 case ShowSnapshot(name, snapshot):
                     table = self._tables[name]
                     columns = own_columns(table.columns, table.kind).names
-                    text = view_sql(self._database, name, table.kind, columns, snapshot)
+                    text = view_sql(self._database, table, columns, snapshot)
                     self._sql(f"CREATE OR REPLACE VIEW {view_name(self._database, name)} AS {text}")
                 case DropPart(batch, part):
-                    table_name = current_table(self._database, part.table)
-                    self._sql(f"ALTER TABLE {table_name} DROP IF EXISTS PARTITION ({_part(batch, part.schema)})")
+                    current = current_table(self._database, self._tables[part.table])
+                    self._sql(f"ALTER TABLE {current} DROP IF EXISTS PARTITION ({_part(batch, part.schema)})")
                 case DeletePath(path):
                     self._files.delete(path)
 
-    def knows(self, table: str) -> bool:
-        return bool(self._spark.catalog.tableExists(f"{self._database}.{table}__hours"))
+    def knows(self, table: TableDefinition) -> bool:
+        return bool(self._spark.catalog.tableExists(f"{self._database}.{hours_name(table)}"))
 
     def learn(self, tables: Iterable[TableDefinition]) -> None:
         """Definitions of tables that are there."""
         self._tables |= {table.name: table for table in tables}
 
-    def _add(self, table: str, partition: str, path: str) -> None:
-        place = _text(self._files.url(path))
-        self._sql(f"ALTER TABLE {table} ADD IF NOT EXISTS PARTITION ({partition}) LOCATION {place}")
+    def drop_versions(self, table: TableDefinition) -> None:
+        """Those before the last two: nobody's query is that old. Files stay."""
+        for version in range(1, table.version - 1):
+            old = table._replace(version=version)
+            for name in (current_table(self._database, old), hours_table(self._database, old)):
+                self._sql(f"DROP TABLE IF EXISTS {name}")
+
+    def _place(self, hour: HourGeneration) -> None:
+        name = hours_table(self._database, self._tables[hour.table])
+        self._add(name, [(_hour(hour.hour), hour.path)])
+        place = _text(self._files.url(hour.path))
+        self._sql(f"ALTER TABLE {name} PARTITION ({_hour(hour.hour)}) SET LOCATION {place}")
+
+    def _register(self, name: str, generations: Sequence[HourGeneration]) -> None:
+        for first in range(0, len(generations), _PARTITIONS_AT_ONCE):
+            some = generations[first : first + _PARTITIONS_AT_ONCE]
+            self._add(name, [(_hour(each.hour), each.path) for each in some])
+
+    def _add(self, table: str, partitions: Sequence[tuple[str, str]]) -> None:
+        added = [f"PARTITION ({each}) LOCATION {_text(self._files.url(path))}" for each, path in partitions]
+        self._sql(f"ALTER TABLE {table} ADD IF NOT EXISTS {' '.join(added)}")
 
     def _define(self, table: TableDefinition) -> None:
-        """Both places, or their new columns."""
-        known = self._tables.get(table.name)
-        if known is not None and known.columns == table.columns:
-            self._tables[table.name] = table
-            return
-        # What every table has comes first: Hive takes new columns at the end only.
+        """Both places of this version of its columns. What every table has comes first."""
+        self._tables[table.name] = table
         own = from_json(table.columns).fields
         meta = own_columns([], table.kind).fields
         for name, columns, partitions, place in (
-            (f"{table.name}__current", StructType([*meta, *HOUR.fields, *own]), (IN_BATCH, IN_SCHEMA), "current"),
-            (f"{table.name}__hours", StructType([*meta, *ORIGIN.fields, *own]), ("ds", "hr"), "hours"),
+            (current_name(table), StructType([*meta, *HOUR.fields, *own]), (IN_BATCH, IN_SCHEMA), "current"),
+            (hours_name(table), StructType([*meta, *ORIGIN.fields, *own]), ("ds", "hr"), "hours"),
         ):
-            if self._spark.catalog.tableExists(f"{self._database}.{name}"):
-                self._widen(name, columns)
-            else:
-                self._create(name, columns, partitions, f"{place}/{table.name}")
-        self._tables[table.name] = table
+            self._create(name, columns, partitions, f"{place}/{table.name}")
 
     def _create(self, name: str, columns: StructType, partitions: tuple[str, ...], path: str) -> None:
         listed = ", ".join(f"{quoted(each.name)} {_type(each.dataType)}" for each in columns)
@@ -98,21 +119,6 @@ class Metastore:
             f"CREATE TABLE IF NOT EXISTS {quoted(self._database)}.{quoted(name)} ({listed}, {by}) USING PARQUET "
             f"PARTITIONED BY ({', '.join(partitions)}) LOCATION {_text(self._files.url(path))}"
         )
-
-    def _widen(self, name: str, columns: StructType) -> None:
-        """SQL can add columns, but not widen them: the catalog below it can do both at once."""
-        spark = self._spark
-        if self._data_columns(name) == columns:
-            return
-        schema = spark._jvm.org.apache.spark.sql.types.DataType.fromJson(columns.json())
-        catalog = spark._jsparkSession.sharedState().externalCatalog()
-        catalog.alterTableDataSchema(self._database, name, schema)
-        spark.catalog.refreshTable(f"{self._database}.{name}")
-
-    def _data_columns(self, name: str) -> StructType:
-        found = self._spark.table(f"{self._database}.{name}").schema
-        partitions = (IN_BATCH, IN_SCHEMA) if name.endswith("__current") else ("ds", "hr")
-        return StructType([each for each in found if each.name not in partitions])
 
     def _sql(self, text: str) -> None:
         self._spark.sql(text)

@@ -18,8 +18,6 @@ _SETTINGS = {
     "hive.metastore.schema.verification": "false",
     # PySpark has no jar for log lines written by a thread of their own.
     "hive.async.log.enabled": "false",
-    # Columns become wider, and records in them get fields.
-    "hive.metastore.disallow.incompatible.col.type.changes": "false",
 }
 
 

@@ -55,7 +55,7 @@ def _generation(warehouse: Warehouse, state: State, move: Move) -> HourGeneratio
     where = in_current(state.snapshot(move.table), move.hour)
     numbers = sorted({number for number, _ in move.parts})
     where += f" AND {IN_BATCH} IN ({', '.join(repr(f'{number:012}') for number in numbers)})"
-    rows = warehouse.spark.table(current_table(warehouse.config.database, move.table)).where(where)
+    rows = warehouse.spark.table(current_table(warehouse.config.database, table)).where(where)
     rows = rows.withColumn("_batch", rows[IN_BATCH].cast("long")).withColumn("_schema", rows[IN_SCHEMA].cast("int"))
     rows = rows.select(*columns)
     count = sum(part.hours[move.hour] for _, part in move.parts)

@@ -58,9 +58,10 @@ def _grown(table: TableDefinition, schema: str, facts: SchemaFacts) -> TableDefi
         return None
     model = table.model if table.record or facts.model is None else facts.model
     schemas = (*table.schemas, schema)
-    return TableDefinition(
-        table.name, table.topic, table.kind, columns.jsonValue(), facts.record or table.record, model, schemas
-    )
+    found: Any = columns.jsonValue()
+    version = table.version if found == table.columns else table.version + 1
+    record = facts.record or table.record
+    return TableDefinition(table.name, table.topic, table.kind, found, record, model, schemas, version)
 
 
 def for_deletions(tables: Mapping[str, TableDefinition], config: TableConfig, schema: str) -> TableDefinition:

@@ -42,8 +42,6 @@ def spark_configs(config: WarehouseConfig) -> dict[str, str]:
     else:
         url = f"jdbc:derby:;databaseName={place / 'derby'};create=true"
         found["spark.hadoop.javax.jdo.option.ConnectionURL"] = url
-        # Columns become wider, and records in them get fields: Hive would refuse the latter.
-        found["spark.hadoop.hive.metastore.disallow.incompatible.col.type.changes"] = "false"
         found["spark.driver.extraJavaOptions"] = f"-Dderby.system.home={place}"
     return {**found, **config.spark}
 

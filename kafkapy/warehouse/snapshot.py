@@ -34,7 +34,10 @@ Offsets = Mapping[str, Mapping[int, tuple[int, int]]]
 
 class TableDefinition(NamedTuple):
     """`kind`: "events" (the first of each id stays) or "changes" (the last of each key). `columns`: Spark's schema as JSON,
-    without those of every table. `record`, `model`: which events of the topic are its rows. `schemas`: of their values."""
+    without those of every table. `record`, `model`: which events of the topic are its rows. `schemas`: of their values.
+    `version`: of the columns. Each has tables of its own in the metastore, which never change: sessions remember a table's
+    columns, but ask for a view's text each time.
+    """
 
     name: str
     topic: str
@@ -43,6 +46,7 @@ class TableDefinition(NamedTuple):
     record: str = ""
     model: int = 1
     schemas: tuple[str, ...] = ()
+    version: int = 1
 
 
 class BatchPart(NamedTuple):
@@ -130,6 +134,8 @@ class State:
     rollups: int = 0
     offsets: Offsets = field(default_factory=dict)
     """Where the batches end; the first is where they began."""
+    defined: tuple[str, ...] = ()
+    """Tables that the last batch has defined anew."""
     placed: tuple[HourGeneration, ...] = ()
     """Those of the last rollup: whoever makes the next one has seen to it that the metastore has them."""
     superseded: tuple[tuple[int, HourGeneration], ...] = ()
@@ -144,6 +150,7 @@ class State:
             batches={**self.batches, batch.number: batch},
             tables={**self.tables, **{table.name: table for table in batch.tables}},
             end=batch.number + 1,
+            defined=tuple(table.name for table in batch.tables),
             offsets=joined_offsets([self.offsets, batch.offsets]),
         )
 
@@ -282,16 +289,38 @@ class DefineTable(NamedTuple):
     table: TableDefinition
 
 
-Effect = DefineTable | AddPart | PlaceHour | ShowSnapshot | DropPart | DeletePath
+class RegisterHours(NamedTuple):
+    """All of a table, for a version of its columns that has none so far."""
+
+    table: str
+    generations: tuple[HourGeneration, ...]
+
+
+Effect = DefineTable | RegisterHours | AddPart | PlaceHour | ShowSnapshot | DropPart | DeletePath
 
 
 def effects_of_batch(state: State, batch: Batch) -> list[Effect]:
     """`state`: with the batch."""
+    anew = {table.name for table in batch.tables}
     return [
         *map(DefineTable, batch.tables),
-        *(AddPart(batch.number, part) for part in batch.parts),
+        *_registered(state, anew),
+        *(add for add in _shown_parts(state) if add.batch == batch.number or add.part.table in anew),
         *_views(state),
     ]
+
+
+def _registered(state: State, tables: Iterable[str]) -> list[RegisterHours]:
+    of_table: dict[str, list[HourGeneration]] = {table: [] for table in sorted(tables)}
+    for (table, _), generation in state.generations.items():
+        if table in of_table:
+            of_table[table].append(generation)
+    return [RegisterHours(table, tuple(found)) for table, found in of_table.items() if found]
+
+
+def _shown_parts(state: State) -> list[AddPart]:
+    shown = [batch for number, batch in sorted(state.batches.items()) if number >= state.oldest()]
+    return [AddPart(batch.number, part) for batch in shown for part in batch.parts]
 
 
 def effects_of_rollup(state: State, rollup: Rollup) -> list[Effect]:
@@ -299,12 +328,12 @@ def effects_of_rollup(state: State, rollup: Rollup) -> list[Effect]:
     return [*map(PlaceHour, rollup.generations), *_views(state)]
 
 
-def effects_of_restart(state: State) -> list[Effect]:
-    """All that the metastore might lack, wherever the last process has stopped."""
-    shown = [batch for number, batch in state.batches.items() if number >= state.oldest()]
+def effects_of_restart(state: State, lost: Iterable[str] = ()) -> list[Effect]:
+    """All that the metastore might lack, wherever the last process has stopped. `lost`: tables that it does not know at all."""
     return [
         *map(DefineTable, state.tables.values()),
-        *(AddPart(batch.number, part) for batch in shown for part in batch.parts),
+        *_registered(state, {*state.defined, *lost}),
+        *_shown_parts(state),
         *map(PlaceHour, state.placed),
         *_views(state),
     ]

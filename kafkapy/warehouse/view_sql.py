@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kafkapy.warehouse.columns import HOUR, IN_BATCH, IN_SCHEMA, ORIGIN
-from kafkapy.warehouse.snapshot import FIRST_HOUR, Hour, Snapshot
+from kafkapy.warehouse.snapshot import FIRST_HOUR, Hour, Snapshot, TableDefinition
 
 BATCH_DIGITS = 12
 
@@ -19,9 +19,9 @@ def batch_name(batch: int) -> str:
     return f"{batch:0{BATCH_DIGITS}}"
 
 
-def view_sql(database: str, table: str, kind: str, columns: Sequence[str], snapshot: Snapshot) -> str:
+def view_sql(database: str, table: TableDefinition, columns: Sequence[str], snapshot: Snapshot) -> str:
     """`columns`: of both places, without those that say which (`HOUR`, `ORIGIN`)."""
-    current = f"({_current(database, table, kind, snapshot)})"
+    current = f"({_current(database, table, snapshot)})"
     own = ", ".join(map(quoted, columns))
     origin = f"CAST({IN_BATCH} AS BIGINT) AS _batch, CAST({IN_SCHEMA} AS INT) AS _schema, ds, hr"
     last = f"SELECT {own}, {origin} FROM {current} AS c WHERE c._n = 1"
@@ -33,7 +33,7 @@ def view_sql(database: str, table: str, kind: str, columns: Sequence[str], snaps
     if snapshot.late:
         late = _hours("h", snapshot.late)
         same = "h.ds = c.ds AND h.hr = c.hr AND "
-        if kind == "changes":
+        if table.kind == "changes":
             inner = f"SELECT 1 FROM {current} AS c WHERE c._n = 1 AND {same}h._key = c._key"
             first += f" AND NOT ({late} AND EXISTS ({inner}))"
         else:
@@ -43,8 +43,8 @@ def view_sql(database: str, table: str, kind: str, columns: Sequence[str], snaps
     return f"{first} UNION ALL {last}"
 
 
-def _current(database: str, table: str, kind: str, snapshot: Snapshot) -> str:
-    identity, order = ("_key", " DESC") if kind == "changes" else ("_event_id", "")
+def _current(database: str, table: TableDefinition, snapshot: Snapshot) -> str:
+    identity, order = ("_key", " DESC") if table.kind == "changes" else ("_event_id", "")
     ordered = ", ".join(f"{name}{order}" for name in (IN_BATCH, "_partition", "_offset"))
     return (
         f"SELECT *, ROW_NUMBER() OVER (PARTITION BY ds, hr, {identity} ORDER BY {ordered}) AS _n "
@@ -76,12 +76,20 @@ def _hours(alias: str, hours: Sequence[Hour]) -> str:
     return f"({' OR '.join(found)})"
 
 
-def current_table(database: str, table: str) -> str:
-    return f"{quoted(database)}.{quoted(table + '__current')}"
+def current_name(table: TableDefinition) -> str:
+    return f"{table.name}__current_{table.version}"
 
 
-def hours_table(database: str, table: str) -> str:
-    return f"{quoted(database)}.{quoted(table + '__hours')}"
+def hours_name(table: TableDefinition) -> str:
+    return f"{table.name}__hours_{table.version}"
+
+
+def current_table(database: str, table: TableDefinition) -> str:
+    return f"{quoted(database)}.{quoted(current_name(table))}"
+
+
+def hours_table(database: str, table: TableDefinition) -> str:
+    return f"{quoted(database)}.{quoted(hours_name(table))}"
 
 
 def view_name(database: str, table: str) -> str:

@@ -24,7 +24,6 @@ from kafkapy.warehouse.snapshot import (
     Batch,
     BatchPart,
     Offsets,
-    PlaceHour,
     Rollup,
     State,
     TableDefinition,
@@ -59,16 +58,9 @@ class Warehouse:
         """What is decided is done: by this process now, if the last one could not."""
         with self.lock:
             self.state = self.ledger.load()
-            lost = [table for table in self.state.tables if not self.metastore.knows(table)]
-            self.metastore.perform(effects_of_restart(self.state))
-            if lost:
-                self._restore(lost)
+            lost = [name for name, table in self.state.tables.items() if not self.metastore.knows(table)]
+            self.metastore.perform(effects_of_restart(self.state, lost))
             self._applied = {self.state.rollups - 1: self.time.milliseconds()}
-
-    def _restore(self, tables: Sequence[str]) -> None:
-        """Tables that the metastore has never heard of, with all their hours."""
-        found = [each for each in self.state.generations.values() if each.table in tables]
-        self.metastore.perform(map(PlaceHour, found))
 
     def reload(self) -> None:
         """What other processes have decided meanwhile."""

@@ -31,6 +31,7 @@ def test_additions_and_revisions_stay_in_the_table() -> None:
     assert names == ["shop_bookings"] * 3
     table: Any = tables["shop_bookings"]
     assert table.schemas == ("1", "2", "3")
+    assert table.version == 3
     assert [field["type"] for field in table.columns["fields"]] == ["long", "string"]
 
 

@@ -25,6 +25,7 @@ from kafkapy.warehouse.snapshot import (
     Hour,
     HourGeneration,
     PlaceHour,
+    RegisterHours,
     Rollup,
     ShowSnapshot,
     Snapshot,
@@ -46,40 +47,54 @@ class Row(NamedTuple):
     batch: int
 
 
+class View(NamedTuple):
+    """A text: it names the version of the tables."""
+
+    version: int
+    snapshot: Snapshot
+
+
 @dataclass
 class Metastore:
-    """What readers see: texts of views, partitions, and the files behind them."""
+    """What readers see: texts of views, partitions of each version of the tables, and the files behind them."""
 
-    view: Snapshot | None = None
-    parts: dict[int, str] = field(default_factory=dict)
-    hours: dict[Hour, str] = field(default_factory=dict)
+    view: View | None = None
+    version: int = 0
+    parts: dict[int, dict[int, str]] = field(default_factory=dict)
+    hours: dict[int, dict[Hour, str]] = field(default_factory=dict)
     files: dict[str, list[Row]] = field(default_factory=dict)
 
     def perform(self, effect: Effect) -> None:
         match effect:
             case AddPart(batch, part):
-                self.parts[batch] = part.path
+                self.parts[self.version].setdefault(batch, part.path)
             case DropPart(batch, _):
-                self.parts.pop(batch, None)
+                self.parts[self.version].pop(batch, None)
             case PlaceHour(generation):
-                self.hours[generation.hour] = generation.path
+                self.hours[self.version][generation.hour] = generation.path
+            case RegisterHours(_, generations):
+                for generation in generations:
+                    self.hours[self.version].setdefault(generation.hour, generation.path)
             case ShowSnapshot(_, snapshot):
-                self.view = snapshot
+                self.view = View(self.version, snapshot)
             case DeletePath(path):
                 for each in [name for name in self.files if name.startswith(path)]:
                     del self.files[each]
-            case DefineTable():
-                pass
+            case DefineTable(table):
+                self.version = table.version
+                self.parts.setdefault(table.version, {})
+                self.hours.setdefault(table.version, {})
 
-    def query(self, snapshot: Snapshot) -> list[Row]:
+    def query(self, view: View) -> list[Row]:
         """What the view's SQL gives: rows of hours, and of current the first of each id that hours don't have."""
-        hours = [
-            row for path in self.hours.values() for row in self.files[path] if snapshot.in_hours(row.batch, row.hour)
-        ]
+        snapshot = view.snapshot
+        paths = self.hours[view.version].values()
+        hours = [row for path in paths for row in self.files[path] if snapshot.in_hours(row.batch, row.hour)]
         published = {(row.hour, row.event) for row in hours if row.hour in snapshot.late}
         first: dict[tuple[Hour, int], Row] = {}
-        for batch in sorted(self.parts):
-            for row in self.files[self.parts[batch]]:
+        parts = self.parts[view.version]
+        for batch in sorted(number for number in parts if snapshot.oldest <= number < snapshot.end):
+            for row in self.files[parts[batch]]:
                 if snapshot.in_current(row.batch, row.hour) and (row.hour, row.event) not in published:
                     first.setdefault((row.hour, row.event), row)
         return hours + list(first.values())
@@ -102,7 +117,7 @@ class Model:
     names: int = 0
 
     def __post_init__(self) -> None:
-        self.check_readers: list[tuple[Snapshot, frozenset[int]]] = []
+        self.check_readers: list[tuple[View, frozenset[int]]] = []
 
     def perform(self, effects: list[Effect]) -> None:
         for effect in effects:
@@ -115,9 +130,9 @@ class Model:
     def check(self) -> None:
         """A reader that starts now, and those that have read the view's text before, find each event once."""
         if self.metastore.view is not None:
-            self.check_readers.append((self.metastore.view, self.shown(self.metastore.view)))
-        for snapshot, expected in self.check_readers:
-            assert Counter(row.event for row in self.metastore.query(snapshot)) == Counter(expected), snapshot
+            self.check_readers.append((self.metastore.view, self.shown(self.metastore.view.snapshot)))
+        for view, expected in self.check_readers:
+            assert Counter(row.event for row in self.metastore.query(view)) == Counter(expected), view
 
     def shown(self, snapshot: Snapshot) -> frozenset[int]:
         return frozenset(event for batch, events in self.sent.items() if batch < snapshot.end for event in events)
@@ -128,13 +143,14 @@ class Model:
         self.names += 1
         return f"{kind}/{self.names}"
 
-    def batch(self, events: list[tuple[int, Hour]]) -> None:
+    def batch(self, events: list[tuple[int, Hour]], wider: bool) -> None:
         number = self.state.end
         directory = self.name("current")
         rows = [Row(event, hour, number) for event, hour in events]
         self.metastore.files[f"{directory}/s"] = rows
         part = BatchPart("t", "s", f"{directory}/s", dict(Counter(row.hour for row in rows)))
-        tables = () if self.state.tables else (TABLE,)
+        known = self.state.tables.get("t")
+        tables: tuple[TableDefinition, ...] = () if known and not wider else (TABLE._replace(version=number + 1),)
         batch = Batch(number, {"topic": {0: (number, number + 1)}}, (part,) if rows else (), tables)
         self.die_perhaps()
         self.ledger.add_batch(batch)
@@ -189,7 +205,7 @@ def event_hour(event: int) -> Hour:
 
 STEPS = st.lists(
     st.one_of(
-        st.lists(st.integers(0, 30), max_size=6).map(lambda events: ("batch", events)),
+        st.tuples(st.sampled_from(["batch", "batch", "wider"]), st.lists(st.integers(0, 30), max_size=6)),
         st.sampled_from(HOURS).map(lambda hour: ("rollup", hour)),
         st.just(("sweep", None)),
     ),
@@ -210,9 +226,9 @@ def test_readers_see_each_event_once_whatever_dies(
         kind, what = todo[0]
         before = model.state.end
         try:
-            if kind == "batch":
+            if kind in ("batch", "wider"):
                 assert isinstance(what, list)
-                model.batch([(event, event_hour(event)) for event in what])
+                model.batch([(event, event_hour(event)) for event in what], kind == "wider")
             elif kind == "rollup":
                 assert isinstance(what, str)
                 model.rollup(what)
@@ -226,11 +242,11 @@ def test_readers_see_each_event_once_whatever_dies(
                     restarted = True
                 except Died:
                     pass
-            if kind == "batch" and model.state.end == before:
+            if kind in ("batch", "wider") and model.state.end == before:
                 continue  # Spark runs the batch again, unless its record was there
         todo.pop(0)
     model.restart(10**9)
-    assert model.metastore.view is None or model.metastore.view.end == model.state.end
+    assert model.metastore.view is None or model.metastore.view.snapshot.end == model.state.end
     assert replace(model.state, batches={}) == replace(model.ledger.load(), batches={})
 
 
