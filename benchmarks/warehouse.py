@@ -11,6 +11,7 @@ after the other.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
 import json
 import random
@@ -23,6 +24,8 @@ import time
 from io import BytesIO
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 from benchmarks import apache
 from benchmarks.brokers import KafkapyServer
@@ -209,6 +212,17 @@ def _seconds(query: Any) -> float:
     return sum(float(each.durationMs["triggerExecution"]) for each in query.recentProgress) / 1000
 
 
+def cpu_seconds() -> float:
+    """Of this process, the JVM and the Python workers, so far."""
+    own = psutil.Process()
+    total = 0.0
+    for each in [own, *own.children(recursive=True)]:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            times = each.cpu_times()
+            total += times.user + times.system + times.children_user + times.children_system
+    return total
+
+
 def ingest(bench: Bench, bootstrap: str, events: int, rounds: int) -> dict[str, Any]:
     fill(bootstrap, "warm", 100_000)
     bench.ours("warm", "warm_ours")
@@ -216,8 +230,11 @@ def ingest(bench: Bench, bootstrap: str, events: int, rounds: int) -> dict[str, 
     fill(bootstrap, "bookings", events)
     ours, theirs = [], []
     for round_ in range(rounds):
+        began = cpu_seconds()
         theirs.append(bench.theirs("bookings", f"theirs_{round_}"))
+        between = cpu_seconds()
         seconds, warehouse = bench.ours("bookings", f"ours_{round_}")
+        print(f"CPU: JVM {between - began:.1f} s, kafkapy {cpu_seconds() - between:.1f} s", flush=True)
         ours.append(seconds)
         rows = sum(warehouse.state.current_rows("bookings").values())
         found = bench.spark.read.parquet(str(bench._directory / f"theirs_{round_}" / "rows")).count()

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from kafkapy.bus.audit_counters import AuditRecord
+from kafkapy.warehouse.client_options import client_options
 from kafkapy.warehouse.config import CHANGES
 from kafkapy.warehouse.snapshot import Hour, State
 from kafkapy.warehouse.view_sql import view_name
@@ -129,15 +130,6 @@ def _log_bounds(warehouse: Warehouse, state: State) -> tuple[dict[str, dict[int,
             }
             ends[table.topic] = {tp.partition: offset for tp, offset in consumer.end_offsets(partitions).items()}
     return starts, ends
-
-
-def client_options(kafka: Mapping[str, str]) -> dict[str, Any]:
-    """Kafka's names as arguments of a client, as the connector takes them."""
-    from kafkapy.spark.kafka_params import COMMON, SECURITY, consumer_params
-
-    params = consumer_params(dict(kafka), [])
-    security: dict[str, Any] = params[SECURITY]
-    return {name.replace(".", "_"): params[name] for name in COMMON} | security
 
 
 def _log_hours(

@@ -6,10 +6,12 @@ import json
 import logging
 import threading
 import time as clock
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from kafkapy.consumer.range_reader import EARLIEST
+from kafkapy.warehouse.client_options import client_options
 from kafkapy.warehouse.rollup import roll_up
 from kafkapy.warehouse.snapshot import Batch, Hour, State
 from kafkapy.warehouse.tasks import run_tasks
@@ -63,8 +65,11 @@ class Stream:
             **warehouse.source_options(),
             "maxOffsetsPerTrigger": str(config.max_events_per_batch),
             "minPartitions": str(warehouse.spark.sparkContext.defaultParallelism),
-            "startingOffsets": starting_offsets(warehouse.state, config.starting_offsets),
+            "startingOffsets": config.starting_offsets,
         }
+        if warehouse.state.offsets:  # only a new checkpoint begins there
+            partitions = partitions_of(warehouse)
+            options["startingOffsets"] = starting_offsets(warehouse.state, config.starting_offsets, partitions)
         for name, value in options.items():
             reader = reader.option(name, value)
         trigger: dict[str, Any] = (
@@ -105,13 +110,25 @@ class Stream:
             self._on_batch(CommittedBatch.of(batch, rows, now, warehouse.time.milliseconds()))
 
 
-def starting_offsets(state: State, first: str) -> str:
-    """Where the ledger ends, for partitions that it knows; without any: as configured."""
+def starting_offsets(state: State, first: str, partitions: Mapping[str, Iterable[int]]) -> str:
+    """Where the ledger ends; partitions that it does not know from their beginning. Without a ledger: as configured.
+    `partitions`: of all topics."""
+    if not state.offsets:
+        return first
     known = {
-        topic: {str(partition): end for partition, (_, end) in partitions.items()}
-        for topic, partitions in state.offsets.items()
+        topic: {str(each): state.offsets.get(topic, {}).get(each, (0, EARLIEST))[1] for each in sorted(numbers)}
+        for topic, numbers in partitions.items()
     }
-    return json.dumps(known) if known else first
+    return json.dumps(known)
+
+
+def partitions_of(warehouse: Warehouse) -> dict[str, set[int]]:
+    """Of the topics that there are. Raises what a client raises."""
+    from kafkapy import KafkaConsumer
+
+    with KafkaConsumer(**client_options(warehouse.config.kafka)) as consumer:
+        found = {table.topic: consumer.partitions_for_topic(table.topic) for table in warehouse.config.tables}
+    return {topic: set(numbers) for topic, numbers in found.items() if numbers}
 
 
 def hour_at(ms: float) -> Hour:
