@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack
 
 from kafkapy.aio.base import AsyncClient, ask, from_awaitable, happened, until
 from kafkapy.aio.batch_builder import BatchBuilder
@@ -22,6 +21,7 @@ from kafkapy.producer.config import ProducerConfig
 from kafkapy.producer.core import ProducerCore, TopicView
 from kafkapy.producer.future import FutureRecordMetadata, RecordMetadata
 from kafkapy.producer.intake import Intake
+from kafkapy.producer.transaction_context import TransactionContext
 from kafkapy.producer.transactions import Transactions
 from kafkapy.serializer import Headers, K_contra, LookUpFirst, V_contra
 from kafkapy.structs import ConsumerGroupMetadata
@@ -246,7 +246,7 @@ class KafkaProducer(AsyncClient, Generic[K_contra, V_contra]):
             await happened(ending.add_callback)
         transactions.end_seen(ending)
 
-    def transaction(self) -> TransactionContext:
+    def transaction(self) -> TransactionContext[Self]:
         """`async with producer.transaction():` commits at its end, aborts on an exception."""
         return TransactionContext(self)
 
@@ -288,23 +288,6 @@ class KafkaProducer(AsyncClient, Generic[K_contra, V_contra]):
     async def close(self, timeout: float | None = None) -> None:
         """As `stop`."""
         await self.stop(timeout)
-
-
-class TransactionContext:
-    def __init__(self, producer: KafkaProducer) -> None:
-        self._producer = producer
-
-    async def __aenter__(self) -> KafkaProducer:
-        await self._producer.begin_transaction()
-        return self._producer
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        end: Callable[[], Awaitable[None]] = self._producer.commit_transaction
-        if error is not None:
-            end = self._producer.abort_transaction
-        await end()
 
 
 def _awaitable(future: FutureRecordMetadata) -> Delivery:

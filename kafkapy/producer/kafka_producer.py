@@ -27,6 +27,7 @@ from kafkapy.producer.config import DEFAULT_OPTIONS, ProducerConfig, ProducerOpt
 from kafkapy.producer.core import ProducerCore, TopicView
 from kafkapy.producer.future import FutureBatchMetadata, FutureRecordMetadata
 from kafkapy.producer.intake import Intake
+from kafkapy.producer.transaction_context import BlockingTransaction
 from kafkapy.producer.transactions import Transactions
 from kafkapy.serializer import Headers, K_contra, V_contra
 from kafkapy.structs import ConsumerGroupMetadata, OffsetAndMetadata
@@ -233,6 +234,10 @@ class KafkaProducer(Generic[K_contra, V_contra]):
     def abort_transaction(self) -> None:
         """Abort; records that wait to be sent fail with TransactionAbortedError."""
         self._driver.call(self._transactions("abort_transaction").abort)
+
+    def transaction(self) -> BlockingTransaction[Self]:
+        """`with producer.transaction():` commits at its end, aborts on an exception."""
+        return BlockingTransaction(self)
 
     def _transactions(self, verb: str) -> Transactions:
         self._check_open()

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, Unpack
+from typing import TYPE_CHECKING, Any, Generic, Self, Unpack
 
 from twisted.internet.defer import Deferred, fail, maybeDeferred, succeed
 from twisted.python.failure import Failure
@@ -22,6 +22,7 @@ from kafkapy.producer.config import DEFAULT_OPTIONS, ProducerConfig, ProducerOpt
 from kafkapy.producer.core import ProducerCore
 from kafkapy.producer.future import BatchMetadata, DeliveryFuture, FutureBatchMetadata, RecordMetadata
 from kafkapy.producer.intake import Intake, Serialized
+from kafkapy.producer.transaction_context import TransactionContext
 from kafkapy.serializer import Headers, K_contra, LookUpFirst, V_contra
 from kafkapy.structs import ConsumerGroupMetadata, OffsetAndMetadata
 from kafkapy.tx.base import run
@@ -216,6 +217,10 @@ class KafkaProducer(Generic[K_contra, V_contra]):
     def abort_transaction(self) -> Deferred[None]:
         """Abort; records that wait to be sent fail with TransactionAbortedError."""
         return maybeDeferred(lambda: run(self._core.transactions_for("abort_transaction").abort()))
+
+    def transaction(self) -> TransactionContext[Self]:
+        """`async with producer.transaction():` commits at its end, aborts on an exception; in coroutines."""
+        return TransactionContext(self)
 
     # --- the rest
 

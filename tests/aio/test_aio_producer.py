@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Awaitable, Iterator
 from typing import Any
 
@@ -9,12 +8,9 @@ import pytest
 
 from kafkapy.aio import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from kafkapy.errors import IllegalStateError, KafkaTimeoutError, TopicAuthorizationFailedError
-from kafkapy.protocol.api_keys import ApiKey
-from kafkapy.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnResponse
-from kafkapy.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
-from kafkapy.protocol.messages.find_coordinator import FindCoordinatorResponse
 from kafkapy.serializer import Headers, LookUpFirst, Serializer
 from tests.producing_broker import ProducingBroker
+from tests.transactional_broker import TransactionalBroker
 
 
 @pytest.fixture
@@ -181,26 +177,6 @@ def test_a_client_made_outside_of_a_loop_is_told_so() -> None:
     for make in (KafkaProducer, KafkaConsumer, KafkaAdminClient):
         with pytest.raises(RuntimeError, match=r"inside a coroutine"):
             make()
-
-
-class TransactionalBroker(ProducingBroker):
-    """Coordinates transactions; EndTxn is answered when `may_end` says so. `ended`: what it was."""
-
-    def __init__(self) -> None:
-        self.may_end = threading.Event()
-        self.ended: list[bool] = []
-        super().__init__()
-        coordinator = FindCoordinatorResponse.Coordinator(key="tx", node_id=0, host="127.0.0.1", port=self.port)
-        self.handlers |= {
-            ApiKey.FIND_COORDINATOR: lambda _: FindCoordinatorResponse(coordinators=[coordinator]),
-            ApiKey.ADD_PARTITIONS_TO_TXN: lambda _: AddPartitionsToTxnResponse(results_by_topic_v3_and_below=[]),
-            ApiKey.END_TXN: self.end,
-        }
-
-    def end(self, request: EndTxnRequest) -> EndTxnResponse:
-        assert self.may_end.wait(20)
-        self.ended.append(request.committed)
-        return EndTxnResponse()
 
 
 @pytest.mark.parametrize("committed", [True, False])

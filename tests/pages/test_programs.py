@@ -34,7 +34,7 @@ RUNS = {
     "README.md: Python clients 2": Run(records=100),
     "clients.md: Producer 1": Run(("0", "0")),
     "clients.md: Producer 2": Run(("0 0 3",)),
-    "clients.md: Producer 3": Run(),
+    "clients.md: Producer 3": Run(("100 records moved",), 100),
     "clients.md: Consumer 1": Run(("events 0 99 None b'99'",), 100, is_stopped=True),
     "clients.md: Consumer 2": Run(records=100),
     "clients.md: Consumer 3": Run(("0", "99"), 100),

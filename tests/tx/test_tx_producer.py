@@ -20,6 +20,7 @@ from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
 from kafkapy.record.records_builder import MemoryRecordsBuilder
 from kafkapy.tx import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from tests.producing_broker import ProducingBroker
+from tests.transactional_broker import TransactionalBroker
 
 
 @pytest.fixture
@@ -134,4 +135,25 @@ async def test_errors_come_through_deferreds(broker: ProducingBroker) -> Any:
         await producer.send("t", "text")
     with pytest.raises(IllegalStateError):
         await producer.begin_transaction()
+    await producer.stop()
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_block_is_a_transaction() -> Any:
+    with TransactionalBroker() as broker:
+        broker.may_end.set()
+        await _two_transactions(broker)
+        assert broker.ended == [True, False]
+
+
+async def _two_transactions(broker: TransactionalBroker) -> None:
+    producer = KafkaProducer(bootstrap_servers=broker.address, transactional_id="tx")
+    await producer.start()
+    await producer.init_transactions()
+    async with producer.transaction():
+        await producer.send("t", b"a")
+    with pytest.raises(ZeroDivisionError):
+        async with producer.transaction():
+            await producer.send("t", b"b")
+            raise ZeroDivisionError
     await producer.stop()

@@ -1,0 +1,98 @@
+"""`with producer.transaction():`, which commits at its end and aborts after an exception, on all faces."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable
+from types import TracebackType
+from typing import Generic, Protocol, TypeVar
+
+from kafkapy.errors import KafkaError, KafkaTimeoutError
+
+log = logging.getLogger("kafkapy.producer")
+
+
+class BlockingVerbs(Protocol):
+    def begin_transaction(self) -> None: ...
+    def commit_transaction(self) -> None: ...
+    def abort_transaction(self) -> None: ...
+
+
+class AwaitedVerbs(Protocol):
+    def begin_transaction(self) -> Awaitable[None]: ...
+    def commit_transaction(self) -> Awaitable[None]: ...
+    def abort_transaction(self) -> Awaitable[None]: ...
+
+
+B = TypeVar("B", bound=BlockingVerbs)
+A = TypeVar("A", bound=AwaitedVerbs)
+
+
+def _may_be_aborted(error: BaseException) -> bool:
+    """Of a commit that has failed. One that took too long may be done nevertheless."""
+    return isinstance(error, KafkaError) and not isinstance(error, KafkaTimeoutError)
+
+
+def _note(failure: KafkaError) -> None:
+    """The caller has to hear of the exception that was there first. (Who was fenced off cannot abort, either.)"""
+    log.info("A transaction that has failed could not be aborted: %s", failure)
+
+
+class BlockingTransaction(Generic[B]):
+    """Exceptions go on to the caller, those of the commit too; the transaction is aborted then, where that is possible."""
+
+    def __init__(self, producer: B) -> None:
+        self._producer = producer
+
+    def __enter__(self) -> B:
+        self._producer.begin_transaction()
+        return self._producer
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if error is not None:
+            self._abort()
+            return
+        try:
+            self._producer.commit_transaction()
+        except BaseException as failed:
+            if _may_be_aborted(failed):
+                self._abort()
+            raise
+
+    def _abort(self) -> None:
+        try:
+            self._producer.abort_transaction()
+        except KafkaError as failure:
+            _note(failure)
+
+
+class TransactionContext(Generic[A]):
+    """The same with `async with`."""
+
+    def __init__(self, producer: A) -> None:
+        self._producer = producer
+
+    async def __aenter__(self) -> A:
+        await self._producer.begin_transaction()
+        return self._producer
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if error is not None:
+            await self._abort()
+            return
+        try:
+            await self._producer.commit_transaction()
+        except BaseException as failed:
+            if _may_be_aborted(failed):
+                await self._abort()
+            raise
+
+    async def _abort(self) -> None:
+        try:
+            await self._producer.abort_transaction()
+        except KafkaError as failure:
+            _note(failure)
