@@ -1,0 +1,109 @@
+"""A blocking client of ZooKeeper's protocol for tools: one session, many requests on the way, no watches."""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from kafkapy.zk.embedded import codes
+from kafkapy.zk.embedded.jute import INT, buffer, string
+
+_CONNECT = struct.Struct("!iqiq")
+_CONNECT_ANSWER = struct.Struct("!iiq")
+_HEADER = struct.Struct("!ii")
+_REPLY = struct.Struct("!iqi")
+_TIMEOUT_MS = 30_000
+_SECONDS = 30.0
+_AT_ONCE = 100
+_MOST = 64 << 20
+"""Bytes of an answer; a node has 1 MB at most unless jute.maxbuffer was raised."""
+_AUTH_XID = -4
+
+
+class PlainAnswer(NamedTuple):
+    code: int
+    body: bytes
+
+
+class PlainClient:
+    """`OSError` (`ConnectionError` included) from any method: the server is not there, or no longer."""
+
+    def __init__(self, addresses: Iterable[tuple[str, int]]) -> None:
+        """The first that takes a session is taken."""
+        error: OSError = ConnectionError("no address is given")
+        for address in addresses:
+            try:
+                self._open(address)
+            except OSError as failed:
+                error = type(failed)(f"{address[0]}:{address[1]}: {failed}")
+            else:
+                return
+        raise error
+
+    def _open(self, address: tuple[str, int]) -> None:
+        self._socket = socket.create_connection(address, _SECONDS)
+        try:
+            self._socket.settimeout(_SECONDS)
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._send([_CONNECT.pack(0, 0, _TIMEOUT_MS, 0) + buffer(bytes(16)) + b"\0"])
+            if _CONNECT_ANSWER.unpack_from(self._receive(_CONNECT_ANSWER.size))[1] <= 0:
+                raise ConnectionError("it gives no session")
+        except BaseException:
+            self._socket.close()
+            raise
+
+    def authenticate(self, user_and_password: str) -> bool:
+        """With the scheme digest."""
+        self._send([_HEADER.pack(_AUTH_XID, codes.AUTH) + INT.pack(0) + string("digest") + string(user_and_password)])
+        return self._answer().code == 0
+
+    def ask(self, kind: int, body: bytes = b"") -> PlainAnswer:
+        return next(self.ask_all([(kind, body)]))
+
+    def ask_all(self, requests: Iterable[tuple[int, bytes]]) -> Iterator[PlainAnswer]:
+        """The answers in order."""
+        waiting: list[bytes] = []
+        for kind, body in requests:
+            waiting.append(_HEADER.pack(len(waiting) + 1, kind) + body)
+            if len(waiting) == _AT_ONCE:
+                yield from self._exchange(waiting)
+                waiting = []
+        yield from self._exchange(waiting)
+
+    def close(self) -> None:
+        try:
+            self.ask(codes.CLOSE_SESSION)
+        except OSError:
+            pass  # it ends by itself
+        finally:
+            self._socket.close()
+
+    def _exchange(self, frames: list[bytes]) -> Iterator[PlainAnswer]:
+        self._send(frames)
+        for _ in frames:
+            yield self._answer()
+
+    def _send(self, frames: list[bytes]) -> None:
+        self._socket.sendall(b"".join(INT.pack(len(frame)) + frame for frame in frames))
+
+    def _answer(self) -> PlainAnswer:
+        frame = self._receive(_REPLY.size)
+        _, _, code = _REPLY.unpack_from(frame)
+        return PlainAnswer(code, frame[_REPLY.size :])
+
+    def _receive(self, least: int) -> bytes:
+        size = int.from_bytes(self._exactly(4), "big")
+        if not least <= size <= _MOST:
+            raise ConnectionError(f"it is no ZooKeeper: it sends a frame of {size} bytes")
+        return self._exactly(size)
+
+    def _exactly(self, size: int) -> bytes:
+        data = bytearray()
+        while len(data) < size:
+            piece = self._socket.recv(min(size - len(data), 1 << 20))
+            if not piece:
+                raise ConnectionError("the server hung up")
+            data += piece
+        return bytes(data)
