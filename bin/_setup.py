@@ -90,7 +90,10 @@ def install(extras: list[str]) -> bool:
 
 
 def compile_hot_paths() -> None:
-    """Turn the hot paths into machine code, unless that has been done. Without it kafkapy works as well, only slower."""
+    """Turn the hot paths into machine code, unless that has been done, or KAFKAPY_COMPILED=0 wants plain Python. Without it
+    kafkapy works as well, only slower."""
+    if os.environ.get("KAFKAPY_COMPILED") == "0":
+        return
     command = [VENV / "bin" / "python", "-m", "kafkapy.tools.compile"]
     subprocess.run(command, env={**os.environ, "PYTHONPATH": str(BASE)}, stdout=subprocess.DEVNULL)
 
