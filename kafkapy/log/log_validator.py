@@ -25,6 +25,8 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.log_config import LogConfig
 from kafkapy.log.log_types import AppendOrigin, TakesLong
 from kafkapy.log.record_rebuilding import MAX_CONVERTED, MIN_LONG, convert, rebuild, too_many
+from kafkapy.log.schema_configs import accepted_schemas
+from kafkapy.log.schema_gate import check_schemas
 from kafkapy.log.validation_result import Batch, Buffer, InvalidProduceRequest, ValidationResult, invalid
 from kafkapy.log.validation_rules import ValidationRules
 from kafkapy.protocol.errors import Errors, KafkaError
@@ -55,6 +57,8 @@ class LogValidator:
 
     def __init__(self, topic_partition: TopicPartition, config: LogConfig) -> None:
         self.rules = ValidationRules(topic_partition, config)
+        subjects = config.value_schema_subjects
+        self._accepted = None if subjects is None else accepted_schemas(topic_partition.topic, subjects)
 
     def validate(
         self,
@@ -106,6 +110,9 @@ class LogValidator:
             return self._validate_batch(records, first, next_offset, now_ms, leader_epoch, client, at_once)
         if at_once and source != CompressionType.NONE:
             raise TakesLong
+        if self._accepted is not None and client:
+            for batch in found:
+                check_schemas(self._accepted, batch, at_once)
         return convert(self.rules, records, found, source, next_offset, now_ms, leader_epoch, client)
 
     def renumber(self, result: ValidationResult, next_offset: int, now_ms: int, leader_epoch: int) -> ValidationResult:
@@ -183,6 +190,8 @@ class LogValidator:
         size = _walk(walk, batch, source, at_once) if count else 0
         lowest, highest = self._timestamps(batch, walk)
         self._check_records(batch, walk, lowest, highest, now_ms, at_once)
+        if self._accepted is not None and client:
+            check_schemas(self._accepted, batch, at_once)
 
         compressed_path = source != CompressionType.NONE or target != CompressionType.NONE
         if compressed_path and in_place and count and (batch.base_offset != 0 or not walk.sequential):

@@ -52,6 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     from kafkapy.server.config.protection import require_enforceable
     from kafkapy.server.config.startup_warnings import log_config
     from kafkapy.server.metrics.config import HEALTH_LISTENER, HttpAddress, MetricsConfig
+    from kafkapy.tools.schema_gate import install_schema_gate
     from kafkapy.zk.embedded.connect import EmbeddedConnect
 
     try:
@@ -60,6 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         with_watchdog = _watchdog_enabled(properties)
         metrics = MetricsConfig.take_from(properties)
         health = HttpAddress.take_from(properties, HEALTH_LISTENER)
+        install_schema_gate(properties)
         thread_dump.dump_on_sigquit()
         setup_logging()
         if given.with_environment:

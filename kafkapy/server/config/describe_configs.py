@@ -10,6 +10,7 @@ from kafkapy.common import logger_levels
 from kafkapy.common.config_def import ConfigKey, to_text
 from kafkapy.common.topic_names import reason_invalid
 from kafkapy.common.wire_enums import ConfigResourceType, ConfigSourceType, ConfigType
+from kafkapy.log import schema_configs
 from kafkapy.log.log_config import LogConfig
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
@@ -113,7 +114,7 @@ class ConfigHelper:
         return {**self._config.originals, **shown}
 
     def _topic_entry(self, name: str, value: object, topic_configs: Mapping[str, str]) -> Entry:
-        key = LogConfig.definition.get(name)
+        key = LogConfig.definition.get(name) or schema_configs.CONFIGS.get(name)
         text = _text(value, key)
         synonyms: list[Synonym] = []
         if name in topic_configs:
