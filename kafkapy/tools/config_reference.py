@@ -81,6 +81,11 @@ container or machine is noticed when the session expires, as with Apache's broke
 **Stacks.** `kill -QUIT` of the broker's process has it write what each of its threads is doing to stdout (with `-daemon`:
 `kafkaServer.out`), as a JVM does; it goes on. A crash in machine code writes the same to stderr.
 
+**Schemas.** `kafkapy.schema.registry.url=http://localhost:8081` in the properties file (with
+`kafkapy.schema.registry.basic.auth.user.info` and `kafkapy.schema.registry.ssl.ca.location` where it needs them) lets topics have
+`kafkapy.value.schema.validation=true`: records whose values name no schema of the subjects in `kafkapy.value.schema.subjects`
+(default: `<topic>-value`; `*` is a pattern) are refused. `docs/bus.md` says what happens while the registry is down.
+
 **Metrics.** `kafkapy.metrics.listener=localhost:9404` in the properties file serves metrics for Prometheus there; of
 what is told partition by partition, `kafkapy.metrics.max.series` series each (2000); see `metrics.md`. Unset, there are none.
 
