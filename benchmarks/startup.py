@@ -2,8 +2,8 @@
 
     python -m benchmarks.startup [--rounds N] [--without-apache]
 
-Each round begins with an empty directory and a new process. Beside the commands stands a producer that tries to connect every few
-milliseconds; the topic is made by its asking for it. `kafkapy.testing` is a Python program that imports it, starts a cluster
+Each round begins with an empty directory and a new process. Beside the commands stands a producer that connects as soon as
+somebody listens; the topic is made by its asking for it. `kafkapy.testing` is a Python program that imports it, starts a cluster
 and sends by itself, from its exec to what it prints. Memory is what the processes of the command hold by themselves or their
 share of what they hold together (PSS), at that moment.
 """
@@ -24,6 +24,7 @@ from typing import NamedTuple
 import psutil
 
 from benchmarks import apache
+from benchmarks.brokers import wait_for_port
 from kafkapy import KafkaProducer
 from kafkapy.common.free_ports import free_ports
 
@@ -105,26 +106,19 @@ def kraft(directory: Path) -> Command:
 
 
 def by_command(directory: Path, command: Command, environment: dict[str, str]) -> Round:
-    with (
-        open(directory / "output", "wb") as output,
-        KafkaProducer(
-            bootstrap_servers=f"127.0.0.1:{command.port}",
-            reconnect_backoff_ms=5,
-            reconnect_backoff_max_ms=5,
-            retry_backoff_ms=5,
-            max_block_ms=int(SECONDS * 1000),
-        ) as producer,
-    ):
-        begin = time.monotonic()
+    begin = time.monotonic()
+    with open(directory / "output", "wb") as output:
         if command.before is not None:
             subprocess.run(command.before, stdout=output, stderr=output, check=True)
         process = subprocess.Popen(command.words, stdout=output, stderr=output, env={**os.environ, **environment})
-        try:
+    try:
+        wait_for_port(command.port, process, SECONDS)
+        with KafkaProducer(bootstrap_servers=f"127.0.0.1:{command.port}", retry_backoff_ms=5) as producer:
             producer.send("first", b"record").get(SECONDS)
-            seconds = time.monotonic() - begin
-            return Round(seconds, *held_by(process.pid))
-        finally:
-            end(process)
+        seconds = time.monotonic() - begin
+        return Round(seconds, *held_by(process.pid))
+    finally:
+        end(process)
 
 
 def by_program(environment: dict[str, str]) -> Round:

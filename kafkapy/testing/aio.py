@@ -1,0 +1,66 @@
+"""`KafkaCluster` for asyncio: what takes time is done in a thread, and awaited."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, ParamSpec, Self, TypeVar
+
+from kafkapy.testing import cluster
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_AWAITED = frozenset(
+    ["start", "stop", "create_topic", "create_topics", "delete_topic", "records", "produce_many", "committed", "lag", "wait_until_committed", "wait_until_serving", "reset", "heal", "pause", "resume", "kill", "restart", "cut_once", "delay", "answer_with", "expire_session", "fill_disk", "empty_disk", "leader", "move_leader", "rebalance"]
+)
+
+
+class AsyncKafkaCluster:
+    """Takes what `kafkapy.testing.KafkaCluster` takes. Its methods are coroutines here; attributes are the same, and
+    `sync` is that cluster itself, for `with cut():` or `admin`.
+
+    Invariant: one method at a time is in a thread.
+    """
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        self.sync = cluster.KafkaCluster(*arguments, **options)
+        self._lock = asyncio.Lock()
+        self.clock = AsyncClock(self)
+
+    async def run(self, function: Callable[P, R], *arguments: P.args, **options: P.kwargs) -> R:
+        """Anything that takes time with the cluster, in a thread."""
+        async with self._lock:
+            return await asyncio.to_thread(function, *arguments, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self.sync, name)
+        if name not in _AWAITED:
+            return value
+
+        async def awaited(*arguments: Any, **options: Any) -> Any:
+            result = await self.run(value, *arguments, **options)
+            return self if result is self.sync else result
+
+        return awaited
+
+    async def __aenter__(self) -> Self:
+        await self.run(self.sync.start)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.run(self.sync.stop)
+
+
+class AsyncClock:
+    """As the cluster's clock."""
+
+    def __init__(self, kafka: AsyncKafkaCluster) -> None:
+        self._kafka = kafka
+
+    async def advance(self, seconds: float) -> None:
+        await self._kafka.run(self._kafka.sync.clock.advance, seconds)
+
+
+KafkaCluster = AsyncKafkaCluster
+"""Its name here, as the clients have theirs in kafkapy.aio."""
