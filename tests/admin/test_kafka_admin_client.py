@@ -51,6 +51,7 @@ from kafkapy.errors import (
 )
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
+from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.alter_configs import AlterConfigsResponse
 from kafkapy.protocol.messages.create_partitions import CreatePartitionsResponse
 from kafkapy.protocol.messages.create_topics import CreateTopicsResponse
@@ -59,11 +60,13 @@ from kafkapy.protocol.messages.delete_records import DeleteRecordsResponse
 from kafkapy.protocol.messages.delete_topics import DeleteTopicsResponse
 from kafkapy.protocol.messages.describe_configs import DescribeConfigsResponse
 from kafkapy.protocol.messages.describe_groups import DescribeGroupsResponse
+from kafkapy.protocol.messages.describe_transactions import DescribeTransactionsResponse
 from kafkapy.protocol.messages.find_coordinator import FindCoordinatorResponse
 from kafkapy.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsResponse
 from kafkapy.protocol.messages.leave_group import LeaveGroupResponse
 from kafkapy.protocol.messages.list_groups import ListGroupsResponse
 from kafkapy.protocol.messages.list_offsets import ListOffsetsResponse
+from kafkapy.protocol.messages.list_transactions import ListTransactionsResponse
 from kafkapy.protocol.messages.offset_commit import OffsetCommitResponse
 from kafkapy.protocol.messages.offset_fetch import OffsetFetchResponse
 from tests.fake_broker import FakeBroker
@@ -626,3 +629,34 @@ def test_groups_under_kafka_python_2_s_names(setup: Setup) -> None:
     )
     assert setup.run(admin.list_consumer_group_offsets("g")) == {P0: OffsetAndMetadata(4, "m", -1)}
     assert setup.run(admin.delete_consumer_groups(["g"])) == [("g", NonEmptyGroupError)]
+
+
+def test_transactions_that_hang_by_their_coordinators(setup: Setup) -> None:
+    """One is too old, one is young, one has ended, one has expired since it was listed."""
+    minute, now = 60_000, setup.driver.time.milliseconds()
+    known = {"old": ("Ongoing", 25), "young": ("Ongoing", 5), "over": ("CompleteCommit", 25)}
+    listed = ListTransactionsResponse.TransactionState
+    state = DescribeTransactionsResponse.TransactionState
+
+    def describe(request: Any) -> DescribeTransactionsResponse:
+        states = []
+        for name in request.transactional_ids:
+            if name in known:
+                what, minutes = known[name]
+                start_ms = now - minutes * minute
+                states.append(state(transactional_id=name, transaction_state=what, transaction_start_time_ms=start_ms))
+            else:
+                states.append(state(transactional_id=name, error_code=Errors.TRANSACTIONAL_ID_NOT_FOUND.code))
+        return DescribeTransactionsResponse(transaction_states=states)
+
+    def list_all(request: Any) -> ListTransactionsResponse:
+        states = [listed(transactional_id=name, transaction_state="Ongoing") for name in (*known, "expired")]
+        return ListTransactionsResponse(transaction_states=states)
+
+    setup.on(ApiKey.LIST_TRANSACTIONS, list_all)
+    setup.on(ApiKey.FIND_COORDINATOR, coordinated_by(1))
+    setup.on(ApiKey.DESCRIBE_TRANSACTIONS, describe)
+    (hanging,) = setup.run(setup.admin.find_hanging_transactions())
+    assert (hanging["transactional_id"], hanging["state"], hanging["coordinator_id"]) == ("old", "Ongoing", 1)
+    assert hanging["age_ms"] >= 25 * minute
+    assert setup.run(setup.admin.find_hanging_transactions(max_transaction_timeout_ms=30 * minute)) == []

@@ -16,6 +16,7 @@ from kafkapy.admin.types import (
 )
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.errors import UnsupportedVersionError
+from kafkapy.protocol.errors import Errors, KafkaError
 
 _SLACK_MS = 300_000
 """On top of the longest transaction there may be, before one is said to hang (as in Kafka's tool)."""
@@ -64,12 +65,20 @@ class TransactionMethods(Face):
     async def find_hanging_transactions(
         self, broker_ids: Iterable[int] | None = None, max_transaction_timeout_ms: int = 900_000
     ) -> list[dict[str, Any]]:
-        """Transactions that are older than any may be, as dicts."""
+        """Transactions that are older than any may be, as dicts: of those that coordinators know.
+
+        What is open in a partition's log and known to none is found by `kafka-transactions.sh find-hanging`.
+        """
         listed = await self.list_transactions(broker_ids=broker_ids)
         ids = sorted({listing.transactional_id for listings in listed.values() for listing in listings})
         now = self.client.driver.time.milliseconds()
         hanging = []
-        for transactional_id, found in (await self.describe_transactions(ids)).items():
+        described = await self.core.transaction_descriptions(self._call("coordinator"), ids)
+        for transactional_id, found in described.items():
+            if isinstance(found, KafkaError):
+                if found.error is Errors.TRANSACTIONAL_ID_NOT_FOUND:
+                    continue  # it has expired since it was listed
+                raise found
             age = now - found.transaction_start_time_ms
             begun = found.transaction_start_time_ms >= 0
             if begun and found.state not in _OVER and age >= max_transaction_timeout_ms + _SLACK_MS:
