@@ -59,6 +59,17 @@ def test_options_without_an_effect(name: str) -> None:
         client.close()
 
 
+@pytest.mark.parametrize("name", ["KafkaProducer", "KafkaConsumer", "KafkaAdminClient"])
+def test_the_release_that_the_broker_looks_like(name: str) -> None:
+    with FakeBroker() as broker:
+        client = getattr(kafkapy, name)(bootstrap_servers=broker.address)
+        assert client.config["api_version"] == (3, 9)
+        client.close()
+        client = getattr(kafkapy, name)(bootstrap_servers=broker.address, api_version=(2, 5))
+        assert client.config["api_version"] == (2, 5)
+        client.close()
+
+
 def test_a_partitioner_is_a_function_of_the_key_and_the_partitions() -> None:
     chosen = DefaultPartitioner()
     assert [chosen(key, list(range(1000)), []) for key in (b"", b"a", b"123456789")] == [681, 524, 566]

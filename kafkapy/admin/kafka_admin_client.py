@@ -46,6 +46,7 @@ class KafkaAdminClient(BlockingMethods):
             self._core = KafkaPythonCore(self._client)
             if config.pinned_versions is None:
                 self._driver.call(self._client.bootstrap)
+                self.config["api_version"] = self._driver.call(self._client.broker_release)
         except BaseException:
             self.close()
             raise

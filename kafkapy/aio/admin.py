@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Unpack
 
+from kafkapy.admin import ConfigResource as ConfigResource  # aiokafka's programs import these from here
+from kafkapy.admin import ConfigResourceType as ConfigResourceType
+from kafkapy.admin import NewPartitions as NewPartitions
+from kafkapy.admin import NewTopic as NewTopic
 from kafkapy.admin.kafka_admin_client import ADMIN_DEFAULTS
 from kafkapy.admin.kafka_python import KafkaPythonCore
 from kafkapy.admin.methods import AwaitableMethods
 from kafkapy.aio.base import AsyncClient, ask
+from kafkapy.aio.records_to_delete import RecordsToDelete as RecordsToDelete
 from kafkapy.clients.client_options import ClientOptions
 from kafkapy.clients.config import ClientConfig
 from kafkapy.clients.facade import merge_options, shows_options
@@ -47,3 +52,7 @@ class KafkaAdminClient(AwaitableMethods, AsyncClient):
 
     async def _run(self, name: str, *args: Any, **kwargs: Any) -> Any:
         return await ask(getattr(self._core, name)(*args, **kwargs))
+
+
+AIOKafkaAdminClient = KafkaAdminClient
+"""aiokafka's name."""

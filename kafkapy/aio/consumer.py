@@ -278,3 +278,7 @@ class KafkaConsumer(AsyncConsumer[K_co, V_co]):
         if self._called is not None and asyncio.current_task() is self._listener:
             raise IllegalStateError("A listener cannot wait for records: they come when it has ended")
         await super()._serve()
+
+
+AIOKafkaConsumer = KafkaConsumer
+"""aiokafka's name."""

@@ -292,3 +292,7 @@ class KafkaProducer(AsyncClient, Generic[K_contra, V_contra]):
 
 def _awaitable(future: FutureRecordMetadata) -> Delivery:
     return Delivery(future._batch, future._index)
+
+
+AIOKafkaProducer = KafkaProducer
+"""aiokafka's name."""

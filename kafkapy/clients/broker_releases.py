@@ -5,6 +5,8 @@ The figures are what brokers of these releases answer to ApiVersions (kafka-pyth
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from kafkapy.clients.api_versions import NodeApiVersions
 from kafkapy.errors import KafkaConfigurationError
 
@@ -75,10 +77,18 @@ def parse_release(value: tuple[int, ...] | str) -> tuple[int, ...]:
 
 def versions_of_release(release: tuple[int, ...]) -> NodeApiVersions:
     """What the newest known release up to this one serves."""
-    ranges: dict[int, tuple[int, int]] = {}
-    for known, changes in _CHANGES.items():
+    found: dict[int, tuple[int, int]] = {}
+    for known, ranges in _history():
         if known > release:
             break
+        found = ranges
+    return NodeApiVersions(found)
+
+
+def _history() -> Iterator[tuple[tuple[int, ...], dict[int, tuple[int, int]]]]:
+    """Each release with what it serves, the oldest first."""
+    ranges: dict[int, tuple[int, int]] = {}
+    for release, changes in _CHANGES.items():
         for change in changes.split():
             key, _, versions = change.partition(":")
             lowest, dash, highest = versions.partition("-")
@@ -86,14 +96,13 @@ def versions_of_release(release: tuple[int, ...]) -> NodeApiVersions:
                 ranges[int(key)] = (int(lowest), int(highest)) if dash else (0, int(lowest))
             else:
                 del ranges[int(key)]
-    return NodeApiVersions(ranges)
+        yield release, dict(ranges)
 
 
 def release_of(versions: NodeApiVersions) -> tuple[int, ...]:
     """The newest release all of whose versions a broker serves (it does not say which it is)."""
     found = min(_CHANGES)
-    for release in _CHANGES:
-        wanted = versions_of_release(release).ranges
+    for release, wanted in _history():
         if all(
             key in versions.ranges and versions.ranges[key][1] >= wanted[key][1] for key in _TELLING & wanted.keys()
         ):

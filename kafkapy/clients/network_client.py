@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from kafkapy.clients.api_versions import NodeApiVersions
+from kafkapy.clients.broker_releases import release_of
 from kafkapy.clients.client_apis import api_of
 from kafkapy.clients.client_metadata import COORDINATOR_IDS, ClientMetadata
 from kafkapy.clients.completion import CancelledError, Completion, spawn
@@ -64,6 +65,7 @@ class NetworkClient:
         self.metadata.listeners.append(self._forget_moved_nodes)
         self.closed = False
         self.metrics = NetworkMetrics(config.metrics_num_samples, config.metrics_sample_window_ms)
+        self._versions_seen: NodeApiVersions | None = None
         self._bootstrap = {
             -1 - index: Node(-1 - index, address.host, address.port) for index, address in enumerate(config.bootstrap)
         }
@@ -129,6 +131,13 @@ class NetworkClient:
         connection = self._connections.get(node_id)
         return None if connection is None else connection.connection.versions
 
+    def broker_release(self) -> tuple[int, ...] | None:
+        """The release of Kafka that the brokers look like, or the option `api_version`; None before any handshake."""
+        known = self.config.pinned_versions or self._versions_seen
+        for node_id in self._connections:
+            known = known or self.versions_of(node_id)
+        return None if known is None else release_of(known)
+
     def connect(self, node_id: int) -> Completion[NodeApiVersions]:
         """What the broker serves; connects first if need be. Fails as `send`."""
         connection = self._connections.get(node_id)
@@ -146,6 +155,7 @@ class NetworkClient:
     def disconnect(self, node_id: int) -> None:
         connection = self._connections.pop(node_id, None)
         if connection is not None:
+            self._versions_seen = connection.connection.versions or self._versions_seen
             connection.close()
 
     def bootstrap_connected(self) -> bool:

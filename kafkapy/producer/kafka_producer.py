@@ -63,6 +63,8 @@ class KafkaProducer(Generic[K_contra, V_contra]):
         try:
             self._core: ProducerCore = self._driver.call(ProducerCore, self._driver, config)
             self._driver.call(self._core.start)
+            if config.pinned_versions is None:
+                self.config["api_version"] = self._driver.call(self._core.network.broker_release)
         except BaseException:
             self._driver.stop()
             raise

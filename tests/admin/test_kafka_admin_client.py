@@ -328,6 +328,13 @@ def test_offsets_are_looked_up_at_the_leaders(setup: Setup) -> None:
         setup.run(setup.admin.list_partition_offsets({P0: OffsetSpec.MAX_TIMESTAMP}))
 
 
+def test_what_no_offset_can_be_looked_up_by_is_named(setup: Setup) -> None:
+    with pytest.raises(ValueError, match="it is 'committed'"):
+        setup.run(setup.admin.list_partition_offsets({P0: 0}, "committed"))
+    with pytest.raises(ValueError, match="not -100"):
+        setup.run(setup.admin.list_partition_offsets({P0: -100}))
+
+
 # --- configs
 
 

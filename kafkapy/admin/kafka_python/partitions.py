@@ -22,7 +22,7 @@ from kafkapy.common.wire_enums import ElectionType
 from kafkapy.errors import BrokerResponseError, error_for, for_code
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.elect_leaders import ElectLeadersResponse
-from kafkapy.structs import IsolationLevel, OffsetAndTimestamp, TopicPartitionReplica
+from kafkapy.structs import IsolationLevel, OffsetAndTimestamp, OffsetSpec, TopicPartitionReplica
 
 Chosen = Mapping[str, Iterable[int]] | Iterable[str] | None
 """{topic: [partitions]}, [topics], or None for all."""
@@ -74,6 +74,8 @@ class PartitionMethods(TopicMethods):
         for spec in wanted.values():
             if not isinstance(spec, int):
                 raise TypeError(f"{spec!r} is neither an OffsetSpec nor a time in ms")
+            if spec < min(OffsetSpec):
+                raise ValueError(f"A time is a number of ms since 1970, not {spec}")
         level = _isolation_level(isolation_level)
         call = self._call("partitions", timeout_ms)
         answers = await self.core.look_up_offsets(
@@ -193,6 +195,8 @@ class PartitionMethods(TopicMethods):
 
 
 def _isolation_level(value: IsolationLevel | str | int) -> IsolationLevel:
-    if isinstance(value, str):
+    if isinstance(value, str) and value.upper() in IsolationLevel.__members__:
         return IsolationLevel[value.upper()]
-    return IsolationLevel(value)
+    if value in tuple(IsolationLevel):
+        return IsolationLevel(value)
+    raise ValueError(f"isolation_level must be 'read_uncommitted' or 'read_committed'; it is {value!r}")
