@@ -84,7 +84,7 @@ class ProducerClosed(IllegalStateError):
     pass
 
 
-class KafkaConfigurationError(ClientError):
+class KafkaConfigurationError(ClientError, ValueError):  # a ValueError is what aiokafka raises
     error = Errors.INVALID_CONFIG
 
 

@@ -10,6 +10,7 @@ import pytest
 from kafkapy.aio import errors
 from kafkapy.aio.admin import RecordsToDelete
 from kafkapy.aio.helpers import create_ssl_context
+from kafkapy.consumer.config import ConsumerConfig
 from kafkapy.errors import for_code
 
 PLACES = {
@@ -46,6 +47,11 @@ def test_modules_and_names(place: str) -> None:
 def test_a_name_of_theirs_catches_the_error(code: int) -> None:
     with pytest.raises(OF_THE_BROKER[code]):
         raise for_code(code)
+
+
+def test_wrong_options_are_value_errors() -> None:
+    with pytest.raises(ValueError, match="max_poll_records"):
+        ConsumerConfig(max_poll_records=0)
 
 
 def test_records_to_delete_are_an_offset() -> None:

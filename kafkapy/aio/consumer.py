@@ -84,8 +84,12 @@ class KafkaConsumer(AsyncConsumer[K_co, V_co]):
     async def getmany(
         self, *partitions: TopicPartition, timeout_ms: float = 0, max_records: int | None = None
     ) -> dict[TopicPartition, list[ConsumerRecord[K_co, V_co]]]:
-        """As `poll`; of these partitions only, if there are any."""
-        return await self._poll(timeout_ms, max_records, frozenset(arguments.partitions(partitions)))
+        """As `poll`; of these partitions only, if there are any. Nothing comes if the consumer is stopped meanwhile."""
+        self._check_open()
+        try:
+            return await self._poll(timeout_ms, max_records, frozenset(arguments.partitions(partitions)))
+        except ConsumerStoppedError:
+            return {}
 
     async def getone(self, *partitions: TopicPartition) -> ConsumerRecord[K_co, V_co]:
         """The next record (of these partitions, if there are any), however long it takes."""

@@ -14,7 +14,7 @@ from kafkapy.aio.offsets import GivenOffsets, offsets_of
 from kafkapy.aio.options import AIO_PRODUCER_DEFAULTS, AioProducerOptions, producer_options
 from kafkapy.clients.completion import Completion, spawn
 from kafkapy.clients.facade import shows_options
-from kafkapy.errors import BrokerResponseError, ProducerClosed
+from kafkapy.errors import BrokerResponseError, IllegalArgumentError, ProducerClosed
 from kafkapy.producer.batch import RECORD_OVERHEAD, ProducerBatch
 from kafkapy.producer.bulk import BulkSend, columns_of_arrow
 from kafkapy.producer.config import ProducerConfig
@@ -54,9 +54,12 @@ class KafkaProducer(AsyncClient, Generic[K_contra, V_contra]):
         self._began_batch = False
 
     async def start(self) -> None:
-        """Connect. Raises KafkaTimeoutError after `bootstrap_timeout_ms` or `request_timeout_ms`."""
+        """Connect, and with a `transactional_id` do what `init_transactions` does, as aiokafka. Raises KafkaTimeoutError after
+        `bootstrap_timeout_ms` or `request_timeout_ms`, and what `init_transactions` raises."""
         try:
             await ask(self._core.start(min(self.config.bootstrap_timeout_ms, self.config.request_timeout_ms)))
+            if self._core.transactions is not None:
+                await ask(self._core.transactions.initialize())
         except BaseException:
             self._core.network.close()
             raise
@@ -213,7 +216,8 @@ class KafkaProducer(AsyncClient, Generic[K_contra, V_contra]):
     # --- transactions
 
     async def init_transactions(self) -> None:
-        """Once, before the first transaction. Raises KafkaTimeoutError after `max_block_ms`."""
+        """`start` has done it: for programs that run with `kafkapy.KafkaProducer` too. Raises KafkaTimeoutError after
+        `max_block_ms`."""
         await ask(self._transactions("init_transactions").initialize())
 
     async def begin_transaction(self) -> None:
@@ -223,12 +227,21 @@ class KafkaProducer(AsyncClient, Generic[K_contra, V_contra]):
         transactions.begin()
 
     async def send_offsets_to_transaction(
-        self, offsets: GivenOffsets, group_metadata: ConsumerGroupMetadata | str
+        self,
+        offsets: GivenOffsets,
+        group_metadata: ConsumerGroupMetadata | str | None = None,
+        *,
+        group_id: str | None = None,
     ) -> None:
         """Commit a consumer's offsets with the transaction; `group_metadata` is `KafkaConsumer.group_metadata()`. Offsets are
-        given as to `KafkaConsumer.commit`."""
+        given as to `KafkaConsumer.commit`. `group_id`: aiokafka's name of it, where only the group's name is given."""
         transactions = self._transactions("send_offsets_to_transaction")
-        await ask(transactions.send_offsets(offsets_of(offsets), group_metadata))
+        group = group_id if group_metadata is None else group_metadata
+        if group is None:
+            raise IllegalArgumentError(
+                "send_offsets_to_transaction needs group_metadata (consumer.group_metadata()) or group_id"
+            )
+        await ask(transactions.send_offsets(offsets_of(offsets), group))
 
     async def commit_transaction(self) -> None:
         """Flush and commit. Raises what a record of the transaction has failed with; abort it then. It goes on if it is

@@ -1,9 +1,9 @@
 """`python -m system_tests.foreign_suites CHECKOUT [PYTEST ARGUMENT...]`: a library's own tests against kafkapy.
 
-CHECKOUT is a clone of kafka-python or aiokafka; nothing of it is part of this repository. Without further arguments the files of
-`known.PUBLIC` run, which test what programs see; other files test the library's parts. A broker of kafkapy is started for them. The
-summary tells, by file, how many pass, how many look inside the library, and how many differ on purpose (`known.py`); the exit status is
-1 if a test fails that nobody has looked at. Needs pytest-asyncio, pytest-mock and docker (`pip install pytest-asyncio pytest-mock docker`).
+CHECKOUT is a clone of kafka-python or aiokafka; nothing of it is part of this repository. Without further arguments the files
+of `known.PUBLIC` run, which test what programs see; other files test the library's parts. A broker of kafkapy is started for
+them. The summary tells, by file, how many pass, how many look inside the library, and how many differ on purpose (`known.py`);
+the exit status is 1 if a test fails that nobody has looked at. Needs `pip install pytest-asyncio pytest-mock docker`.
 """
 
 from __future__ import annotations

@@ -8,13 +8,30 @@ from __future__ import annotations
 import re
 
 PUBLIC = {
-    "kafka": """test/admin test/test_serializer.py test/test_package.py test/consumer/test_consumer.py test/consumer/test_assignors.py
-        test/producer/test_partitioner.py test/producer/test_producer.py test/producer/test_kip679_config.py
-        test/integration/test_admin_integration.py test/integration/test_consumer_integration.py
-        test/integration/test_producer_integration.py""".split(),
-    "aiokafka": """tests/test_admin.py tests/test_consumer.py tests/test_helpers.py tests/test_partitioner.py tests/test_pep492.py
-        tests/test_producer.py tests/test_transactional_consumer.py tests/test_transactional_producer.py
-        tests/coordinator/test_assignors.py""".split(),
+    "kafka": [
+        "test/admin",
+        "test/test_serializer.py",
+        "test/test_package.py",
+        "test/consumer/test_consumer.py",
+        "test/consumer/test_assignors.py",
+        "test/producer/test_partitioner.py",
+        "test/producer/test_producer.py",
+        "test/producer/test_kip679_config.py",
+        "test/integration/test_admin_integration.py",
+        "test/integration/test_consumer_integration.py",
+        "test/integration/test_producer_integration.py",
+    ],
+    "aiokafka": [
+        "tests/test_admin.py",
+        "tests/test_consumer.py",
+        "tests/test_helpers.py",
+        "tests/test_partitioner.py",
+        "tests/test_pep492.py",
+        "tests/test_producer.py",
+        "tests/test_transactional_consumer.py",
+        "tests/test_transactional_producer.py",
+        "tests/coordinator/test_assignors.py",
+    ],
 }
 """The files that test what programs see."""
 

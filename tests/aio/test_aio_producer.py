@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kafkapy.aio import KafkaAdminClient, KafkaConsumer, KafkaProducer
-from kafkapy.errors import IllegalStateError, KafkaTimeoutError, TopicAuthorizationFailedError
+from kafkapy.errors import IllegalArgumentError, IllegalStateError, KafkaTimeoutError, TopicAuthorizationFailedError
 from kafkapy.serializer import Headers, LookUpFirst, Serializer
 from tests.producing_broker import ProducingBroker
 from tests.transactional_broker import TransactionalBroker
@@ -177,6 +177,17 @@ def test_a_client_made_outside_of_a_loop_is_told_so() -> None:
     for make in (KafkaProducer, KafkaConsumer, KafkaAdminClient):
         with pytest.raises(RuntimeError, match=r"inside a coroutine"):
             make()
+
+
+def test_start_initializes_transactions_as_aiokafka() -> None:
+    async def main(broker: TransactionalBroker) -> None:
+        async with KafkaProducer(bootstrap_servers=broker.address, transactional_id="tx") as producer:
+            await producer.begin_transaction()
+            with pytest.raises(IllegalArgumentError, match="group_metadata"):
+                await producer.send_offsets_to_transaction({})
+
+    with TransactionalBroker() as broker:
+        asyncio.run(main(broker))
 
 
 @pytest.mark.parametrize("committed", [True, False])
