@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 from typing import Any
 
@@ -60,6 +61,9 @@ def run(properties: ServerProperties) -> int:
     if properties.without_effect:
         log.warning("Without effect in the embedded ZooKeeper: %s", ", ".join(properties.without_effect))
     log.warning("One node is for development and tests: production wants an ensemble (docs/embedded_zookeeper.md)")
+    # A node is a few containers that go by their reference counts: walks through all of them would find nothing.
+    gc.freeze()
+    gc.set_threshold(10_000, 10, 1000)
     reactor.callWhenRunning(StopSignals(reactor).install)
     reactor.addSystemEventTrigger("before", "shutdown", zookeeper.stop)
     reactor.run()

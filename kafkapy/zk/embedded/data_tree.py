@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from kafkapy.zk.embedded import codes
 from kafkapy.zk.embedded.acls import OPEN_ACL, READ_ACL, Acls
@@ -28,8 +28,7 @@ SPECIAL_PATHS = frozenset(("/", "/zookeeper", "/zookeeper/quota", "/zookeeper/co
 """They are there from the beginning and stay."""
 
 
-@dataclass(slots=True)
-class TxnResult:
+class TxnResult(NamedTuple):
     """What a transaction, or an operation of a multi, has come to. `stat`: as the node is told right after it."""
 
     type: int

@@ -8,8 +8,8 @@ import resource
 import socket
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from kafkapy.zk.embedded.client_connection import ClientConnection
 from kafkapy.zk.embedded.machine import ZooKeeperMachine
@@ -18,8 +18,7 @@ VERSION = "3.9.5-kafkapy"
 """That of the ZooKeeper whose behaviour this one has."""
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """Where the server is, for `conf`. `data_dir` None: in memory."""
 
     host: str

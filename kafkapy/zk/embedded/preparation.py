@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from kafkapy.zk.embedded import codes
@@ -27,8 +26,11 @@ from kafkapy.zk.embedded.transactions import (
 )
 from kafkapy.zk.embedded.znode import CONTAINER_OWNER, MAX_TTL, Znode, session_owner, ttl_owner
 
-_BAD_PATH = re.compile(r"//|/\.{1,2}(/|\Z)|[\x00-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\uffff]|[^\x00-\uffff]")
-"""No empty names, no relative ones, and what Java takes for controls, private use or halves of a character."""
+_BAD_PATH = re.compile(r"//|/\.{1,2}(/|\Z)|[\x00-\x1f\x7f]")
+"""Empty names, relative ones, controls."""
+
+_BAD_BEYOND_ASCII = ((0x80, 0x9F), (0xD800, 0xF8FF), (0xFFF0, 0x10FFFF))
+"""What Java takes for controls, private use, or halves of a character (all that is beyond 16 bits)."""
 
 
 class CreateMode(NamedTuple):
@@ -54,17 +56,28 @@ class Requester(NamedTuple):
     identities: tuple[Identity, ...]
 
 
-@dataclass(slots=True)
 class _PlannedNode:
     """What a node will be once the operations so far are done."""
 
-    data: bytes | None
-    acls: Acls
-    version: int
-    cversion: int
-    aversion: int
-    child_count: int
-    ephemeral_owner: int
+    __slots__ = ("acls", "aversion", "child_count", "cversion", "data", "ephemeral_owner", "version")
+
+    def __init__(
+        self,
+        data: bytes | None,
+        acls: Acls,
+        version: int = 0,
+        cversion: int = 0,
+        aversion: int = 0,
+        child_count: int = 0,
+        ephemeral_owner: int = 0,
+    ) -> None:
+        self.data = data
+        self.acls = acls
+        self.version = version
+        self.cversion = cversion
+        self.aversion = aversion
+        self.child_count = child_count
+        self.ephemeral_owner = ephemeral_owner
 
     @classmethod
     def of(cls, node: Znode) -> _PlannedNode:
@@ -80,8 +93,19 @@ class _PlannedNode:
 
 
 def validate_path(path: str) -> None:
-    if path != "/" and (not path.startswith("/") or path.endswith("/") or _BAD_PATH.search(path)):
+    if path == "/":
+        return
+    if (
+        not path.startswith("/")
+        or path.endswith("/")
+        or _BAD_PATH.search(path)
+        or not (path.isascii() or _is_good(path))
+    ):
         raise KeeperError(Code.BAD_ARGUMENTS, path)
+
+
+def _is_good(path: str) -> bool:
+    return not any(first <= ord(char) <= last for char in path for first, last in _BAD_BEYOND_ASCII)
 
 
 class Preparation:
@@ -131,7 +155,7 @@ class Preparation:
                 owner = ttl_owner(request.ttl_ms)
             plan = self._plan(parent_path)
             plan.child_count, plan.cversion = plan.child_count + 1, cversion
-            self._planned[path] = _PlannedNode(request.data, acls, 0, 0, 0, 0, owner)
+            self._planned[path] = _PlannedNode(request.data, acls, ephemeral_owner=owner)
         return CreateTxn(kind, path, request.data, acls, cversion, ephemeral, request.ttl_ms)
 
     def _check_ttl(self, request: _CreateRequest, mode: CreateMode) -> None:
@@ -252,8 +276,7 @@ class Preparation:
         return plan
 
 
-@dataclass(slots=True)
-class _CreateRequest:
+class _CreateRequest(NamedTuple):
     kind: int
     path: str
     data: bytes | None
@@ -272,9 +295,9 @@ class _CreateRequest:
         if mode is None or (mode.ttl and self.kind != codes.CREATE_TTL):
             raise MalformedError(f"flags {self.flags} for a create in a multi")
         if mode.container:
-            self.kind = codes.CREATE_CONTAINER
-        elif self.kind == codes.CREATE_TTL and not mode.ttl:
-            self.kind = codes.CREATE
+            return self._replace(kind=codes.CREATE_CONTAINER)
+        if self.kind == codes.CREATE_TTL and not mode.ttl:
+            return self._replace(kind=codes.CREATE)
         return self
 
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from kafkapy.zk.embedded import codes
 from kafkapy.zk.embedded.acls import Acls, decode_acls, encode_acls
@@ -25,8 +24,7 @@ class TxnHeader(NamedTuple):
     time_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class CreateTxn:
+class CreateTxn(NamedTuple):
     """`type`: CREATE, CREATE2, CREATE_CONTAINER or CREATE_TTL. `parent_cversion`: what the parent's becomes; -1: one more."""
 
     type: int
@@ -56,8 +54,7 @@ class CreateTxn:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteTxn:
+class DeleteTxn(NamedTuple):
     """`type`: DELETE or DELETE_CONTAINER."""
 
     type: int
@@ -71,12 +68,14 @@ class DeleteTxn:
         return cls(kind, decoder.string())
 
 
-@dataclass(frozen=True, slots=True)
-class SetDataTxn:
+class SetDataTxn(NamedTuple):
     path: str
     data: bytes | None
     version: int
-    type: ClassVar[int] = codes.SET_DATA
+
+    @property
+    def type(self) -> int:
+        return codes.SET_DATA
 
     def encode(self) -> bytes:
         return string(self.path) + buffer(self.data) + INT.pack(self.version)
@@ -86,12 +85,14 @@ class SetDataTxn:
         return cls(decoder.string(), decoder.buffer(), decoder.int32())
 
 
-@dataclass(frozen=True, slots=True)
-class SetAclTxn:
+class SetAclTxn(NamedTuple):
     path: str
     acls: Acls
     version: int
-    type: ClassVar[int] = codes.SET_ACL
+
+    @property
+    def type(self) -> int:
+        return codes.SET_ACL
 
     def encode(self) -> bytes:
         return string(self.path) + encode_acls(self.acls) + INT.pack(self.version)
@@ -101,13 +102,15 @@ class SetAclTxn:
         return cls(decoder.string(), decode_acls(decoder), decoder.int32())
 
 
-@dataclass(frozen=True, slots=True)
-class CheckVersionTxn:
+class CheckVersionTxn(NamedTuple):
     """Only in a multi: it has been checked when it was prepared."""
 
     path: str
     version: int
-    type: ClassVar[int] = codes.CHECK
+
+    @property
+    def type(self) -> int:
+        return codes.CHECK
 
     def encode(self) -> bytes:
         return string(self.path) + INT.pack(self.version)
@@ -117,10 +120,12 @@ class CheckVersionTxn:
         return cls(decoder.string(), decoder.int32())
 
 
-@dataclass(frozen=True, slots=True)
-class CreateSessionTxn:
+class CreateSessionTxn(NamedTuple):
     timeout_ms: int
-    type: ClassVar[int] = codes.CREATE_SESSION
+
+    @property
+    def type(self) -> int:
+        return codes.CREATE_SESSION
 
     def encode(self) -> bytes:
         return INT.pack(self.timeout_ms)
@@ -130,12 +135,14 @@ class CreateSessionTxn:
         return cls(decoder.int32())
 
 
-@dataclass(frozen=True, slots=True)
-class CloseSessionTxn:
+class CloseSessionTxn(NamedTuple):
     """`paths`: the session's nodes, which go with it; before 3.6 the log didn't name them."""
 
     paths: tuple[str, ...]
-    type: ClassVar[int] = codes.CLOSE_SESSION
+
+    @property
+    def type(self) -> int:
+        return codes.CLOSE_SESSION
 
     def encode(self) -> bytes:
         return strings(self.paths)
@@ -145,12 +152,14 @@ class CloseSessionTxn:
         return cls(tuple(decoder.vector(decoder.string)) if decoder.remaining >= 4 else ())
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorTxn:
+class ErrorTxn(NamedTuple):
     """A request that failed: it took a zxid all the same."""
 
     code: int
-    type: ClassVar[int] = codes.ERROR
+
+    @property
+    def type(self) -> int:
+        return codes.ERROR
 
     def encode(self) -> bytes:
         return INT.pack(self.code)
@@ -165,12 +174,14 @@ Op: TypeAlias = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class MultiTxn:
+class MultiTxn(NamedTuple):
     """All of it or nothing: with an `ErrorTxn` among the operations nothing is done."""
 
     ops: tuple[Op, ...]
-    type: ClassVar[int] = codes.MULTI
+
+    @property
+    def type(self) -> int:
+        return codes.MULTI
 
     @property
     def failed(self) -> bool:
