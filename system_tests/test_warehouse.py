@@ -6,6 +6,7 @@ schema. The driver with its JVM is killed, its Python workers alone are, and the
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -40,7 +41,7 @@ HOURS, PRODUCERS, PARTITIONS = 5, 8, 4
 FIRST_MS = 1_795_392_000_000
 """2026-11-23T00:00Z."""
 CITIES = [b"Kyoto", b"Lisbon", b"Ushuaia"]
-CHUNK = 2_000
+CHUNK = 1_000
 
 
 def schema(*fields: Any) -> Schema:
@@ -93,7 +94,13 @@ class Truth:
         return found
 
 
-def produce(bootstrap: str, truth: Truth, producer_number: int, directory: Path, per_second: float) -> None:
+class Pace:
+    """How much of the events may be sent by now: it goes on with the kills. 1 is all."""
+
+    allowed = 0.0
+
+
+def produce(bootstrap: str, truth: Truth, producer_number: int, directory: Path, pace: Pace) -> None:
     """Its share of the events; the hour that is being sent is in DIRECTORY/cutoff, since those before it are over."""
     dice = random.Random(producer_number)
     late: list[int] = []
@@ -101,7 +108,8 @@ def produce(bootstrap: str, truth: Truth, producer_number: int, directory: Path,
     with KafkaProducer(bootstrap_servers=bootstrap, linger_ms=20, delivery_timeout_ms=600_000) as producer:
         own = range(producer_number, truth.count, PRODUCERS)
         for first in range(0, len(own), CHUNK):
-            begin = time.monotonic()
+            while first / len(own) > pace.allowed:
+                time.sleep(0.1)
             numbers = []
             for number in own[first : first + CHUNK]:
                 if dice.random() < 0.02 and truth.hour(number) < HOURS - 1:
@@ -125,7 +133,6 @@ def produce(bootstrap: str, truth: Truth, producer_number: int, directory: Path,
                 replaced = directory / "cutoff.new"
                 replaced.write_text(truth.name(hour))
                 replaced.rename(directory / "cutoff")
-            time.sleep(max(0.0, len(numbers) * PRODUCERS / per_second - (time.monotonic() - begin)))
         for number in late:
             headers = [("event-id", b"e%d" % number)]
             producer.send("bookings", truth.value(number), timestamp_ms=truth.time(number), headers=headers)
@@ -149,11 +156,11 @@ class Process:
     def kill(self) -> None:
         """With all its children."""
         family = self._family()
-        for each in [psutil.Process(self.process.pid), *family]:
-            try:
+        if self.process.poll() is None:
+            self.process.kill()
+        for each in family:
+            with contextlib.suppress(psutil.NoSuchProcess):
                 each.kill()
-            except psutil.NoSuchProcess:
-                pass
         self.process.wait()
 
     def kill_workers(self) -> int:
@@ -259,9 +266,9 @@ def test_each_event_is_in_its_hour_once(broker: KafkaService, tmp_path: Path, ki
 
 
 def run_with_kills(broker: KafkaService, truth: Truth, path: Path, directory: Path, kills: int) -> None:
-    rate = truth.count / (kills * 14.0)
+    pace = Pace()
     threads = [
-        threading.Thread(target=produce, args=(broker.bootstrap, truth, number, directory, rate))
+        threading.Thread(target=produce, args=(broker.bootstrap, truth, number, directory, pace))
         for number in range(PRODUCERS)
     ]
     for thread in threads:
@@ -271,6 +278,7 @@ def run_with_kills(broker: KafkaService, truth: Truth, path: Path, directory: Pa
     dice = random.Random(1)
     try:
         for number in range(kills):
+            pace.allowed = (number + 1) / (kills + 1)
             wait_for(driver.has_gone_on, driver, 240)
             if number % 3 == 1:  # while a rollup writes
                 seen = len(driver.notes())
@@ -285,6 +293,7 @@ def run_with_kills(broker: KafkaService, truth: Truth, path: Path, directory: Pa
                 driver.start()
             if number in (kills // 3, 2 * kills // 3):
                 broker.hard_bounce()
+        pace.allowed = 1.0
         for thread in threads:
             thread.join()
         (directory / "cutoff").write_text(truth.name(HOURS))
