@@ -12,4 +12,4 @@ def client_options(kafka: Mapping[str, str]) -> dict[str, Any]:
     """Kafka's names as arguments of a client, as the connector takes them."""
     params = consumer_params(dict(kafka), [])
     security: dict[str, Any] = params[SECURITY]
-    return {name.replace(".", "_"): params[name] for name in COMMON} | security
+    return {name.replace(".", "_"): params[name] for name in COMMON if params[name] is not None} | security

@@ -59,6 +59,7 @@ class Stream:
         """The query. `available_now`: it ends when it has read what was there."""
         warehouse = self._warehouse
         config = warehouse.config
+        fresh = not warehouse.files.names("_checkpoint")
         self._base = self._checkpoint()
         reader = warehouse.spark.readStream.format("kafkapy-ranges")
         options = {
@@ -67,7 +68,7 @@ class Stream:
             "minPartitions": str(warehouse.spark.sparkContext.defaultParallelism),
             "startingOffsets": config.starting_offsets,
         }
-        if warehouse.state.offsets:  # only a new checkpoint begins there
+        if fresh and warehouse.state.offsets:
             partitions = partitions_of(warehouse)
             options["startingOffsets"] = starting_offsets(warehouse.state, config.starting_offsets, partitions)
         for name, value in options.items():

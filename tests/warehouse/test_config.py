@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from kafkapy.warehouse.client_options import client_options
 from kafkapy.warehouse.config import ConfigError, WarehouseConfig
 
 MINIMUM = """
@@ -57,3 +58,11 @@ def test_the_example() -> None:
 def test_what_makes_no_sense(tmp_path: Path, change: tuple[str, str], sentence: str) -> None:
     with pytest.raises(ConfigError, match=sentence):
         load(tmp_path, MINIMUM.replace(*change))
+
+
+def test_options_of_clients() -> None:
+    """What is not set is not passed on: a client has defaults of its own."""
+    found = client_options({"bootstrap.servers": "localhost:9092", "request.timeout.ms": "5000"})
+    assert found["bootstrap_servers"] == "localhost:9092"
+    assert found["request_timeout_ms"] == 5000
+    assert None not in found.values()

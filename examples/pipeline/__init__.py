@@ -1,0 +1,1 @@
+"""From events to tables on real input of this machine: `bin/demo-pipeline.sh`."""
