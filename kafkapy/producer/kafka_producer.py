@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, Unpack
 from kafkapy.clients.completion import Completion, spawn
 from kafkapy.clients.facade import shows_options
 from kafkapy.clients.thread_driver import ThreadDriver
+from kafkapy.common.producer_id import ProducerIdAndEpoch
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.errors import (
     BrokerResponseError,
@@ -228,6 +229,12 @@ class KafkaProducer(Generic[K_contra, V_contra]):
         """Commit a consumer's offsets with the transaction; `group_metadata` is `KafkaConsumer.group_metadata()`."""
         transactions = self._transactions("send_offsets_to_transaction")
         self._driver.call(transactions.send_offsets, offsets, group_metadata)
+
+    def prepare_transaction(self) -> ProducerIdAndEpoch:
+        """Flush, and leave the transaction open for somebody else to end: who has the transactional id and this can do it with
+        EndTxn, also when this producer is closed. Raises what a record has failed with; abort it then."""
+        prepared: ProducerIdAndEpoch = self._driver.call(self._transactions("prepare_transaction").prepare)
+        return prepared
 
     def commit_transaction(self) -> None:
         """Flush and commit. Raises what a record of the transaction has failed with; abort it then."""

@@ -241,6 +241,15 @@ class Transactions:
             self._failed(error)
             raise
 
+    async def prepare(self) -> ProducerIdAndEpoch:
+        """prepare_transaction: all records are with the brokers, and the transaction stays open. Raises what it has failed
+        with."""
+        if self.state is TransactionsState.IN_TRANSACTION:
+            await self._all_done()
+        if self.state is not TransactionsState.IN_TRANSACTION:
+            self._raise_error("prepare_transaction")
+        return self._sequences.producer
+
     async def commit(self) -> None:
         """commit_transaction: all records first, then the end. Raises what the transaction has failed with."""
         await self._end_with(True)

@@ -100,6 +100,7 @@ PRODUCER = COMMON | {
     "max.in.flight.requests.per.connection": Param(_integer(1)),
     "max.request.size": Param(_integer(0)),
     "retries": Param(_integer(0)),
+    "transaction.timeout.ms": Param(_integer(1)),
 }
 
 _WITHOUT_EFFECT = """
@@ -153,9 +154,9 @@ _REFUSED_BY_SINK = {
     ),
     "interceptor.classes": "Kafka option 'interceptor.classes' is not supported",
     "transactional.id": (
-        "Kafka option 'transactional.id' is not supported as records are written at least once, outside transactions."
+        "Kafka option 'transactional.id' is not supported: with the option delivery=exactly-once the sink makes "
+        "transactional ids itself, one for each task."
     ),
-    "transaction.timeout.ms": "Kafka option 'transaction.timeout.ms' is not supported as there are no transactions.",
 }
 
 KafkaParams = dict[str, Any]
@@ -178,6 +179,15 @@ def consumer_params(options: Mapping[str, str], warnings: list[str]) -> KafkaPar
 
 def producer_params(options: Mapping[str, str], warnings: list[str]) -> KafkaParams:
     return _params(options, PRODUCER, CONSUMER, _REFUSED_BY_SINK, "producer", warnings)
+
+
+def producer_configs(params: KafkaParams) -> dict[str, Any]:
+    """Kafka's configs as arguments of `KafkaProducer`, whose own defaults stand for what was not given."""
+    given = {name: value for name, value in params.items() if value is not None and name != SECURITY}
+    configs: dict[str, Any] = {name.replace(".", "_"): value for name, value in given.items()} | params[SECURITY]
+    if configs.get("acks") in (0, 1):
+        configs.setdefault("enable_idempotence", False)  # KIP-679: the one goes without the other
+    return configs
 
 
 def with_group(params: KafkaParams, prefix: str) -> KafkaParams:

@@ -13,6 +13,7 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.spark.delivery import OF_DELIVERY, ExactlyOnce, delivery, exactly_once_options, sink_name
 from kafkapy.spark.errors import OptionError
 from kafkapy.spark.java_pattern import python_pattern
 from kafkapy.spark.kafka_params import GROUP_ID_WARNING, PREFIX, KafkaParams, consumer_params, producer_params
@@ -133,7 +134,7 @@ OPTIONS = (
     Option("endingOffsetsByTimestamp", _text, None, _BATCH, _NO_ENDING_TIMESTAMP),
     Option("endingOffsets", _text, None, _BATCH, _NO_ENDING_OFFSET),
     Option("startingOffsetsByTimestampStrategy", _no_match, "error", _READS),
-    Option("failOnDataLoss", _boolean, True, _READS),
+    Option("failOnDataLoss", _boolean, True, _READS | _WRITE),
     Option("minPartitions", _positive, None, _READS),
     Option("maxRecordsPerPartition", _positive, None, _READS),
     Option("maxOffsetsPerTrigger", _number, None, _STREAM),
@@ -147,6 +148,11 @@ OPTIONS = (
     # Not in Spark's source: a group that a stream commits its progress to, so that lag tools see it (SPARK-27549).
     Option("commitOffsetsToGroup", _text, None, _STREAM),
     Option("topic", _text, None, _WRITE),
+    # Not in Spark's sink (docs/spark.md, "Exactly once").
+    Option("delivery", delivery, "at-least-once", _WRITE),
+    Option("sinkName", sink_name, None, _WRITE),
+    Option("batchId", _at_least_0, None, _WRITE),
+    Option("decisionTopic", _text, "kafkapy-spark-decisions", _WRITE),
 )
 _BY_NAME = {option.name.lower(): option for option in OPTIONS}
 
@@ -203,6 +209,7 @@ class SourceOptions:
 @dataclass(frozen=True)
 class SinkOptions:
     topic: str | None
+    exactly_once: ExactlyOnce | None
     kafka: KafkaParams = field(repr=False)
     warnings: tuple[str, ...]
 
@@ -252,8 +259,15 @@ def source_options(options: Mapping[str, str], mode: Mode) -> SourceOptions:
 def sink_options(options: Mapping[str, str]) -> SinkOptions:
     """Checks the options of a write. Raises `OptionError`."""
     warnings: list[str] = []
+    given = _lower(options)
     values, kafka = _read(options, Mode.WRITE, warnings)
-    return SinkOptions(values["topic"], producer_params(kafka, warnings), tuple(warnings))
+    params = producer_params(kafka, warnings)
+    exactly_once = exactly_once_options(values, params) if values["delivery"] == "exactly-once" else None
+    if exactly_once is None:
+        if params["transaction.timeout.ms"] is not None:
+            raise OptionError("Kafka option 'transaction.timeout.ms' goes with the option delivery=exactly-once alone")
+        warnings += [f"{name} option ignored without delivery=exactly-once" for name in OF_DELIVERY if name in given]
+    return SinkOptions(values["topic"], exactly_once, params, tuple(warnings))
 
 
 def check_read(options: Mapping[str, str]) -> None:

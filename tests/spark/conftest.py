@@ -20,6 +20,12 @@ from kafkapy.record.record_batch import Header
 from kafkapy.record.records_builder import MemoryRecordsBuilder
 from tests.broker_process import BrokerProcess
 
+TRANSACTIONS = {
+    "transaction_state_log_replication_factor": "1",
+    "transaction_state_log_min_isr": "1",
+    "transaction_state_log_num_partitions": "4",
+}
+
 Row = tuple[int, bytes | None, bytes | None, Sequence[Header]]
 """Timestamp in ms, key, value, headers."""
 
@@ -67,7 +73,9 @@ class Kafka:
 @pytest.fixture(scope="session")
 def kafka(zookeeper: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
     # Records of 1970 are to stay.
-    broker = BrokerProcess(tmp_path_factory.mktemp("spark-broker"), f"{zookeeper}/spark", log_retention_ms="-1")
+    broker = BrokerProcess(
+        tmp_path_factory.mktemp("spark-broker"), f"{zookeeper}/spark", log_retention_ms="-1", **TRANSACTIONS
+    )
     broker.start()
     kafka = Kafka(broker.address)
     yield kafka
