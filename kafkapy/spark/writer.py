@@ -53,7 +53,7 @@ class KafkaStreamWriter(DataSourceStreamArrowWriter):
             abort(messages, self._options)
 
 
-def write_task(batches: Iterator[pa.RecordBatch], options: SinkOptions, write: str) -> WriterCommitMessage:
+def write_task(batches: Iterator[pa.RecordBatch], options: SinkOptions, write: str = "") -> WriterCommitMessage:
     """Sends all rows of a task and waits until brokers have them. Raises what the first failed record failed with."""
     if options.exactly_once is not None:
         message: WriterCommitMessage = write_transaction(batches, options, write)
