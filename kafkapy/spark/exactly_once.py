@@ -22,8 +22,8 @@ from kafkapy.spark.kafka_params import KafkaParams, producer_configs
 from kafkapy.spark.options import SinkOptions
 from kafkapy.spark.sink_decision import (
     Decision,
-    Place,
     Prepared,
+    SinkBatch,
     Stage,
     Standing,
     Todo,
@@ -53,7 +53,7 @@ _APP_ID, _JOB_GROUP = "spark.app.id", "spark.jobGroup.id"
 class TaskDone(WriterCommitMessage):
     """`prepared` None: the task had no rows, or had nothing to do."""
 
-    place: Place
+    place: SinkBatch
     write: str
     era: int
     is_first_attempt: bool
@@ -137,7 +137,7 @@ def _properties(context: TaskContext) -> dict[str, str]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def place_of(properties: dict[str, str], options: ExactlyOnce, write: str) -> Place:
+def place_of(properties: dict[str, str], options: ExactlyOnce, write: str) -> SinkBatch:
     """From a task's local properties: in a streaming query (foreachBatch, too) they have its ids. Raises OptionError."""
     query, batch = properties.get(_QUERY_ID), properties.get(_BATCH_ID)
     batch_id = options.batch_id if options.batch_id is not None else batch
@@ -150,9 +150,9 @@ def place_of(properties: dict[str, str], options: ExactlyOnce, write: str) -> Pl
         raise OptionError(f"Option batchId is {batch_id} in batch {batch} of the streaming query: leave it out")
     sink = "-".join(part for part in (query, options.sink_name) if part)
     if query is None:
-        return Place(sink, int(batch_id), write)
+        return SinkBatch(sink, int(batch_id), write)
     run = hashlib.sha256(f"{properties.get(_APP_ID, write)} {properties.get(_JOB_GROUP, write)}".encode()).hexdigest()
-    return Place(sink, int(batch_id), run[:12])
+    return SinkBatch(sink, int(batch_id), run[:12])
 
 
 # --- the driver

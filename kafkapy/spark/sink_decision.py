@@ -31,7 +31,7 @@ MARGIN_MS = 30_000
 """Time that a transaction should have left when the driver decides: to record that and to end them all."""
 
 
-class Place(NamedTuple):
+class SinkBatch(NamedTuple):
     """What a task writes: `run` is the same for all batches between a start of the driver and its end."""
 
     sink: str
@@ -110,7 +110,7 @@ class Todo(Enum):
     SKIP = "the batch has been decided on"
 
 
-def todo(last: Decision | None, place: Place, write: str) -> Todo:
+def todo(last: Decision | None, place: SinkBatch, write: str) -> Todo:
     """Raises SinkError if the batch is none that can come now."""
     if last is None or last.batch < place.batch:
         return Todo.WRITE
@@ -129,7 +129,7 @@ def todo(last: Decision | None, place: Place, write: str) -> Todo:
     return Todo.SKIP
 
 
-def era_of(last: Decision | None, place: Place) -> int:
+def era_of(last: Decision | None, place: SinkBatch) -> int:
     """The part of transactional ids that is another one where somebody else may still have the last era's."""
     goes_on = (
         last is not None
@@ -141,7 +141,7 @@ def era_of(last: Decision | None, place: Place) -> int:
     return last.era if last is not None and goes_on else place.batch
 
 
-def transactional_id(place: Place, era: int, partition: int, attempt: str | None) -> str:
+def transactional_id(place: SinkBatch, era: int, partition: int, attempt: str | None) -> str:
     """`attempt` None: of the first attempt, which uses the partition's id again from batch to batch."""
     shared = f"{place.name}/{place.run}/{era}/{partition}"
     return shared if attempt is None else f"{shared}-{attempt}"
@@ -198,7 +198,7 @@ def is_all_lost(standings: Sequence[Standing]) -> bool:
     return bool(standings) and all(one is Standing.LOST for one in standings)
 
 
-def lost_sentence(place: Place, lost: Sequence[Prepared]) -> str:
+def lost_sentence(place: SinkBatch, lost: Sequence[Prepared]) -> str:
     names = ", ".join(one.transactional_id for one in lost[:10]) + (", …" if len(lost) > 10 else "")
     return (
         f"Batch {place.batch} of sink {place.sink} was decided on, but {len(lost)} of its transactions were aborted before they "

@@ -19,7 +19,7 @@ from kafkapy.spark.decision_store import DecisionStore, Turn
 from kafkapy.spark.errors import SinkError
 from kafkapy.spark.exactly_once import TaskDone, _prepare, abort, commit, new_write
 from kafkapy.spark.options import SinkOptions, sink_options
-from kafkapy.spark.sink_decision import Decision, Place, Stage, Todo, era_of, todo, transactional_id
+from kafkapy.spark.sink_decision import Decision, SinkBatch, Stage, Todo, era_of, todo, transactional_id
 from kafkapy.spark.sink_transactions import SinkTransactions, transactions_of
 from kafkapy.structs import IsolationLevel, OffsetSpec
 
@@ -48,7 +48,7 @@ class Job:
 
     def tasks(self, batch: int, attempt: str | None = None) -> list[TaskDone]:
         write = new_write()
-        place = Place(self.sink, batch, self.run)
+        place = SinkBatch(self.sink, batch, self.run)
         last = self.last()
         if todo(last, place, write) is Todo.SKIP:
             return [TaskDone(place, write, batch, True, None, skipped=True)] * 2
