@@ -104,6 +104,7 @@ def committed(bootstrap: str) -> Counter[bytes]:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(SECONDS + 120)
 def test_each_record_once(broker: KafkaService, tmp_path: Path, kills: int, note: Note, progress: Progress) -> None:
     records = 10_000 * kills
     for topic in ("incoming", "outgoing"):

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kafkapy import KafkaProducer
 from kafkapy.admin.types import TransactionState
 from tests.spark.test_spark_batch import error_of, load
 
@@ -97,6 +98,33 @@ def test_a_job_whose_task_fails_leaves_nothing(spark: Any, kafka: Any) -> None:
     assert [name for name in open_transactions(kafka) if "/failing/" in name] == []
     sink(frame.select("value").write.mode("append"), kafka, topic, sinkName="failing", batchId=0).save()
     assert committed(spark, kafka, topic) == sorted(str(n) for n in range(100))
+
+
+def test_the_source_reads_what_is_committed(spark: Any, kafka: Any, tmp_path: Path) -> None:
+    """Markers and aborted records are gaps; what comes after the first open transaction is not there yet."""
+    topic = kafka.topic(1)
+    with KafkaProducer(bootstrap_servers=kafka.bootstrap, transactional_id=topic) as producer:
+        producer.init_transactions()
+        for n, ends in enumerate((producer.commit_transaction, producer.abort_transaction) * 3):
+            producer.begin_transaction()
+            for value in range(5):
+                producer.send(topic, b"%d" % (10 * n + value))
+            producer.flush()
+            ends()
+        producer.begin_transaction()
+        producer.send(topic, b"open")
+        producer.flush()
+        expected = sorted(str(10 * n + value) for n in (0, 2, 4) for value in range(5))
+        assert committed(spark, kafka, topic) == expected
+        assert load(spark, kafka, subscribe=topic).count() == 31
+        frame = source(spark, kafka, topic, maxOffsetsPerTrigger=4, **{"kafka.isolation.level": "read_committed"})
+        copied: list[str] = []
+        writer = frame.selectExpr("cast(value as string) v").writeStream.foreachBatch(
+            lambda batch, _: copied.extend(row.v for row in batch.collect())
+        )
+        writer.option("checkpointLocation", str(tmp_path)).trigger(availableNow=True).start().awaitTermination()
+        assert sorted(copied) == expected
+        producer.abort_transaction()
 
 
 @pytest.mark.parametrize(
