@@ -22,6 +22,8 @@ from system_tests.services import ROOT, KafkaService, wait_until
 
 COPIERS = PARTITIONS = 4
 NUMBERS_AT_ONCE = 5
+PAUSE_SECONDS = 0.05
+"""Slow enough for copiers that are killed most of the time: at the end they have to catch up."""
 GROUP = "copiers"
 TOPICS = ("input", "output")
 
@@ -81,7 +83,7 @@ class Writer:
 
     def _run(self) -> None:
         producer = KafkaProducer(bootstrap_servers=self._bootstrap)
-        while not self._is_done.wait(0.01):
+        while not self._is_done.wait(PAUSE_SECONDS):
             for _ in range(NUMBERS_AT_ONCE):
                 for partition in range(PARTITIONS):
                     producer.send("input", b"%d" % self.per_partition, partition=partition)
