@@ -333,6 +333,9 @@ class KafkaChannel(AnswerChannel):
         if self._awaiting:
             self._send_answers()
 
+    def has_peer(self) -> bool:
+        return not self.closed and self.transport.has_peer()
+
     def hold(self, request: Request) -> None:
         request.unwritten = True
         if self._server.memory_pool is not None:

@@ -85,6 +85,10 @@ class AnswerChannel:
     def is_of_follower(self) -> None:
         raise NotImplementedError
 
+    def has_peer(self) -> bool:
+        """Is the client still there? What it sent before it went may come to be handled later."""
+        raise NotImplementedError
+
     def hold(self, request: Request) -> None:
         raise NotImplementedError
 

@@ -166,6 +166,15 @@ class PlaintextTransport(tcp.Server):
 
     # ------------------------------------------------------------------------------------------------ closing
 
+    def has_peer(self) -> bool:
+        """Has the peer not ended the connection, as far as that is known here? While reading is paused nobody else notices."""
+        try:
+            return self.socket.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) != b""
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+
     def close(self) -> None:
         """Close after what is queued was sent."""
         if not self.connected or self.disconnecting:

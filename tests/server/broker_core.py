@@ -60,6 +60,8 @@ class FakeTransport:
     def __init__(self) -> None:
         self.sent = bytearray()
         self.closed = False
+        self.is_left = False
+        """The client has gone, and that is still to be noticed."""
         self.outgoing = SendQueue(socket.socket())
 
     def setTcpNoDelay(self, enabled: bool) -> None:
@@ -75,6 +77,9 @@ class FakeTransport:
                     self.sent += spawn(part.next_piece()).result()
             else:
                 self.sent += part.read() if isinstance(part, FileRecords) else part
+
+    def has_peer(self) -> bool:
+        return not self.is_left
 
     def resume_reading(self) -> None:
         """Nothing was stopped."""

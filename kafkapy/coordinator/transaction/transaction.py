@@ -235,25 +235,27 @@ class Transaction:
     def end(
         self, producer: ProducerIdAndEpoch, commit: bool, to: Recipient, now_ms: int, connection: int = 0
     ) -> Effects:
-        """`to` hears the error; NONE once the outcome is in the log. `connection`: of a later one it is greater.
-
-        A producer that has given up waiting for the end of a transaction asks for it again over another connection, and goes
-        on. What it said first may still be on its way, and would end the transaction after that (KAFKA-17754).
-        """
+        """`to` hears the error; NONE once the outcome is in the log. `connection`: of a later one it is greater."""
         error = self._check(producer)
-        newest = self._ender[1] if self._ender is not None and self._ender[0] == producer else connection
-        if error is NONE and connection < newest and self.metadata.state is ONGOING:
-            log.info(
-                "%s asks over an old connection for the end of a transaction; it is not ended", self.transactional_id
-            )
-            error = Errors.COORDINATOR_NOT_AVAILABLE
         if error is NONE:
-            self._ender = producer, max(connection, newest)
+            self._ender = producer, max(connection, self._ended_from(producer))
             error = Errors.CONCURRENT_TRANSACTIONS if self.pending is not None else self._may_end(commit)
         if error is not NONE or self.metadata.state is not ONGOING:
             return (Reply(to, error),)
         state = PREPARE_COMMIT if commit else PREPARE_ABORT
         return self._write(self.metadata._replace(state=state, updated_ms=now_ms), to)
+
+    def _ended_from(self, producer: ProducerIdAndEpoch) -> int:
+        """The newest connection over which this producer has asked for an end; -1: none."""
+        return self._ender[1] if self._ender is not None and self._ender[0] == producer else -1
+
+    def is_overtaken(self, producer: ProducerIdAndEpoch, connection: int) -> bool:
+        """Has the producer asked for an end over a later connection, and begun its next transaction?
+
+        One that has given up waiting asks again over another connection, and goes on. What it said first may still be on its
+        way, and would end the transaction after that (KAFKA-17754).
+        """
+        return self.metadata.state is ONGOING and connection < self._ended_from(producer)
 
     def _may_end(self, commit: bool) -> Errors:
         state = self.metadata.state

@@ -171,6 +171,11 @@ class TransactionCoordinator:
         now = self._time.milliseconds()
         self._event(transactional_id, to, lambda found: found.end(producer, commit, to, now, connection))
 
+    def is_overtaken(self, transactional_id: str, producer: ProducerIdAndEpoch, connection: int) -> bool:
+        """As `Transaction.is_overtaken`."""
+        found = self.transactions.get(transactional_id)
+        return found is not None and found.is_overtaken(producer, connection)
+
     def _event(self, transactional_id: str, to: Recipient, event: Callable[[Transaction], Effects]) -> None:
         error = self._status(transactional_id)
         found = self.transactions.get(transactional_id)

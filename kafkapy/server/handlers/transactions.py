@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Collection, Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -34,6 +35,9 @@ from kafkapy.server.metadata.metadata_cache import MetadataCache
 
 Results = dict[TopicPartition, Errors]
 
+log = logging.getLogger("kafkapy.coordinator.transaction.TransactionCoordinator")
+
+A_MOMENT_MS = 100
 _FIRST_WITH_FENCED = 2
 """Versions of AddPartitionsToTxn, AddOffsetsToTxn and EndTxn before it know PRODUCER_FENCED by another name."""
 _FIRST_COMMIT_WITH_ABORTABLE = 4
@@ -134,12 +138,22 @@ class TransactionsHandler:
         body: EndTxnRequest = request.body
         if not self._may_write(request, body.transactional_id):
             return EndTxnResponse(error_code=Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED.code)
-        done: Completion[Errors] = Completion()
         producer = ProducerIdAndEpoch(body.producer_id, body.producer_epoch)
-        self._transactions.end_transaction(
-            body.transactional_id, producer, body.committed, done.set_result, request.context.number
-        )
+        number = request.context.number
+        overtaken = self._transactions.is_overtaken(body.transactional_id, producer, number)
+        if overtaken and not await self._has_stayed(request):
+            log.info("%s has asked for the end of a transaction and left: it is not ended", body.transactional_id)
+            return EndTxnResponse(error_code=Errors.COORDINATOR_NOT_AVAILABLE.code)
+        done: Completion[Errors] = Completion()
+        self._transactions.end_transaction(body.transactional_id, producer, body.committed, done.set_result, number)
         return EndTxnResponse(error_code=_known_to(request, await done).code)
+
+    async def _has_stayed(self, request: Request) -> bool:
+        """Is the client that has sent this still there a moment later? That it has gone comes right behind its last request."""
+        moment: Completion[None] = Completion()
+        self._clock.later(A_MOMENT_MS, lambda: moment.set_result(None))
+        await moment
+        return request.channel.has_peer()
 
     def handle_write_txn_markers(self, request: Request) -> None:
         """From coordinators, and from operators who end a hanging transaction (KIP-664)."""

@@ -10,9 +10,11 @@ import pytest
 from kafkapy.common.topic_names import GROUP_METADATA_TOPIC
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.errors import NONE, Errors
+from kafkapy.protocol.messages.end_txn import EndTxnRequest
 from kafkapy.protocol.messages.write_txn_markers import WriteTxnMarkersRequest
+from kafkapy.server.handlers.transactions import A_MOMENT_MS
 from tests.server.broker_core import TOPIC, MakeCore, topic_id_of
-from tests.server.handlers.test_transactions import Asking, Producer
+from tests.server.handlers.test_transactions import TX, Asking, Producer
 
 HOUR_MS = 3_600_000
 
@@ -40,19 +42,27 @@ def begin(p: Producer, sequence: int) -> None:
     assert p.produce(sequence)[0] is NONE
 
 
-def test_a_delayed_end_does_not_decide_a_later_transaction(p: Producer) -> None:
-    """The producer has given up waiting for its first connection, where the request of the end still is."""
+@pytest.mark.parametrize("has_left", [True, False])
+def test_a_delayed_end_does_not_decide_a_later_transaction(p: Producer, has_left: bool) -> None:
+    """The producer has given up waiting for its first connection, where the request of the end still is.
+
+    A client that has several connections, and goes on using the older one, is still there.
+    """
     old = p.client
     begin(p, 0)
     p.client = p.core.connect()
     assert p.end() is NONE
     begin(p, 1)
-    new, p.client = p.client, old
-    assert p.end() is Errors.COORDINATOR_NOT_AVAILABLE
+    old.send(EndTxnRequest(TX, *p.id, committed=True), 3)
+    old.transport.is_left = has_left
+    p.core.advance(A_MOMENT_MS - 1)
     assert p.state() == "Ongoing"
-    p.client = new
-    assert p.end(commit=False) is NONE
-    assert p.state() == "CompleteAbort"
+    p.core.advance(1)
+    p.core.advance(0)
+    assert Errors.for_code(old.response().error_code) is (Errors.COORDINATOR_NOT_AVAILABLE if has_left else NONE)
+    assert p.state() == ("Ongoing" if has_left else "CompleteCommit")
+    assert p.end(commit=not has_left) is NONE
+    assert p.state() == ("CompleteAbort" if has_left else "CompleteCommit")
 
 
 def test_a_delayed_end_of_what_has_ended_changes_nothing(p: Producer) -> None:
