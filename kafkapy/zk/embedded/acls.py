@@ -34,8 +34,10 @@ READ_ACL: Acls = (Acl(1, "world", "anyone"),)
 
 
 def decode_acls(decoder: Decoder) -> Acls:
+    """kazoo sends an empty id as null."""
+
     def acl() -> Acl:
-        return Acl(decoder.int32(), decoder.string(), decoder.string())
+        return Acl(decoder.int32(), decoder.nullable_string() or "", decoder.nullable_string() or "")
 
     return tuple(decoder.vector(acl, least_size=12))
 

@@ -192,6 +192,9 @@ class ZooKeeperMachine:
         elif kind == codes.MULTI:
             connection.last_op = "MULT"
             self._multi(connection, xid, decoder)
+        elif kind == codes.RECONFIG:
+            self._commit(connection.session_id, xid, ErrorTxn(Code.RECONFIG_DISABLED))
+            connection.reply(xid, tree.last_zxid, Code.RECONFIG_DISABLED)
         elif kind == codes.CLOSE_SESSION:
             self._end_session(connection.session_id, xid)
             connection.last_op = "CLOS"

@@ -196,6 +196,8 @@ def test_acls_grant_and_refuse() -> None:
     owner, other = MachineClient(machine), MachineClient(machine, host="10.1.0.1")
     assert owner.ask(codes.CREATE, create("/a", acls=(Acl(31, "auth", ""),))).code == Code.INVALID_ACL
     assert owner.ask(codes.AUTH, INT.pack(0) + string("digest") + string("me:secret")).code == 0
+    null_id = string("/null") + INT.pack(0) + INT.pack(1) + INT.pack(31) + string("auth") + INT.pack(-1) + INT.pack(0)
+    assert owner.ask(codes.CREATE, null_id).code == 0  # as kazoo sends an empty id
     assert owner.ask(codes.CREATE, create("/a", acls=(Acl(31, "auth", ""), Acl(1, "ip", "10.1.0.0/16")))).code == 0
     assert other.ask(codes.GET_DATA, read("/a", watch=True)).code == 0
     assert other.ask(codes.SET_DATA, set_data("/a", b"")).code == Code.NO_AUTH
@@ -250,6 +252,7 @@ def test_bad_paths_are_refused() -> None:
 
 def test_what_is_no_record_is_answered_with_an_error_and_an_unknown_request_is_the_last() -> None:
     client = MachineClient(new_machine())
+    assert client.ask(codes.RECONFIG).code == Code.RECONFIG_DISABLED
     for kind in (codes.CREATE, codes.GET_DATA, codes.MULTI, codes.SET_WATCHES):
         assert client.ask(kind, INT.pack(1 << 30)).code == Code.MARSHALLING_ERROR
     assert client.ask(4242).code == Code.UNIMPLEMENTED
