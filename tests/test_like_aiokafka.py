@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import ssl
+from collections.abc import Collection
 
 import pytest
 
 from kafkapy.aio import errors
+from kafkapy.aio.abc import ConsumerRebalanceListener
 from kafkapy.aio.admin import RecordsToDelete
 from kafkapy.aio.helpers import create_ssl_context
+from kafkapy.aio.structs import TopicPartition
 from kafkapy.consumer.config import ConsumerConfig
 from kafkapy.errors import for_code
 
@@ -47,6 +51,24 @@ def test_modules_and_names(place: str) -> None:
 def test_a_name_of_theirs_catches_the_error(code: int) -> None:
     with pytest.raises(OF_THE_BROKER[code]):
         raise for_code(code)
+
+
+def test_a_listener_of_coroutines_hears_of_lost_partitions() -> None:
+    heard = []
+
+    class Listener(ConsumerRebalanceListener):
+        async def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
+            heard.append(revoked)
+
+        async def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None: ...
+
+    async def lose() -> None:
+        waiting = Listener().on_partitions_lost([TopicPartition("t", 0)])
+        assert waiting is not None
+        await waiting
+
+    asyncio.run(lose())
+    assert heard == [[TopicPartition("t", 0)]]
 
 
 def test_wrong_options_are_value_errors() -> None:

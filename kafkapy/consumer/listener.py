@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection
+from collections.abc import Awaitable, Collection
 
 from kafkapy.common.topic_partition import TopicPartition
 
 
 class ConsumerRebalanceListener(ABC):
-    """Called inside `poll` (or `next`), on the thread that polls; the consumer's methods may be used."""
+    """Called inside `poll` (or `next`), on the thread that polls; the consumer's methods may be used. Methods may be coroutines,
+    as aiokafka's programs have them."""
 
     @abstractmethod
-    def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
+    def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> Awaitable[object] | None:
         """These go to other members next: the last chance to commit."""
 
     @abstractmethod
-    def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
+    def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> Awaitable[object] | None:
         """These are new here; positions may be set before the first record comes."""
 
-    def on_partitions_lost(self, lost: Collection[TopicPartition]) -> None:
+    def on_partitions_lost(self, lost: Collection[TopicPartition]) -> Awaitable[object] | None:
         """These have other owners already: a commit would fail (KIP-429)."""
-        self.on_partitions_revoked(lost)
+        return self.on_partitions_revoked(lost)
 
 
 class AsyncConsumerRebalanceListener(ABC):

@@ -6,13 +6,21 @@ import asyncio
 from collections.abc import Collection
 from typing import assert_type
 
-from kafkapy import AsyncConsumerRebalanceListener, OffsetAndMetadata, TopicPartition
+from kafkapy import AsyncConsumerRebalanceListener, ConsumerRebalanceListener, OffsetAndMetadata, TopicPartition
 from kafkapy.aio import KafkaConsumer, KafkaProducer
 from kafkapy.aio.producer import BatchDelivery, Delivery
 from kafkapy.consumer import ConsumerRecord
 from kafkapy.producer.future import RecordMetadata
 
 TRADES = TopicPartition("trades", 0)
+
+
+class AsInAiokafka(ConsumerRebalanceListener):
+    async def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
+        await asyncio.sleep(0)
+
+    async def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
+        await asyncio.sleep(0)
 
 
 class Listener(AsyncConsumerRebalanceListener):
