@@ -50,10 +50,10 @@ def main() -> int:
             zookeeper.start()
             broker.start()
             report = run(library, checkout, broker.address, arguments, directory / "report.xml")
+            return 1 if summarize(library, report) else 0
         finally:
             broker.close()
             zookeeper.close()
-    return 1 if summarize(library, report) else 0
 
 
 def run(library: str, checkout: Path, broker: str, arguments: Sequence[str], report: Path) -> Path:

@@ -41,7 +41,8 @@ KINDS: dict[str, dict[str, str]] = {
     "kafka": {
         "looks inside": """test_full_reset_sends_empty_configs test_groups_partitions_by_leader test_returns_hanging_only
             test_default_partitioner_unknown_topic TestStickyPartitioner test_kafka_consumer_unsupported_encoding
-            test_top_level_namespace""",
+            test_top_level_namespace test_describe_cluster test_describe_configs_broker_resource
+            test_describe_configs_mixed_resources""",
         "on purpose": """test_non_integer_broker_name_raises test_unsupported_value_type_raises test_empty_replica_list_rejected
             test_non_int_replica_rejected test_returns_topic_partition_details test_persistent_not_leader
             test_admin_transactions.*test_per_partition_error_raises
@@ -53,6 +54,7 @@ KINDS: dict[str, dict[str, str]] = {
             test_producer_send_timeout test_kip_345 test_consumer_seek_ test_producer_indempotence_no_duplicates
             test_kafka_consumer_offsets_errors test_producer_transactional_raise_out_of_sequence""",
         "on purpose": """TestAdmin test_create_.*_no_running_loop test_producer_notopic test_producer_send_leader_notfound
+            test_producer_arguments test_consumer_arguments test_producer_transactional_send_offsets_error_checks
             test_producer_send_noack warn_unclosed test_consumer_commit_validation test_consumer_rebalance_on_new_topic
             test_consumer_with_headers test_kafka_consumer_offsets_search_many_partitions test_max_poll_interval_ms
             test_offset_reset_manual test_rebalance_listener_ test_offset_behavior__resuming_behavior""",

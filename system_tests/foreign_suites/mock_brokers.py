@@ -67,7 +67,7 @@ def listening(mock_broker: Any, failure: type) -> type:
         def __init__(self, node_id: int = 0, host: str = "", port: int = 0, **options: Any) -> None:
             self.online = True
             self.listener = Listener(self, loop)
-            super().__init__(node_id, "127.0.0.1", self.listener.port, **options)
+            super().__init__(node_id, "localhost", self.listener.port, **options)
 
         def client_factory(self) -> type[Address]:
             return Address
