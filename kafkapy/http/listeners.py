@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from kafkapy.common.config_def import ConfigException
+
+_PRIVATE_KEY = re.compile(rb"-----BEGIN ([A-Z ]*PRIVATE KEY)-----.*?-----END \1-----", re.DOTALL)
 
 
 class HttpListener(NamedTuple):
@@ -67,8 +70,10 @@ def _from_pem(content: bytes, password: str) -> tuple[Any, Sequence[Any]]:
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
     from cryptography.x509 import load_pem_x509_certificates
 
-    begin = content.index(b"-----BEGIN", content.find(b"PRIVATE KEY-----") - 40 if b"PRIVATE KEY" in content else 0)
-    key = load_pem_private_key(content[max(begin, 0) :], password.encode() or None)
+    block = _PRIVATE_KEY.search(content)
+    if block is None:
+        raise ValueError("it has no private key")
+    key = load_pem_private_key(block[0], password.encode() or None)
     return key, load_pem_x509_certificates(content)
 
 

@@ -1,6 +1,6 @@
 """An HTTP server on Twisted's: one function answers all requests.
 
-A body that grows beyond its bound is refused (413) as soon as that is known: from its Content-Length, or while it comes.
+Of a body that is larger than its bound nothing is kept, and the answer is 413.
 """
 
 from __future__ import annotations
@@ -53,6 +53,10 @@ class SiteSettings(NamedTuple):
     """Of every answer."""
 
 
+_PATIENCE = 8
+"""How many times the bound is read of a body that is too large."""
+
+
 class _SiteRequest(http.Request):
     """Twisted's, with a bound for bodies."""
 
@@ -67,13 +71,14 @@ class _SiteRequest(http.Request):
         super().gotLength(length)
 
     def handleContentChunk(self, data: bytes) -> None:
+        """What is too much is read and thrown away, so that the client hears why; one that goes on and on is cut off."""
         self._received += len(data)
         if self._received > self.settings.max_body_bytes:
             self._refused = True
         if not self._refused:
             super().handleContentChunk(data)
-        elif self.channel is not None:
-            self._too_large()
+        elif self._received > _PATIENCE * self.settings.max_body_bytes and self.channel is not None:
+            self.channel.loseConnection()
 
     def process(self) -> None:
         settings = self.settings
@@ -129,11 +134,8 @@ class _SiteRequest(http.Request):
 
     def _too_large(self) -> None:
         settings = self.settings
-        self.setHeader(b"connection", b"close")
         sentence = f"The body is larger than {settings.max_body_bytes} bytes"
         self._send(error_answer(413, 413, sentence, settings.content_type), settings.headers)
-        if self.channel is not None:
-            self.channel.loseConnection()
 
 
 class SiteFactory(HTTPFactory):

@@ -106,7 +106,8 @@ class SchemaTopic:
                 f"{self.topic} has {len(described['partitions'])} partitions and must have one: name another in kafkastore.topic"
             )
         resource = ConfigResource(ConfigResourceType.TOPIC, self.topic)
-        policy = cleanup_policy(admin.describe_configs([resource]))
+        described_configs = admin.describe_configs([resource], config_filter="all")["topic"][self.topic]
+        policy = described_configs.get("cleanup.policy", {}).get("value")
         if policy is not None and policy != "compact":
             raise SchemaTopicError(
                 f"The cleanup.policy of {self.topic} is {policy} and must be compact, or schemas get lost: "
@@ -176,13 +177,3 @@ class SchemaTopic:
             self._thread.join(5)
         if self._producer is not None:
             self._producer.close(timeout=5)
-
-
-def cleanup_policy(described: Any) -> str | None:
-    """Of what `describe_configs` gives; None if it doesn't say."""
-    for response in described:
-        for resource in getattr(response, "resources", ()):
-            for entry in resource[4]:
-                if entry[0] == "cleanup.policy":
-                    return str(entry[1])
-    return None

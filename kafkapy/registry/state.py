@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import struct
 import uuid
 from collections.abc import Iterator
@@ -28,9 +29,9 @@ class SchemaContent(NamedTuple):
         digest = hashlib.md5(self.text.encode(), usedforsecurity=False)
         for reference in self.references:
             digest.update(reference.name.encode() + reference.subject.encode() + struct.pack(">i", reference.version))
-        for extra in (self.metadata, self.rule_set):
+        for name, extra in (("metadata", self.metadata), ("ruleSet", self.rule_set)):
             if extra is not None:
-                digest.update(b"\x01" + repr(extra).encode())
+                digest.update(f"{name}={json.dumps(extra, sort_keys=True)}".encode())
         return str(uuid.UUID(bytes=digest.digest()))
 
     def to_json(self) -> dict[str, Any]:

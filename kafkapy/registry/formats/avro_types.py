@@ -76,7 +76,7 @@ class AvroReader:
         if isinstance(kind, dict | list):  # {"type": {"type": …}}, as the Java library reads it
             return self.read(kind, namespace, depth + 1)
         if kind in PRIMITIVES:
-            return AvroType(kind, properties=_rest(content, ("type",)))
+            return AvroType(kind, properties=_rest(content))
         if kind in ("record", "error"):
             return self._record(kind, content, namespace, depth)
         if kind == "enum":
@@ -88,7 +88,7 @@ class AvroReader:
             if part not in content:
                 raise SchemaParseError(f"No {part} in the {kind} {json.dumps(content)}")
             branch = self.read(content[part], namespace, depth + 1)
-            return AvroType(kind, branches=[branch], properties=_rest(content, ("type", part)))
+            return AvroType(kind, branches=[branch], properties=_rest(content))
         if isinstance(kind, str):
             return self._named(kind, namespace)
         raise SchemaParseError(f"No type: {json.dumps(content)}")
@@ -148,7 +148,7 @@ class AvroReader:
         for name in names:
             if names.count(name) > 1:
                 raise SchemaParseError(f"Duplicate field {name} in record {made.full_name}")
-        made.properties = _rest(content, ("type", "name", "namespace", "doc", "fields", "aliases"))
+        made.properties = _rest(content)
         return made
 
     def _field(self, content: Any, namespace: str, depth: int) -> AvroField:
@@ -169,7 +169,7 @@ class AvroReader:
             content.get("default", _MISSING),
             order,
             tuple(content.get("aliases") or ()),
-            _rest(content, ("name", "type", "doc", "default", "order", "aliases")),
+            _rest(content, "default", "order"),
         )
 
     def _enum(self, content: Mapping[str, Any], namespace: str) -> AvroType:
@@ -185,7 +185,7 @@ class AvroReader:
         made.symbols, made.default = tuple(symbols), _text(content, "default")
         if made.default is not None and made.default not in made.symbols:
             raise SchemaParseError(f"The Enum Default: {made.default} is not in the enum symbol set: {symbols}")
-        made.properties = _rest(content, ("type", "name", "namespace", "doc", "symbols", "default", "aliases"))
+        made.properties = _rest(content, "default")
         return made
 
     def _fixed(self, content: Mapping[str, Any], namespace: str) -> AvroType:
@@ -194,7 +194,7 @@ class AvroReader:
         if not isinstance(size, int) or isinstance(size, bool) or size < 0:
             raise SchemaParseError(f"Invalid or no size: {json.dumps(content)}")
         made.size = size
-        made.properties = _rest(content, ("type", "name", "namespace", "doc", "size", "aliases"))
+        made.properties = _rest(content)
         return made
 
 
@@ -203,8 +203,12 @@ def _text(content: Mapping[str, Any], name: str) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def _rest(content: Mapping[str, Any], reserved: tuple[str, ...]) -> dict[str, Any]:
-    return {name: value for name, value in content.items() if name not in reserved}
+_RESERVED = ("type", "name", "namespace", "doc", "fields", "items", "values", "size", "symbols", "aliases")
+"""Nobody's properties, not even of types that have no use for them (Java's `SCHEMA_RESERVED`)."""
+
+
+def _rest(content: Mapping[str, Any], *others: str) -> dict[str, Any]:
+    return {name: value for name, value in content.items() if name not in _RESERVED and name not in others}
 
 
 def to_json(schema: AvroType, known: set[str], namespace: str = "", sort: bool = False) -> Any:

@@ -13,7 +13,7 @@ from kafkapy.registry.compatibility.incompatibility import Incompatibility, Sche
 from kafkapy.registry.formats.proto_files import ProtoFiles
 from kafkapy.registry.formats.references import Documents
 
-_KNOWN = "google/protobuf/"
+_KNOWN = ("google/protobuf/", "google/type/")
 _NAME = "default.proto"
 
 

@@ -1,0 +1,105 @@
+"""What the proxy refuses, with Confluent's codes."""
+
+from __future__ import annotations
+
+from kafkapy.errors import KafkaError
+
+
+class RestRefusal(Exception):
+    """An answer that is an error: HTTP status, Confluent's code, a sentence; `retry_after`: seconds."""
+
+    def __init__(self, status: int, code: int, message: str, retry_after: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.message = message
+        self.retry_after = retry_after
+
+
+def topic_not_found(topic: str) -> RestRefusal:
+    return RestRefusal(404, 40401, f"Topic not found: {topic}")
+
+
+def partition_not_found(partition: int) -> RestRefusal:
+    return RestRefusal(404, 40402, f"Partition {partition} not found.")
+
+
+def instance_not_found() -> RestRefusal:
+    return RestRefusal(404, 40403, "Consumer instance not found.")
+
+
+def instance_exists() -> RestRefusal:
+    return RestRefusal(
+        409, 40902, "Consumer with specified consumer ID already exists in the specified consumer group."
+    )
+
+
+def format_mismatch() -> RestRefusal:
+    return RestRefusal(
+        406, 40601, "The requested embedded data format does not match the deserializer for this consumer instance"
+    )
+
+
+def already_subscribed() -> RestRefusal:
+    return RestRefusal(409, 40903, "Subscription to topics, partitions or pattern are mutually exclusive.")
+
+
+def key_schema_missing() -> RestRefusal:
+    return RestRefusal(422, 42201, "Request includes keys but does not include key schema")
+
+
+def value_schema_missing() -> RestRefusal:
+    return RestRefusal(422, 42202, "Request includes values but does not include value schema")
+
+
+def not_convertible(sentence: str) -> RestRefusal:
+    return RestRefusal(422, 42203, f"Conversion of JSON to the schema's format failed: {sentence}")
+
+
+def unprocessable(sentence: str) -> RestRefusal:
+    return RestRefusal(422, 422, sentence)
+
+
+def bad_request(sentence: str) -> RestRefusal:
+    return RestRefusal(400, 400, sentence)
+
+
+def registry_failed(sentence: str) -> RestRefusal:
+    return RestRefusal(408, 40801, f"Schema registration or lookup failed: {sentence}")
+
+
+def not_found() -> RestRefusal:
+    return RestRefusal(404, 404, "HTTP 404 Not Found")
+
+
+def too_busy(sentence: str) -> RestRefusal:
+    return RestRefusal(429, 42901, sentence, 1)
+
+
+_CODES = {
+    "UnknownTopicOrPartitionError": (404, 40403, "This server does not host this topic-partition."),
+    "TopicAlreadyExistsError": (400, 40002, None),
+    "TopicAuthorizationFailedError": (403, 40301, None),
+    "GroupAuthorizationFailedError": (403, 40301, None),
+    "ClusterAuthorizationFailedError": (403, 40301, None),
+    "SaslAuthenticationFailedError": (401, 40101, None),
+    "RecordTooLargeError": (413, 41301, None),
+    "MessageSizeTooLargeError": (413, 41301, None),
+}
+
+
+def of_kafka(error: KafkaError) -> RestRefusal:
+    """Kafka's errors: some have codes of their own; of the others 50003 may be tried again, 50002 not."""
+    known = _CODES.get(type(error).__name__)
+    text = str(error) or type(error).__name__
+    if known is not None:
+        return RestRefusal(known[0], known[1], known[2] or text)
+    if type(error).__name__ in (
+        "InvalidTopicError",
+        "InvalidPartitionsError",
+        "InvalidConfigError",
+        "InvalidRequestError",
+        "InvalidReplicationFactorError",
+    ):
+        return RestRefusal(400, 40002, text)
+    return RestRefusal(500, 50003 if getattr(error, "retriable", False) else 50002, text)

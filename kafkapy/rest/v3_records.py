@@ -1,0 +1,153 @@
+"""REST Proxy v3's `POST …/topics/{topic}/records`: JSON documents one after the other, each a record, each with an answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from kafkapy.errors import KafkaError
+from kafkapy.http.messages import HttpAnswer, HttpRequest
+from kafkapy.rest.context import RestContext
+from kafkapy.rest.embedded import BINARY, JSON, WITH_SCHEMAS, to_bytes
+from kafkapy.rest.producing import ToSend
+from kafkapy.rest.rest_errors import RestRefusal, bad_request, of_kafka, partition_not_found
+from kafkapy.rest.routing import RestRoute
+from kafkapy.rest.v3_cluster import CLUSTER, V3Cluster
+
+_TYPES = {
+    "BINARY": BINARY,
+    "JSON": JSON,
+    "STRING": "string",
+    "AVRO": "avro",
+    "JSONSCHEMA": "jsonschema",
+    "PROTOBUF": "protobuf",
+}
+
+
+class V3Records:
+    def __init__(self, context: RestContext, cluster: V3Cluster) -> None:
+        self._context = context
+        self._cluster = cluster
+
+    def routes(self) -> list[RestRoute]:
+        return [RestRoute("POST", (*CLUSTER, "topics", None, "records"), self._post)]
+
+    async def _post(self, request: HttpRequest, parts: tuple[str, ...]) -> Any:
+        """Status 200, and the error of a document in its place; a single document's error is the answer's status."""
+        self._cluster.resources(request, parts[0])
+        self._context.pending.take(len(request.body))
+        try:
+            answers = []
+            for document in documents(request.body):
+                try:
+                    answers.append(await self._one(parts[0], parts[1], document))
+                except RestRefusal as refusal:
+                    answers.append({"error_code": refusal.status, "message": refusal.message})
+                    if isinstance(document, RestRefusal):
+                        break
+        finally:
+            self._context.pending.give_back(len(request.body))
+        status = answers[0]["error_code"] if len(answers) == 1 else 200
+        body = "".join(json.dumps(answer, separators=(",", ":")) + "\r\n" for answer in answers).encode()
+        return HttpAnswer(status, body, (("content-type", "application/json"),))
+
+    async def _one(self, cluster_id: str, topic: str, document: dict[str, Any] | RestRefusal) -> dict[str, Any]:
+        if isinstance(document, RestRefusal):
+            raise document
+        try:
+            known = await self._context.producer.partitions_for(topic)
+            partition = document.get("partition_id")
+            if partition is not None and partition not in known:
+                raise partition_not_found(partition)
+            record = await self._context.blocking(self._record, topic, document)
+            sent = await self._context.producer.send(
+                topic, record.value, record.key, list(record.headers) or None, partition, record.timestamp
+            )
+        except KafkaError as error:
+            raise of_kafka(error) from None
+        answer = {
+            "error_code": 200,
+            "cluster_id": cluster_id,
+            "topic_name": topic,
+            "partition_id": sent.partition,
+            "offset": sent.offset,
+            "timestamp": datetime.fromtimestamp(sent.timestamp / 1000, UTC)
+            .isoformat(timespec="milliseconds")
+            .replace("+00:00", "Z"),
+        }
+        for name, data in (("key", record.key), ("value", record.value)):
+            if data is not None:
+                answer[name] = {"type": document[name].get("type", "JSON"), "size": len(data)}
+        return answer
+
+    def _record(self, topic: str, document: dict[str, Any]) -> ToSend:
+        """On a thread. Raises RestRefusal."""
+        headers = []
+        for header in document.get("headers") or ():
+            if not isinstance(header, dict) or not isinstance(header.get("name"), str):
+                raise bad_request("A header is an object with name and value (base64)")
+            headers.append((header["name"], to_bytes(BINARY, header.get("value")) or b""))
+        timestamp = document.get("timestamp")
+        at = None
+        if timestamp is not None:
+            try:
+                at = int(datetime.fromisoformat(str(timestamp)).timestamp() * 1000)
+            except ValueError:
+                raise bad_request(f"timestamp {timestamp} is no time by ISO 8601") from None
+        key, value = (self._part(topic, name, document.get(name)) for name in ("key", "value"))
+        return ToSend(key, value, document.get("partition_id"), at, tuple(headers))
+
+    def _part(self, topic: str, name: str, given: Any) -> bytes | None:
+        if given is None:
+            return None
+        if not isinstance(given, dict):
+            raise bad_request(f"{name} is an object with type and data")
+        with_schema = any(field in given for field in ("schema", "schema_id", "schema_version", "subject"))
+        kind = given.get("type") or given.get("schema_type") or ("AVRO" if with_schema else "JSON")
+        if kind not in _TYPES:
+            raise bad_request(f"The type {kind} of {name} is not known; it is one of {', '.join(_TYPES)}")
+        data, form = given.get("data"), _TYPES[kind]
+        if form == "string":
+            if not isinstance(data, str | None):
+                raise bad_request(f"The data of {name} is a string")
+            return None if data is None else data.encode()
+        if form not in WITH_SCHEMAS:
+            return to_bytes(form, data)
+        subject = given.get("subject") or f"{topic}-{name}"
+        schema_id, text = given.get("schema_id"), given.get("schema")
+        if schema_id is None and text is None:
+            raise bad_request(f"{name} has neither schema nor schema_id")
+        chosen = self._context.values.chosen(form, subject, text, schema_id)
+        return None if data is None else self._context.values.write(form, chosen, data)
+
+
+def documents(body: bytes) -> Iterator[dict[str, Any] | RestRefusal]:
+    """JSON objects one after the other, with spaces between; what is none ends it."""
+    try:
+        text = body.decode()
+    except ValueError:
+        yield bad_request("The body is not in UTF-8")
+        return
+    decoder = json.JSONDecoder()
+    at = _skip(text, 0)
+    if at >= len(text):
+        yield bad_request("Null input provided. Data is required.")
+    while at < len(text):
+        try:
+            document, end = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError) as error:
+            yield bad_request(f"Error processing JSON: {error}")
+            return
+        if not isinstance(document, dict):
+            yield bad_request("A record is a JSON object")
+            return
+        yield document
+        at = _skip(text, end)
+
+
+def _skip(text: str, at: int) -> int:
+    while at < len(text) and text[at] in " \t\r\n":
+        at += 1
+    return at

@@ -1,0 +1,185 @@
+"""Parts of the proxy without servers: events and their keys, documents, back-pressure, instances, routes."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from kafkapy.common.config_def import ConfigException
+from kafkapy.consumer.records import ConsumerRecord
+from kafkapy.http.messages import HttpRequest, path_parts
+from kafkapy.rest.config import RestConfig
+from kafkapy.rest.consumer_instances import ConsumerInstances, InstanceRequest
+from kafkapy.rest.context import PendingBytes
+from kafkapy.rest.embedded import EmbeddedValues
+from kafkapy.rest.events import checked_keys
+from kafkapy.rest.rest_errors import RestRefusal
+from kafkapy.rest.routing import RestRoute, RestRouter
+from kafkapy.rest.v3_records import documents
+from kafkapy.structs import TopicPartition
+
+
+def refusal(f: Any, *arguments: Any) -> RestRefusal:
+    with pytest.raises(RestRefusal) as raised:
+        f(*arguments)
+    return raised.value
+
+
+def test_keys_of_events() -> None:
+    events = [b'{"user":{"id":"a"},"n":1}', b'{"user":{"id":2},"n":1}']
+    assert checked_keys(events, None, None) is None
+    assert checked_keys(events, "k", None) == [b"k", b"k"]
+    assert checked_keys(events, None, "user.id") == [b"a", b"2"]
+    assert "Line 1 has no user.name" in refusal(checked_keys, events, None, "user.name").message
+    assert "Line 2 is no JSON" in refusal(checked_keys, [b"1", b"{"], None, None).message
+    assert refusal(checked_keys, [b"1"], "k", "f").status == 400
+    assert refusal(checked_keys, [], None, None).status == 400
+    assert refusal(checked_keys, [b"[" * 100_000], None, None).status == 400
+    assert refusal(checked_keys, [b"1"] * 100_001, None, None).status == 413
+
+
+def test_documents_one_after_the_other() -> None:
+    assert list(documents(b' {"a":1}{"b":2}\n {"c":3} ')) == [{"a": 1}, {"b": 2}, {"c": 3}]
+    for body, count in ((b"", 1), (b'{"a":1} 7 {"b":2}', 2), (b'{"a":', 1), (b"\xff", 1)):
+        found = list(documents(body))
+        assert len(found) == count
+        assert isinstance(found[-1], RestRefusal)
+
+
+def test_back_pressure() -> None:
+    pending = PendingBytes(100)
+    pending.take(500)
+    busy = refusal(pending.take, 1)
+    assert (busy.status, busy.retry_after) == (429, 1)
+    pending.give_back(500)
+    pending.take(60)
+    pending.take(40)
+    assert refusal(pending.take, 1).status == 429
+
+
+def no_values() -> EmbeddedValues:
+    raise AssertionError("nothing here has a schema")
+
+
+class FakeConsumer:
+    def __init__(self, **options: Any) -> None:
+        self.options = options
+        self.closed = False
+        self.sought: dict[TopicPartition, int] = {}
+        self.waiting: dict[TopicPartition, list[Any]] = {}
+
+    def poll(self, timeout_ms: int, max_records: int) -> Any:
+        return self.waiting
+
+    def seek(self, partition: TopicPartition, offset: int) -> None:
+        self.sought[partition] = offset
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def record(partition: int, offset: int, value: bytes) -> Any:
+    fields = dict.fromkeys(ConsumerRecord._fields)
+    return ConsumerRecord(**{**fields, "topic": "t", "partition": partition, "offset": offset, "value": value})  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def made() -> list[FakeConsumer]:
+    return []
+
+
+@pytest.fixture
+def instances(made: list[FakeConsumer]) -> ConsumerInstances:
+    def make(**options: Any) -> FakeConsumer:
+        made.append(FakeConsumer(**options))
+        return made[-1]
+
+    return ConsumerInstances(make, idle_s=-1, most=2)
+
+
+def test_instances(instances: ConsumerInstances, made: list[FakeConsumer]) -> None:
+    given = InstanceRequest.of(
+        {"name": "i", "format": "json", "auto.offset.reset": "earliest", "auto.commit.enable": "false"}
+    )
+    instances.create("g", given)
+    assert made[0].options == {"group_id": "g", "auto_offset_reset": "earliest", "enable_auto_commit": False}
+    assert refusal(instances.create, "g", given).code == 40902
+    instances.create("other", given)
+    assert refusal(instances.create, "third", given).status == 429
+    instances.delete("other", "i")
+    assert refusal(instances.use, "other", "i", lambda each: each).code == 40403
+    instances.drop_idle()
+    assert all(each.closed for each in made)
+    for body in (
+        {"format": "xml"},
+        {"auto.offset.reset": "middle"},
+        {"frills": 1},
+        {"fetch.min.bytes": "x"},
+        {"auto.commit.enable": 3},
+    ):
+        assert refusal(InstanceRequest.of, body).status == 422
+
+
+def test_records_of_an_instance(instances: ConsumerInstances, made: list[FakeConsumer]) -> None:
+    instances.create("g", InstanceRequest.of({"name": "i", "format": "json"}))
+    first, second = TopicPartition("t", 0), TopicPartition("t", 1)
+    consumer = made[0]
+
+    def read(kind: str | None = "json", max_bytes: int = 1_000) -> Any:
+        consumer.sought.clear()
+        return instances.use("g", "i", lambda each: each.records(kind, 0, max_bytes, no_values))
+
+    consumer.waiting = {first: [record(0, 4, b"1"), record(0, 5, b"22"), record(0, 6, b"3")]}
+    assert [each["value"] for each in read()] == [1, 22, 3]
+    assert [each["offset"] for each in read(max_bytes=2)] == [4]
+    assert consumer.sought == {first: 5}, "the rest comes with the next request"
+    assert refusal(read, "binary").code == 40601
+    consumer.waiting = {first: [record(0, 4, b"1"), record(0, 5, b"{")], second: [record(1, 7, b"2")]}
+    assert [each["value"] for each in read()] == [1]
+    assert consumer.sought == {first: 5, second: 7}
+    consumer.waiting = {first: [record(0, 5, b"{")], second: [record(1, 7, b"2")]}
+    assert "t-0 at offset 5" in refusal(read).message
+    assert consumer.sought == {first: 6, second: 7}
+
+
+def test_router() -> None:
+    async def answer(request: HttpRequest, parts: tuple[str, ...]) -> Any:
+        return {"parts": parts} if parts[0] != "gone" else None
+
+    router = RestRouter([RestRoute("GET", ("a", None), answer)])
+
+    def ask(method: str, path: str, **headers: str) -> int:
+        return asyncio.run(router.handle(HttpRequest(method, path, path_parts(path), {}, headers, b""))).status
+
+    assert [ask("GET", "/a/x"), ask("HEAD", "/a/x"), ask("GET", "/a/gone")] == [200, 200, 204]
+    assert [ask("GET", "/b/x"), ask("POST", "/a/x"), ask("GET", "/a/x", accept="text/html")] == [404, 405, 406]
+
+
+@pytest.mark.parametrize(
+    ("properties", "why"),
+    [
+        ({}, "bootstrap.servers is missing"),
+        ({"zookeeper.connect": "x:1"}, "set bootstrap.servers"),
+        ({"bootstrap.servers": "x:1", "kafkapy.max.pending.bytes": "0"}, "kafkapy.max.pending.bytes"),
+        ({"bootstrap.servers": "x:1", "producer.compression.type": "rar"}, "rar"),
+        ({"bootstrap.servers": "x:1", "client.security.protocol": "NONE"}, "NONE"),
+    ],
+)
+def test_bad_configs(properties: dict[str, str], why: str) -> None:
+    with pytest.raises(ConfigException, match=why):
+        RestConfig.of(properties)
+
+
+def test_config() -> None:
+    given = {
+        "bootstrap.servers": "PLAINTEXT://a:1,b:2",
+        "client.client.id": "proxy",
+        "schema.registry.url": "http://r:8081",
+        "x.y": "1",
+    }
+    config = RestConfig.of(given)
+    assert config.clients["client_id"] == "proxy"
+    assert config.registry is not None
+    assert config.warnings == ["The config x.y has no effect here"]
