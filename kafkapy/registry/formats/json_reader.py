@@ -44,30 +44,30 @@ class JsonReader:
         rest = dict(content)
         if isinstance(content.get("enum"), list):
             values = rest.pop("enum")
-            parts.append(JsonNode("enum", identity_of(values), values=frozenset(map(identity_of, values))))
+            parts.append(JsonNode("enum", identity_of(["enum", values]), values=frozenset(map(identity_of, values))))
         for criterion in COMBINATIONS:
             if isinstance(content.get(criterion), list):
                 subschemas = [self.read(each, scope) for each in rest.pop(criterion)]
                 parts.append(
-                    JsonNode(
-                        "combined", identity_of([criterion, content[criterion]]), criterion=criterion, parts=subschemas
-                    )
+                    JsonNode("combined", _identity(criterion, subschemas), criterion=criterion, parts=subschemas)
                 )
         if "not" in content:
             inner = self.read(rest.pop("not"), scope)
-            parts.append(JsonNode("not", inner.identity, parts=[inner]))
+            parts.append(JsonNode("not", _identity("not", [inner]), parts=[inner]))
         if "const" in content:
-            value = identity_of(rest.pop("const"))
-            parts.append(JsonNode("const", value, values=frozenset([value])))
+            value = rest.pop("const")
+            parts.append(JsonNode("const", identity_of(["const", value]), values=frozenset([identity_of(value)])))
         parts += self._typed(rest, scope)
         if not parts:
             return JsonNode("empty", identity, content)
         if len(parts) == 1:
             only = parts[0]
             only.keywords = {**content, **only.keywords}
-            only.identity = identity
+            if rest:
+                only.identity = identity_of([only.identity, rest])
             return only
-        return JsonNode("combined", identity, content, criterion="allOf", parts=parts)
+        whole = identity_of([_identity("allOf", parts), rest]) if rest else _identity("allOf", parts)
+        return JsonNode("combined", whole, content, criterion="allOf", parts=parts)
 
     def _reference(self, reference: str, identity: str, content: Mapping[str, Any], scope: Any) -> JsonNode:
         found: list[JsonNode] = []
@@ -86,7 +86,7 @@ class JsonReader:
         kind = rest.pop("type", None)
         if isinstance(kind, list):
             alternatives = [self._of_type(each, rest, scope) for each in kind]
-            nodes.append(JsonNode("combined", identity_of([kind, rest]), criterion="anyOf", parts=alternatives))
+            nodes.append(JsonNode("combined", _identity("anyOf", alternatives), criterion="anyOf", parts=alternatives))
             for each in kind:
                 _drop(rest, each)
         elif isinstance(kind, str):
@@ -97,6 +97,7 @@ class JsonReader:
         for each in ("array", "object", "number", "string"):
             if any(keyword in rest for keyword in KEYWORDS_OF[each]):
                 nodes.append(self._of_type(each, rest, scope))
+                _drop(rest, each)
         return nodes
 
     def _of_type(self, kind: Any, content: Mapping[str, Any], scope: Any) -> JsonNode:
@@ -148,6 +149,10 @@ class JsonReader:
                     node.schema_dependencies[name] = self.read(each, scope)
         if "unevaluatedProperties" in content:
             node.unevaluated = self.read(content["unevaluatedProperties"], scope)
+
+
+def _identity(criterion: str, parts: list[JsonNode]) -> str:
+    return identity_of([criterion, *(part.identity for part in parts)])
 
 
 def _drop(rest: dict[str, Any], kind: str) -> None:
