@@ -376,15 +376,22 @@ def verdict(schema_type: str, pair: Pair) -> tuple[str, str]:
     return ("INCOMPATIBLE" if found else "COMPATIBLE"), str(sorted({each.kind for each in found}))
 
 
+SOURCES: dict[str, type[AvroPairs] | type[JsonPairs] | type[ProtobufPairs]] = {
+    "AVRO": AvroPairs,
+    "JSON": JsonPairs,
+    "PROTOBUF": ProtobufPairs,
+}
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("schema_type", choices=("AVRO", "JSON", "PROTOBUF"))
+    parser.add_argument("schema_type", choices=tuple(SOURCES))
     parser.add_argument("--count", type=int, default=1_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--reference", help="the command of the reference implementation")
     given = parser.parse_args()
     rng = random.Random(given.seed)
-    source = {"AVRO": AvroPairs, "JSON": JsonPairs, "PROTOBUF": ProtobufPairs}[given.schema_type](rng)
+    source: AvroPairs | JsonPairs | ProtobufPairs = SOURCES[given.schema_type](rng)
     pairs = [source.pair() for _ in range(given.count)]
     ours = [verdict(given.schema_type, pair) for pair in pairs]
     print(f"{given.count} pairs of {given.schema_type}, seed {given.seed}: {dict(Counter(each for each, _ in ours))}")
