@@ -36,4 +36,4 @@ def _quality(part: str) -> float:
 
 
 def _fits(wanted: str, name: str) -> bool:
-    return wanted in ("*/*", "*", name) or (wanted.endswith("/*") and name.startswith(wanted[:-1]))
+    return wanted in ("*", name) or wanted.startswith("*/") or (wanted.endswith("/*") and name.startswith(wanted[:-1]))

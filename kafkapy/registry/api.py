@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from kafkapy.http.messages import HttpRequest
 from kafkapy.registry.formats import SCHEMA_TYPES
 from kafkapy.registry.reading import SchemaReading
-from kafkapy.registry.refusals import RegistryRefusal, subject_not_found, version_not_found
+from kafkapy.registry.refusals import RegistryRefusal, version_not_found
 from kafkapy.registry.requests import schema_request, version_number
 from kafkapy.registry.schema_library import SchemaLibrary
 from kafkapy.registry.schema_rules import RegistryChange, SchemaRules
@@ -186,8 +186,6 @@ def _check(api: RegistryApi, request: HttpRequest, parts: tuple[str, ...], body:
         number = version_number(parts[1])
         live = api.state.versions(subject)
         previous = live[-1:] if number is None else [each for each in live if each.version == number]
-        if not previous and not live and number is not None:
-            raise subject_not_found(subject)
         if not previous and number is not None:
             raise version_not_found(number)
     else:
