@@ -135,9 +135,9 @@ def by_program(environment: dict[str, str]) -> Round:
         assert process.stdout.readline() == b"acknowledged\n"
         return Round(time.monotonic() - begin, *held_by(process.pid))
     finally:
-        process.stdin.close()
+        process.stdin.close()  # by which it ends
+        process.wait(SECONDS)
         process.stdout.close()
-        end(process)
 
 
 def held_by(pid: int) -> tuple[float, float]:
