@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
+import pytest
 from google.protobuf import descriptor_pb2
 
 from kafkapy.registry.formats import parse
@@ -104,3 +107,9 @@ def test_json_keeps_the_order_and_normalizes_it() -> None:
     schema = parse("JSON", '{ "type": "object", "title": "ä", "minProperties": 1.0 }')
     assert schema.canonical == '{"type":"object","title":"ä","minProperties":1.0}'
     assert schema.normalized == '{"minProperties":1.0,"title":"ä","type":"object"}'
+
+
+@pytest.mark.parametrize("module", ["api", "compatibility", "formats", "levels", "service"])
+def test_modules_can_be_imported_first(module: str) -> None:
+    """Formats and compatibility use each other's parts."""
+    subprocess.run([sys.executable, "-c", f"import kafkapy.registry.{module}"], check=True, timeout=60)

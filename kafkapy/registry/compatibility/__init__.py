@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kafkapy.registry.compatibility.incompatibility import Incompatibility, SchemaParseError
-from kafkapy.registry.formats import parse
-from kafkapy.registry.formats.references import Documents
 
 __all__ = ["Incompatibility", "SchemaParseError", "compare"]
 
@@ -27,6 +25,9 @@ def compare(
     for them (in Avro the full name of a type, in Protobuf a file, in JSON Schema a URI); those of a reference stand before it.
     `old_references`: the same for `old`; None: the same ones. Raises SchemaParseError if a text is no schema.
     """
+    from kafkapy.registry.formats import parse  # the formats import from this package
+    from kafkapy.registry.formats.references import Documents
+
     mine = Documents.of(references or {})
     theirs = mine if old_references is None else Documents.of(old_references)
     return parse(schema_type, new, mine).incompatibilities(parse(schema_type, old, theirs))
