@@ -42,7 +42,7 @@ def driver(config: WarehouseConfig, directory: Path) -> None:
         if warehouse.state.moves(cutoff):
             note(log, rolling=cutoff)
             roll_up(warehouse, cutoff, lambda step: note(log, step=step))
-            note(log, rolled=cutoff, boundary=warehouse.state.boundary)
+        note(log, rolled=cutoff, boundary=warehouse.state.boundary)
         warehouse.sweep()
         note(log, offsets=sum(end for p in warehouse.state.offsets.get("bookings", {}).values() for _, end in [p]))
         if (directory / "stop").exists():
