@@ -44,7 +44,8 @@ def main() -> int:
     directory = args.dir or Path(tempfile.mkdtemp(prefix="kafkapy-pipeline-"))
     topics = ["lines"] if args.files else ["package_changes", "modules"]
     with (
-        KafkaCluster(topics=",".join(f"{topic}:3" for topic in topics)) as cluster,
+        # What dpkg did long ago is older than brokers keep events by default.
+        KafkaCluster(topics=",".join(f"{topic}:3" for topic in topics), config={"log.retention.ms": -1}) as cluster,
         registry(directory, cluster.bootstrap_servers) as url,
     ):
         sent = send(cluster.bootstrap_servers, url, args.files)
