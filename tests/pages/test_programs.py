@@ -31,7 +31,6 @@ class Run:
 
 RUNS = {
     "README.md: Python clients 1": Run(("0 0 b'user-1' b'hello'", " b'three'", "assigned")),
-    "README.md: Python clients 2": Run(records=100),
     "clients.md: Producer 1": Run(("0", "0")),
     "clients.md: Producer 2": Run(("0 0 3",)),
     "clients.md: Producer 3": Run(("100 records moved",), 100),
