@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from twisted.internet.defer import Deferred
 from twisted.internet.epollreactor import EPollReactor
+from twisted.python import threadable
 
 from kafkapy.zk.embedded.server import EmbeddedZooKeeper
 from kafkapy.zk.embedded.settings import Settings
@@ -31,6 +32,9 @@ class ServerInThread:
             keep_sessions=keep_sessions,
             on_failure=self.failures.append,
         )
+        # The thread that runs a reactor becomes the process's I/O thread, and other tests' reactor runs in this one.
+        io_thread = threadable.ioThread
+        self._reactor.callWhenRunning(lambda: setattr(threadable, "ioThread", io_thread))
         self._thread = threading.Thread(target=lambda: self._reactor.run(installSignalHandlers=False), daemon=True)
 
     def __enter__(self) -> ServerInThread:
