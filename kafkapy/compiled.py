@@ -21,6 +21,7 @@ HOT_MODULES = (
     "kafkapy.common.topic_partition",
     "kafkapy.protocol.api_codecs",
     "kafkapy.protocol.framing",
+    "kafkapy.protocol.many",
     "kafkapy.protocol.typed_wire",
     "kafkapy.protocol.wire",
     "kafkapy.record.varint",
@@ -60,8 +61,10 @@ HOT_MODULES = (
     "kafkapy.log.index.time_index",
     "kafkapy.log.index.transaction_index",
     "kafkapy.network.channel",
+    "kafkapy.network.event_turns",
     "kafkapy.network.request",
     "kafkapy.network.send_queue",
+    "kafkapy.network.stall_meter",
     "kafkapy.cluster.in_sync_replicas",
     "kafkapy.cluster.isr_keeper",
     "kafkapy.cluster.partition",
@@ -75,12 +78,17 @@ HOT_MODULES = (
     "kafkapy.server.purgatory.deadlines",
     "kafkapy.server.handlers.fetch",
     "kafkapy.server.handlers.list_offsets",
+    "kafkapy.server.handlers.metadata",
     "kafkapy.server.handlers.produce",
+    "kafkapy.server.kafka_apis",
 )
 """What produce and fetch run through, from the handlers down. What is derived from one of their
 classes stands here, too, and so do the bases of those with `__slots__`."""
 
-CODECS = {f"kafkapy.protocol.messages.{api}": f"kafkapy.protocol.messages.{api}_codecs" for api in ("fetch", "produce")}
+CODECS = {
+    f"kafkapy.protocol.messages.{api}": f"kafkapy.protocol.messages.{api}_codecs"
+    for api in ("fetch", "list_offsets", "metadata", "produce")
+}
 """Modules of messages with hot versions, and those of their codecs, which are written when a build is made."""
 
 PACKAGE = Path(__file__).parent

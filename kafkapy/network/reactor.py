@@ -9,13 +9,13 @@ from typing import Any
 
 from twisted.internet import main
 from twisted.internet.epollreactor import EPollReactor
-from twisted.logger import Logger
 from twisted.python.log import callWithLogger
 
+from kafkapy.network.event_turns import EventTurns
 from kafkapy.network.stall_meter import SHORT_SECONDS, StallMeter
-from kafkapy.network.transport import PlaintextTransport
 
-log = Logger("kafkapy.network.BrokerReactor")
+_LONGEST_SECONDS = 1_000_000.0
+"""A poller takes milliseconds in 32 bits, so the wait for a timer of later begins anew after so long."""
 
 
 class BrokerReactor(EPollReactor):
@@ -23,50 +23,24 @@ class BrokerReactor(EPollReactor):
     produce request. A broker's connections log by themselves, so their plain reads and writes go without. And Twisted looks
     for timers and calls of other threads each time before it waits for events; here it is only asked if there are any. All
     else is as in Twisted.
-
-    Invariant: `_ended` is when the last item of the present turn had ended, all of which `meter` is told of.
     """
 
     _selectables: dict[int, Any]
     _newTimedCalls: list[Any]
+    _pendingTimedCalls: list[Any]
 
     def __init__(self) -> None:
         self.meter = StallMeter()
-        self._ended = monotonic()
+        self._turns = EventTurns(
+            self.meter, self._POLL_IN, self._POLL_OUT, self._serve_in_context, self._disconnectSelectable
+        )
         super().__init__()
 
     def doPoll(self, timeout: float | None) -> None:
-        meter, ended = self.meter, self._ended
-        if ended - meter.woke > SHORT_SECONDS:
-            meter.turn_ended(ended)
-        meter.request = meter.body = None
-        events = self._poller.poll(-1 if timeout is None else timeout, len(self._selectables))
-        before = meter.woke = monotonic()
-        meter.idle_seconds += before - ended
-        meter.turns += 1
-        if before > meter.cpu_due:
-            meter.read_cpu()
-        selectables = self._selectables
-        for fd, event in events:
-            selectable = selectables.get(fd)
-            if selectable is None:
-                continue  # closed by the handler of an earlier event
-            reading = event == self._POLL_IN
-            if (reading or event == self._POLL_OUT) and type(selectable) is PlaintextTransport:
-                try:
-                    why = selectable.doRead() if reading else selectable.doWrite()
-                except BaseException as failed:
-                    why = failed
-                    log.failure("A connection failed while it was read or written")
-                if why is not None:
-                    self._disconnectSelectable(selectable, why, reading)
-            else:
-                callWithLogger(selectable, self._doReadOrWrite, selectable, fd, event)
-            now = monotonic()
-            if now - before > SHORT_SECONDS:
-                meter.took(now - before, selectable)
-            before = now
-        self._ended = before
+        self._turns.take(self._poller, self._selectables, -1 if timeout is None else timeout)
+
+    def _serve_in_context(self, selectable: Any, fd: int, event: int) -> None:
+        callWithLogger(selectable, self._doReadOrWrite, selectable, fd, event)
 
     doIteration = doPoll
 
@@ -79,16 +53,20 @@ class BrokerReactor(EPollReactor):
         """Serve events until something else is to be done."""
         self.doPoll(timeout)
         while self.running and not (self.threadCallQueue or self._newTimedCalls or self._justStopped):
-            timeout = self.timeout()
-            if timeout == 0:
-                return  # a timer is due
-            self.doPoll(timeout)
+            seconds = -1.0
+            if self._pendingTimedCalls:
+                seconds = self._pendingTimedCalls[0].time - self.seconds()
+                if seconds <= 0:
+                    return  # a timer is due
+                if seconds > _LONGEST_SECONDS:
+                    seconds = _LONGEST_SECONDS
+            self._turns.take(self._poller, self._selectables, seconds)
 
     # --- timers and calls of other threads
 
     def runUntilCurrent(self) -> None:
         super().runUntilCurrent()
-        self._ended = monotonic()
+        self._turns.ended = monotonic()
 
     def callLater(self, delay: float, function: Callable[..., object], *args: object, **kwargs: object) -> Any:  # type: ignore[override]
         return super().callLater(delay, self._call, function, *args, **kwargs)

@@ -7,7 +7,7 @@ from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Struct, array, int8, int16, int32, int64, string
 
 
-class ListOffsetsRequest(Message, api=ApiKey.LIST_OFFSETS):
+class ListOffsetsRequest(Message, api=ApiKey.LIST_OFFSETS, compiled="8+"):
     replica_id: int = int32()
     isolation_level: int = int8("2+")
     topics: list[ListOffsetsRequest.ListOffsetsTopic] = array("ListOffsetsTopic")
@@ -23,7 +23,7 @@ class ListOffsetsRequest(Message, api=ApiKey.LIST_OFFSETS):
         max_num_offsets: int = int32("0", default=1)
 
 
-class ListOffsetsResponse(Message, api=ApiKey.LIST_OFFSETS):
+class ListOffsetsResponse(Message, api=ApiKey.LIST_OFFSETS, compiled="8+"):
     throttle_time_ms: int = int32("2+", ignorable=True)
     topics: list[ListOffsetsResponse.ListOffsetsTopicResponse] = array("ListOffsetsTopicResponse")
 

@@ -7,7 +7,7 @@ from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Struct, array, boolean, int16, int32, string, uuid
 
 
-class MetadataRequest(Message, api=ApiKey.METADATA):
+class MetadataRequest(Message, api=ApiKey.METADATA, compiled="12+"):
     topics: list[MetadataRequest.MetadataRequestTopic] | None = array("MetadataRequestTopic", nullable="1+")
     allow_auto_topic_creation: bool = boolean("4+", default=True)
     include_cluster_authorized_operations: bool = boolean("8-10")
@@ -18,7 +18,7 @@ class MetadataRequest(Message, api=ApiKey.METADATA):
         name: str | None = string(nullable="10+")
 
 
-class MetadataResponse(Message, api=ApiKey.METADATA):
+class MetadataResponse(Message, api=ApiKey.METADATA, compiled="12+"):
     throttle_time_ms: int = int32("3+", ignorable=True)
     brokers: list[MetadataResponse.MetadataResponseBroker] = array("MetadataResponseBroker")
     cluster_id: str | None = string("2+", nullable=True, default=None, ignorable=True)
