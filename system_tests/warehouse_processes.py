@@ -60,16 +60,16 @@ def reader(config: WarehouseConfig, directory: Path) -> None:
         f"sum(id) AS ids FROM {config.database}.bookings GROUP BY 1"
     )
     while not (directory / "stop").exists():
+        begin = time.time()
         try:
-            begin = time.time()
             found = {row.hour: [row.rows, row.events, row.ids] for row in spark.sql(text).collect()}
             note(log, hours=found, seconds=time.time() - begin)
         except Exception as error:
             note(log, error=str(error)[:2000])
-        time.sleep(1)
+        time.sleep(max(1.0, time.time() - begin))  # half of the time at most: the driver needs the machine, too
 
 
 if __name__ == "__main__":
-    logging.basicConfig(level=logging.INFO)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     logging.getLogger("py4j").setLevel(logging.WARNING)
     {"driver": driver, "reader": reader}[sys.argv[1]](WarehouseConfig.load(Path(sys.argv[2])), Path(sys.argv[3]))

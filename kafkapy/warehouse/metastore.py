@@ -21,6 +21,7 @@ from kafkapy.warehouse.snapshot import (
     PlaceHour,
     RegisterHours,
     ShowSnapshot,
+    Snapshot,
     TableDefinition,
 )
 from kafkapy.warehouse.view_sql import (
@@ -46,31 +47,38 @@ class Metastore:
         self._database = database
         self._files = files
         self._tables: dict[str, TableDefinition] = {}
+        self._views: set[str] = set()
+        """Those that are there."""
         self._sql(f"CREATE DATABASE IF NOT EXISTS {quoted(database)}")
 
     def perform(self, effects: Iterable[Effect]) -> None:
+        waiting: list[AddPart] = []
         for effect in effects:
             _log.debug("%s", effect)
-            match effect:
-                case DefineTable(table):
-                    self._define(table)
-                case RegisterHours(name, generations):
-                    self._register(hours_table(self._database, self._tables[name]), generations)
-                case AddPart(batch, part):
-                    current = current_table(self._database, self._tables[part.table])
-                    self._add(current, [(_part(batch, part.schema), part.path)])
-                case PlaceHour(hour):
-                    self._place(hour)
-                case ShowSnapshot(name, snapshot):
-                    table = self._tables[name]
-                    columns = own_columns(table.columns, table.kind).names
-                    text = view_sql(self._database, table, columns, snapshot)
-                    self._sql(f"CREATE OR REPLACE VIEW {view_name(self._database, name)} AS {text}")
-                case DropPart(batch, part):
-                    current = current_table(self._database, self._tables[part.table])
-                    self._sql(f"ALTER TABLE {current} DROP IF EXISTS PARTITION ({_part(batch, part.schema)})")
-                case DeletePath(path):
-                    self._files.delete(path)
+            if isinstance(effect, AddPart):
+                waiting.append(effect)
+                continue
+            self._add_parts(waiting)
+            waiting.clear()
+            self._perform(effect)
+        self._add_parts(waiting)
+
+    def _perform(self, effect: Effect) -> None:
+        match effect:
+            case DefineTable(table):
+                self._define(table)
+            case RegisterHours(name, generations):
+                hours = [(_hour(each.hour), each.path) for each in generations]
+                self._add(hours_table(self._database, self._tables[name]), hours)
+            case PlaceHour(hour):
+                self._place(hour)
+            case ShowSnapshot(name, snapshot):
+                self._show(name, snapshot)
+            case DropPart(batch, part):
+                current = current_table(self._database, self._tables[part.table])
+                self._sql(f"ALTER TABLE {current} DROP IF EXISTS PARTITION ({_part(batch, part.schema)})")
+            case DeletePath(path):
+                self._files.delete(path)
 
     def knows(self, table: TableDefinition) -> bool:
         return bool(self._spark.catalog.tableExists(f"{self._database}.{hours_name(table)}"))
@@ -86,20 +94,36 @@ class Metastore:
             for name in (current_table(self._database, old), hours_table(self._database, old)):
                 self._sql(f"DROP TABLE IF EXISTS {name}")
 
+    def _show(self, name: str, snapshot: Snapshot) -> None:
+        """Spark replaces a view by dropping it first, and readers find none meanwhile; a text is altered at once."""
+        table = self._tables[name]
+        view = view_name(self._database, name)
+        text = view_sql(self._database, table, own_columns(table.columns, table.kind).names, snapshot)
+        if name not in self._views and not self._spark.catalog.tableExists(f"{self._database}.{name}"):
+            self._sql(f"CREATE VIEW {view} AS {text}")
+        else:
+            self._sql(f"ALTER VIEW {view} AS {text}")
+        self._views.add(name)
+
+    def _add_parts(self, added: Sequence[AddPart]) -> None:
+        """Together, since each statement takes a while: after a kill there are those of many batches."""
+        of_tables: dict[str, list[tuple[str, str]]] = {}
+        for batch, part in added:
+            of_tables.setdefault(part.table, []).append((_part(batch, part.schema), part.path))
+        for name, partitions in of_tables.items():
+            self._add(current_table(self._database, self._tables[name]), partitions)
+
     def _place(self, hour: HourGeneration) -> None:
         name = hours_table(self._database, self._tables[hour.table])
         self._add(name, [(_hour(hour.hour), hour.path)])
         place = _text(self._files.url(hour.path))
         self._sql(f"ALTER TABLE {name} PARTITION ({_hour(hour.hour)}) SET LOCATION {place}")
 
-    def _register(self, name: str, generations: Sequence[HourGeneration]) -> None:
-        for first in range(0, len(generations), _PARTITIONS_AT_ONCE):
-            some = generations[first : first + _PARTITIONS_AT_ONCE]
-            self._add(name, [(_hour(each.hour), each.path) for each in some])
-
     def _add(self, table: str, partitions: Sequence[tuple[str, str]]) -> None:
         added = [f"PARTITION ({each}) LOCATION {_text(self._files.url(path))}" for each, path in partitions]
-        self._sql(f"ALTER TABLE {table} ADD IF NOT EXISTS {' '.join(added)}")
+        for first in range(0, len(added), _PARTITIONS_AT_ONCE):
+            some = " ".join(added[first : first + _PARTITIONS_AT_ONCE])
+            self._sql(f"ALTER TABLE {table} ADD IF NOT EXISTS {some}")
 
     def _define(self, table: TableDefinition) -> None:
         """Both places of this version of its columns. What every table has comes first."""
