@@ -1,11 +1,14 @@
 """The warehouse beside the same job of Spark's own: topic to rows that can be queried, and the rollup of an hour.
 
-    python -m benchmarks.warehouse [--events 2000000] [--rollup-events 5000000]
+    python -m benchmarks.warehouse [--parts ingest,rollup,freshness] [--events 2000000] [--rollup-events 5000000]
 
 The topic: Avro of eight fields, ids and four more headers, 5 % of the events twice, four partitions. The JVM's job: Spark's
 Kafka connector, `from_avro` of spark-avro, the id out of the headers, day and hour, Parquet by a streaming file sink. The
 rollup's: read what lies in current, `dropDuplicates` by id, Parquet. Both have the same session's memory and two threads, one
 after the other.
+
+Freshness: events come at a steady rate with the time at which they are sent, and batches at `--trigger` seconds; for each event
+the time from there until its rows could be queried. The first batch, which warms the session up, does not count.
 """
 
 from __future__ import annotations
@@ -142,7 +145,7 @@ class Bench:
 
         self.spark = session(self._config("none", "session"))
 
-    def _config(self, topic: str, name: str) -> Any:
+    def _config(self, topic: str, name: str, **more: Any) -> Any:
         from kafkapy.warehouse.config import WarehouseConfig
 
         table = {"topic": topic, "table": "bookings", "format": "avro", "schema": str(self._directory / "schema.avsc")}
@@ -154,6 +157,7 @@ class Bench:
                 "kafka": {"bootstrap.servers": self._bootstrap},
                 "max_events_per_batch": self._batch,
                 "grace_minutes": 0,
+                **more,
                 "tables": [table],
                 "spark": {
                     "spark.master": "local[2]",
@@ -165,10 +169,10 @@ class Bench:
             }
         )
 
-    def warehouse(self, topic: str, name: str) -> Any:
+    def warehouse(self, topic: str, name: str, **more: Any) -> Any:
         from kafkapy.warehouse.warehouse import Warehouse
 
-        made = Warehouse(self.spark, self._config(topic, name))
+        made = Warehouse(self.spark, self._config(topic, name, **more))
         made.start()
         return made
 
@@ -268,12 +272,72 @@ def rollup(bench: Bench, bootstrap: str, events: int) -> dict[str, Any]:
     return {"case": f"rollup of {events} events", "jvm_s": one, "kafkapy_s": other, "ratio": one / other}
 
 
+def freshness(bench: Bench, bootstrap: str, trigger: float, rate: int, seconds: float) -> str:
+    import threading
+
+    import numpy as np
+
+    from kafkapy.warehouse.stream import CommittedBatch, run
+
+    name = f"fresh_{trigger:g}".replace(".", "_")
+    with AdminClient(bootstrap) as admin:
+        values_of(admin.create_topics([NewTopic(name, PARTITIONS, 1)]))
+    warehouse = bench.warehouse(name, name, trigger_seconds=trigger)
+    batches: list[CommittedBatch] = []
+    stopped = threading.Event()
+    sender = threading.Thread(target=send_steadily, args=(bootstrap, name, rate, stopped))
+    ending = threading.Timer(seconds, stopped.set)
+    sender.start()
+    ending.start()
+    try:
+        run(warehouse, stopped, on_batch=batches.append)
+    finally:
+        stopped.set()
+        ending.cancel()
+        sender.join()
+    ages = [
+        each.done_ms - np.linspace(each.oldest_ms, each.newest_ms, sum(each.rows.values()))
+        for each in batches[1:]
+        if each.oldest_ms is not None and each.newest_ms is not None
+    ]
+    p50, p99, most = np.quantile(np.concatenate(ages), [0.5, 0.99, 1]) / 1000
+    return (
+        f"freshness, a batch each {trigger:g} s, {rate} events/s, {len(ages)} batches: p50 {p50:.1f} s, p99 {p99:.1f} s, "
+        f"most {most:.1f} s"
+    )
+
+
+def send_steadily(bootstrap: str, topic: str, rate: int, stopped: Any) -> None:
+    """A tenth of a second's events at a time, with the time of their sending."""
+    import pyarrow as pa
+
+    from kafkapy.producer.kafka_producer import KafkaProducer
+
+    rows = rate // 10
+    pool = pa.array(values(rows), pa.binary())
+    first = 0
+    with KafkaProducer(bootstrap_servers=bootstrap, linger_ms=20) as producer:
+        due = time.monotonic()
+        while not stopped.wait(max(due - time.monotonic(), 0)):
+            headers = [[{"key": "event-id", "value": b"%d" % number}] for number in range(first, first + rows)]
+            type_ = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+            times = pa.array([int(time.time() * 1000)] * rows)
+            table = {"value": pool, "timestamp": times, "headers": pa.array(headers, type_)}
+            producer.send_arrow(topic, pa.table(table))
+            first += rows
+            due += 0.1
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--parts", default="ingest,rollup,freshness", help="which of them; default: %(default)s")
     parser.add_argument("--events", type=int, default=2_000_000)
     parser.add_argument("--rollup-events", type=int, default=5_000_000)
     parser.add_argument("--batch", type=int, default=1_000_000, help="events of a micro-batch, of both")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--trigger", type=float, default=5, help="seconds between batches, of freshness")
+    parser.add_argument("--rate", type=int, default=2_000, help="events a second, of freshness")
+    parser.add_argument("--seconds", type=float, default=0, help="of freshness; default: 20 batches, at least 200 s")
     args = parser.parse_args()
     directory = Path(tempfile.mkdtemp(prefix="kafkapy-warehouse-"))
     server = KafkapyServer("kafkapy", directory / "broker")
@@ -281,11 +345,16 @@ def main() -> int:
         server.start()
         bench = Bench(directory, server.bootstrap, args.batch)
         results = []
-        if args.events:
+        parts = args.parts.split(",")
+        if "ingest" in parts:
             results.append(ingest(bench, server.bootstrap, args.events, args.rounds))
-        if args.rollup_events:
+        if "rollup" in parts:
             results.append(rollup(bench, server.bootstrap, args.rollup_events))
-        print("| case | Spark's own, s | kafkapy.warehouse, s | ratio |\n| --- | ---: | ---: | ---: |")
+        if "freshness" in parts:
+            seconds = args.seconds or max(20 * args.trigger, 200)
+            print(freshness(bench, server.bootstrap, args.trigger, args.rate, seconds), flush=True)
+        if results:
+            print("| case | Spark's own, s | kafkapy.warehouse, s | ratio |\n| --- | ---: | ---: | ---: |")
         for each in results:
             print(
                 f"| {each['case']} | {each['jvm_s']:.1f} | {each['kafkapy_s']:.1f} | {each['ratio']:.2f} |", flush=True

@@ -1,264 +1,53 @@
 """The warehouse under kills: each event is in its hour once, and whoever queries meanwhile sees none twice and none go.
 
 Events of five hours from eight producers, 5 % of them sent twice, 2 % late by hours, 0.1 % broken, in three versions of their
-schema. The driver with its JVM is killed, its Python workers alone are, and the broker is; rollups are under way meanwhile.
+schema. The driver with its JVM is killed, its workers alone are, and the broker is; rollups are under way meanwhile. On a
+standalone cluster the executors are killed, too. `KAFKAPY_WAREHOUSE_EVENTS`: how many events.
 """
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
-import random
-import signal
-import socket
-import subprocess
-import sys
-import threading
-import time
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-import psutil
 import pytest
 
 from kafkapy.admin.client import AdminClient
 from kafkapy.admin.results import values_of
 from kafkapy.admin.topics import NewTopic
 from kafkapy.common.free_ports import free_ports
-from kafkapy.producer.kafka_producer import KafkaProducer
 from kafkapy.schemas import SchemaRegistryClient
-from kafkapy.schemas.types import Schema
-from kafkapy.schemas.wire_format import prefix
 from kafkapy.warehouse.config import WarehouseConfig
-from kafkapy.warehouse.metastore_server import command
 from system_tests.conftest import Note
-from system_tests.services import ROOT, KafkaService
+from system_tests.hdfs import DataNode, NameNode
+from system_tests.services import KafkaService, Service
+from system_tests.spark_cluster import SparkMaster, SparkWorker
+from system_tests.warehouse_load import (
+    JVM_OPTIONS,
+    PARTITIONS,
+    SCHEMAS,
+    Ordeal,
+    Sources,
+    Truth,
+    check_the_end,
+    configuration,
+    metastore,
+)
 from tests.schemas.registry_server import running_registry
 
-HOURS, PRODUCERS, PARTITIONS = 5, 8, 4
-FIRST_MS = 1_795_392_000_000
-"""2026-11-23T00:00Z."""
-CITIES = [b"Kyoto", b"Lisbon", b"Ushuaia"]
-CHUNK = 1_000
+pytestmark = [pytest.mark.long, pytest.mark.timeout(3600)]
 
 
-def schema(*fields: Any) -> Schema:
-    return Schema(json.dumps({"type": "record", "name": "shop.Booking", "fields": fields}))
-
-
-ID, WIDE_ID = ({"name": "id", "type": kind} for kind in ("int", "long"))
-CITY = {"name": "city", "type": "string"}
-NOTE = {"name": "note", "type": ["null", "string"], "default": None}
-SCHEMAS = [schema(ID, CITY), schema(ID, CITY, NOTE), schema(WIDE_ID, CITY, NOTE)]
-"""The second is an ADDITION, the third a REVISION."""
-
-
-def zigzag(number: int) -> bytes:
-    rest, encoded = number << 1, bytearray()
-    while rest > 0x7F:
-        encoded.append(rest & 0x7F | 0x80)
-        rest >>= 7
-    return bytes([*encoded, rest])
-
-
-class Truth:
-    """Event n is of hour n * HOURS // count."""
-
-    def __init__(self, count: int, schema_ids: list[int]) -> None:
-        self.count = count
-        self._prefixes = [prefix(each) for each in schema_ids]
-
-    def hour(self, number: int) -> int:
-        return number * HOURS // self.count
-
-    def time(self, number: int) -> int:
-        return FIRST_MS + number * HOURS * 3_600_000 // self.count
-
-    def value(self, number: int) -> bytes:
-        version = self.hour(number) * 3 // HOURS
-        city = CITIES[number % 3]
-        data = zigzag(number) + zigzag(len(city)) + city
-        return self._prefixes[version] + data + (b"" if version == 0 else b"\x00" if number % 2 else b"\x02\x04ok")
-
-    def name(self, hour: int) -> str:
-        return time.strftime("%Y-%m-%d-%H", time.gmtime(FIRST_MS / 1000 + hour * 3600))
-
-    def hours(self) -> dict[str, list[int]]:
-        """As the reader has it."""
-        found = {}
-        for hour in range(HOURS):
-            numbers = [n for n in range(self.count) if self.hour(n) == hour]
-            found[self.name(hour)] = [len(numbers), len(numbers), sum(numbers)]
-        return found
-
-
-class Pace:
-    """How much of the events may be sent by now: it goes on with the kills. 1 is all."""
-
-    allowed = 0.0
-
-
-def produce(bootstrap: str, truth: Truth, producer_number: int, directory: Path, pace: Pace) -> None:
-    """Its share of the events; the hour that is being sent is in DIRECTORY/cutoff, since those before it are over."""
-    dice = random.Random(producer_number)
-    late: list[int] = []
-    sent: list[int] = []
-    with KafkaProducer(bootstrap_servers=bootstrap, linger_ms=20, delivery_timeout_ms=600_000) as producer:
-        own = range(producer_number, truth.count, PRODUCERS)
-        for first in range(0, len(own), CHUNK):
-            while first / len(own) > pace.allowed:
-                time.sleep(0.1)
-            numbers = []
-            for number in own[first : first + CHUNK]:
-                if dice.random() < 0.02 and truth.hour(number) < HOURS - 1:
-                    late.append(number)
-                else:
-                    numbers.append(number)
-            hour = truth.hour(own[first])
-            numbers += [number for number in late if truth.hour(number) < hour]
-            late = [number for number in late if truth.hour(number) >= hour]
-            again = [dice.choice(sent) for _ in range(len(numbers) // 20)] if sent else []
-            sent += numbers
-            for number in numbers + again:
-                headers = [("event-id", b"e%d" % number), ("producer-id", b"p%d" % producer_number)]
-                producer.send("bookings", truth.value(number), timestamp_ms=truth.time(number), headers=headers)
-            for number in range(len(numbers) // 1000 or 1):
-                headers = [("event-id", b"broken-%d-%d-%d" % (producer_number, first, number))]
-                producer.send(
-                    "bookings", b"\x00\x00\x00\x00\x01\xff", timestamp_ms=truth.time(own[first]), headers=headers
-                )
-            if producer_number == 0:
-                replaced = directory / "cutoff.new"
-                replaced.write_text(truth.name(hour))
-                replaced.rename(directory / "cutoff")
-        for number in late:
-            headers = [("event-id", b"e%d" % number)]
-            producer.send("bookings", truth.value(number), timestamp_ms=truth.time(number), headers=headers)
-        producer.flush()
-
-
-class Process:
-    """Of warehouse_processes; started again whenever it has been killed."""
-
-    def __init__(self, kind: str, config: Path, directory: Path) -> None:
-        self._words = [sys.executable, "-m", "system_tests.warehouse_processes", kind, str(config), str(directory)]
-        self.log = directory / f"{kind}.log"
-        self.notes_path = directory / f"{kind}.jsonl"
-        self.start()
-
-    def start(self) -> None:
-        self.since = time.time()
-        with open(self.log, "ab") as log:
-            self.process = subprocess.Popen(self._words, cwd=ROOT, stdout=log, stderr=log, start_new_session=True)
-
-    def kill(self) -> None:
-        """With all its children."""
-        family = self._family()
-        if self.process.poll() is None:
-            self.process.kill()
-        for each in family:
-            with contextlib.suppress(psutil.NoSuchProcess):
-                each.kill()
-        self.process.wait()
-
-    def kill_workers(self) -> int:
-        """Python workers of Spark alone: its tasks fail, and are run again."""
-        self.since = time.time()
-        killed = 0
-        for each in self._family():
-            try:
-                if "pyspark.daemon" in " ".join(each.cmdline()):
-                    each.kill()
-                    killed += 1
-            except psutil.NoSuchProcess:
-                pass
-        return killed
-
-    def _family(self) -> list[psutil.Process]:
-        try:
-            return psutil.Process(self.process.pid).children(recursive=True)
-        except psutil.NoSuchProcess:
-            return []
-
-    def notes(self) -> list[dict[str, Any]]:
-        lines = self.notes_path.read_text().splitlines() if self.notes_path.exists() else []
-        found = []
-        for line in lines:
-            try:
-                found.append(json.loads(line))
-            except ValueError:  # cut off by a kill
-                continue
-        return found
-
-    def has_gone_on(self) -> bool:
-        """Has it committed a batch since it was started, or killed?"""
-        return any("batch" in each and each["at"] > self.since for each in self.notes())
-
-    def last(self, name: str) -> Any:
-        return next((each[name] for each in reversed(self.notes()) if name in each), None)
+def events(default: int) -> int:
+    return int(os.environ.get("KAFKAPY_WAREHOUSE_EVENTS", default))
 
 
 @contextmanager
-def metastore(config: WarehouseConfig, directory: Path) -> Iterator[None]:
-    with open(directory / "metastore.log", "wb") as log:
-        process = subprocess.Popen(command(config), stdout=log, stderr=log)
-    try:
-        port = int(config.metastore.rpartition(":")[2])
-        end = time.monotonic() + 90
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", port), 1).close()
-                break
-            except OSError:
-                assert time.monotonic() < end, (directory / "metastore.log").read_text()[-2000:]
-                time.sleep(0.3)
-        yield
-    finally:
-        process.kill()
-        process.wait()
-
-
-def configuration(directory: Path, bootstrap: str, registry: str, master: str = "local[2,8]") -> Path:
-    """Hours are over when the test says so, not by the clock."""
-    (port,) = free_ports(1)
-    path = directory / "warehouse.toml"
-    path.write_text(
-        f'root = "{directory}/tables"\nmetastore = "thrift://127.0.0.1:{port}"\nmetastore_directory = "{directory}/metastore"\n'
-        f"trigger_seconds = 2\ngrace_minutes = 2\nrollup_delay_minutes = 1_000_000\nmax_events_per_batch = 200_000\n"
-        f'[kafka]\n"bootstrap.servers" = "{bootstrap}"\n[registry]\nurl = "{registry}"\n[[tables]]\ntopic = "bookings"\n'
-        f'[spark]\n"spark.master" = "{master}"\n"spark.driver.memory" = "700m"\n"spark.sql.shuffle.partitions" = "4"\n'
-        f'"spark.log.level" = "ERROR"\n"spark.local.dir" = "{directory}/spark"\n'
-        # These JVMs live for a minute: half of their time would go to the best machine code.
-        '"spark.driver.extraJavaOptions" = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"\n'
-    )
-    return path
-
-
-def check_reader(notes: list[dict[str, Any]]) -> int:
-    """No event twice, none that goes again, no query that fails once there is a table; how many queries that were."""
-    seen: dict[str, list[int]] = {}
-    for each in notes:
-        if "error" in each:
-            assert not seen and "TABLE_OR_VIEW_NOT_FOUND" in each["error"], each["error"]
-        for hour, (rows, events, ids) in each.get("hours", {}).items():
-            assert rows == events, f"{hour}: {rows} rows of {events} events"
-            before = seen.get(hour, [0, 0, 0])
-            assert events >= before[1] and ids >= before[2], f"{hour}: {before} became {[rows, events, ids]}"
-            seen[hour] = [rows, events, ids]
-        for hour in seen:
-            assert not each.get("hours") or hour in each["hours"], f"{hour} is gone"
-    return sum("hours" in each for each in notes)
-
-
-@pytest.mark.long
-@pytest.mark.timeout(3600)
-def test_each_event_is_in_its_hour_once(
-    broker: KafkaService, tmp_path: Path, kills: int, note: Note, pytestconfig: pytest.Config
-) -> None:
-    count = int(os.environ.get("KAFKAPY_WAREHOUSE_EVENTS", "2000000"))
+def pipeline(broker: KafkaService, count: int) -> Iterator[tuple[Sources, Truth]]:
+    """A topic for so many events, and a registry that has their schemas."""
     with AdminClient(broker.bootstrap) as admin:
         configs = {"retention.ms": "-1"}
         values_of(admin.create_topics([NewTopic("bookings", PARTITIONS, 1, topic_configs=configs)]))
@@ -266,100 +55,56 @@ def test_each_event_is_in_its_hour_once(
         client = SchemaRegistryClient(registry.url)
         client.set_compatibility("NONE")
         truth = Truth(count, [client.register_schema("bookings-value", each) for each in SCHEMAS])
-        path = configuration(tmp_path, broker.bootstrap, registry.url)
-        config = WarehouseConfig.load(path)
-        with metastore(config, tmp_path):
-            queries = run_with_kills(broker, truth, path, tmp_path, kills, pytestconfig.getoption("--seed"))
-            note("events, kills, queries", (count, kills, queries))
-            check_the_end(truth, config)
+        yield Sources(broker.bootstrap, registry.url, *free_ports(1)), truth
 
 
-def run_with_kills(broker: KafkaService, truth: Truth, path: Path, directory: Path, kills: int, seed: int) -> int:
-    """How many queries the reader has made."""
-    pace = Pace()
-    threads = [
-        threading.Thread(target=produce, args=(broker.bootstrap, truth, number, directory, pace))
-        for number in range(PRODUCERS)
-    ]
-    for thread in threads:
-        thread.start()
-    driver = Process("driver", path, directory)
-    reader = Process("reader", path, directory)
-    dice = random.Random(seed)
-    try:
-        for number in range(kills):
-            pace.allowed = (number + 1) / (kills + 1)
-            wait_for(driver.has_gone_on, driver, 240)
-            if number % 3 == 1:  # while a rollup writes
-                seen = len(driver.notes())
-                end = time.monotonic() + 20
-                while time.monotonic() < end and not any("rolling" in each for each in driver.notes()[seen:]):
-                    time.sleep(0.02)
-            time.sleep(dice.random() * 3)
-            if number % 4 == 3:
-                driver.kill_workers()
-            else:
-                driver.kill()
-                driver.start()
-            if number in (kills // 3, 2 * kills // 3):
-                broker.hard_bounce()
-        pace.allowed = 1.0
-        for thread in threads:
-            thread.join()
-        (directory / "cutoff").write_text(truth.name(HOURS))
-        wanted = ends(broker.bootstrap)
-        wait_for(lambda: driver.last("offsets") == wanted and driver.last("rolled") == truth.name(HOURS), driver, 600)
-        queries = len(reader.notes())
-        wait_for(lambda: len(reader.notes()) > queries + 2, reader, 120)
-        (directory / "stop").touch()
-        driver.process.wait(120)
-        reader.process.wait(120)
-    finally:
-        driver.kill()
-        reader.kill()
-    made = check_reader(reader.notes())
-    assert made > kills
-    assert reader.last("hours") == truth.hours()
-    return made
+def survive(ordeal: Ordeal, note: Note) -> None:
+    with metastore(WarehouseConfig.load(ordeal.config), ordeal.directory):
+        queries = ordeal.run()
+        note("events, kills, queries", (ordeal.truth.count, ordeal.kills, queries))
+        check_the_end(ordeal.truth, WarehouseConfig.load(ordeal.reader_config))
 
 
-def ends(bootstrap: str) -> int:
-    from kafkapy import KafkaConsumer
-    from kafkapy.structs import TopicPartition
-
-    with KafkaConsumer(bootstrap_servers=bootstrap) as consumer:
-        partitions = [TopicPartition("bookings", each) for each in range(PARTITIONS)]
-        return sum(consumer.end_offsets(partitions).values())
-
-
-def wait_for(condition: Any, process: Process, seconds: float) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert process.process.poll() is None, process.log.read_text()[-4000:]
-        assert time.monotonic() < end, process.log.read_text()[-4000:]
-        time.sleep(0.1)
+def test_each_event_is_in_its_hour_once(
+    broker: KafkaService, tmp_path: Path, kills: int, note: Note, pytestconfig: pytest.Config
+) -> None:
+    with pipeline(broker, events(2_000_000)) as (sources, truth):
+        path = configuration(tmp_path / "warehouse.toml", sources)
+        survive(Ordeal(broker, truth, tmp_path, path, path, kills, pytestconfig.getoption("--seed")), note)
 
 
-def check_the_end(truth: Truth, config: WarehouseConfig) -> None:
-    """Rows of each hour's partition, the audit, and backfill."""
-    from kafkapy.warehouse.audit import audit, table_of
-    from kafkapy.warehouse.backfill import backfill
-    from kafkapy.warehouse.session import session
-    from kafkapy.warehouse.warehouse import Warehouse
+def test_on_a_cluster_of_two_workers(
+    broker: KafkaService, tmp_path: Path, services: list[Service], note: Note, pytestconfig: pytest.Config
+) -> None:
+    """The last of four kills is that of the executors."""
+    master = SparkMaster(tmp_path / "master")
+    workers = [SparkWorker(tmp_path / f"worker-{number}", master, number) for number in range(2)]
+    for service in (master, *workers):
+        services.append(service)
+        service.start()
+    with pipeline(broker, events(100_000)) as (sources, truth):
+        spark = {
+            "spark.master": master.url,
+            "spark.driver.host": "127.0.0.1",
+            "spark.executor.memory": "600m",
+            "spark.executor.extraJavaOptions": JVM_OPTIONS,
+        }
+        path = configuration(tmp_path / "warehouse.toml", sources, spark=spark)
+        reader = configuration(tmp_path / "reader.toml", sources)
+        ordeal = Ordeal(broker, truth, tmp_path, path, reader, 4, pytestconfig.getoption("--seed"))
+        ordeal.workers = lambda: [each for worker in workers for each in worker.executors()]
+        survive(ordeal, note)
 
-    warehouse = Warehouse(session(config), config)
-    try:
-        warehouse.start()
-        text = (
-            "SELECT concat(ds, '-', hr) AS hour, count(*), count(DISTINCT id), sum(id), count(note), "
-            "sum(xxhash64(*) % 1000000007) FROM warehouse.bookings GROUP BY ds, hr ORDER BY hour"
-        )
-        rows = [tuple(row) for row in warehouse.spark.sql(text).collect()]
-        assert {row[0]: list(row[1:4]) for row in rows} == truth.hours()
-        report = audit(warehouse)
-        assert report.is_good, table_of(report)
-        backfill(warehouse, [truth.name(hour) for hour in range(HOURS)])
-        assert [tuple(row) for row in warehouse.spark.sql(text).collect()] == rows
-    finally:
-        warehouse.spark.stop()
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+@pytest.mark.skipif(shutil.which("mvn") is None, reason="HDFS is fetched with Maven")
+def test_on_hdfs(
+    broker: KafkaService, tmp_path: Path, services: list[Service], note: Note, pytestconfig: pytest.Config
+) -> None:
+    """Tables on a real NameNode and DataNode: tasks' bytes go through the JVM there."""
+    name_node = NameNode(tmp_path / "namenode")
+    for service in (name_node, DataNode(tmp_path / "datanode", name_node)):
+        services.append(service)
+        service.start()
+    with pipeline(broker, events(20_000)) as (sources, truth):
+        path = configuration(tmp_path / "warehouse.toml", sources, f"{name_node.url}/warehouse")
+        survive(Ordeal(broker, truth, tmp_path, path, path, 2, pytestconfig.getoption("--seed")), note)

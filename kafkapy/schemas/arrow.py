@@ -20,7 +20,7 @@ from kafkapy.schemas import wire_format
 from kafkapy.schemas.errors import SchemaDeserializationError, SchemaRegistryError, SerdeError
 from kafkapy.schemas.registry_client import SchemaRegistryClient
 from kafkapy.schemas.serde import describe, with_references
-from kafkapy.schemas.types import AVRO, JSON, Schema
+from kafkapy.schemas.types import AVRO, JSON, PROTOBUF, Schema
 from kafkapy.schemas.wire_format import MAGIC_BYTE, PREFIX_SIZE
 
 need("arrow", "pyarrow", "numpy", by="A typed column")
@@ -42,7 +42,7 @@ def decode(
     reader_schema: str | Schema | None = None,
     errors: OnError = "raise",
 ) -> pa.Table:
-    """The table with `column` (bytes in the wire format: Avro or JSON) as a typed one; `flatten()` makes columns of a
+    """The table with `column` (bytes in the wire format) as a typed one; `flatten()` makes columns of a
     record's fields.
 
     Each value is read by the schema that it was written with, and resolved to `reader_schema`; without one, to that of the
@@ -206,13 +206,46 @@ class JsonColumns(ColumnDecoder):
         return table.to_struct_array().combine_chunks().cast(self.type)
 
 
+class ProtobufColumns(ColumnDecoder):
+    """Message by message. Those of other versions of the file are read by this one, as Protobuf does it."""
+
+    def __init__(self, registry: SchemaRegistryClient, schema: Schema) -> None:
+        """`schema`: as `columns_schema` has it."""
+        from kafkapy.schemas.protobuf import load, message_at
+        from kafkapy.schemas.protobuf_columns import MessageRows
+
+        self.registry = registry
+        self._rows = MessageRows(message_at(load(registry, schema), [0]))
+        self.type = self._rows.type
+
+    @property
+    def message_name(self) -> str:
+        name: str = self._rows.message.full_name
+        return name
+
+    def reader(self, schema_id: int | None) -> Callable[[bytes], Any]:
+        if schema_id is None:
+            return self._rows.read
+        assert self.registry is not None
+        _checked(self.registry.get_schema(schema_id), PROTOBUF)
+        return lambda value: self._rows.read(value[PREFIX_SIZE:])
+
+
+def columns_schema(registry: SchemaRegistryClient, schema_id: int) -> Schema:
+    """As `decoder_of` takes it: a Protobuf file is a descriptor, not a text. Raises what the registry raises."""
+    schema = registry.get_schema(schema_id)
+    return registry.get_schema(schema_id, fmt="serialized") if schema.schema_type == PROTOBUF else schema
+
+
 def decoder_of(registry: SchemaRegistryClient | None, schema: Schema) -> ColumnDecoder:
-    """Raises SerdeError for Protobuf, and for a schema that has no type as a column."""
+    """Raises SerdeError for Protobuf without a registry, and for a schema that has no type as a column."""
     if schema.schema_type == AVRO:
         return AvroColumns(registry, schema)
     if schema.schema_type == JSON:
         return JsonColumns(registry, schema)
-    raise SerdeError(f"Columns are made of Avro and JSON; this schema is {schema.schema_type}")
+    if schema.schema_type == PROTOBUF and registry is not None:
+        return ProtobufColumns(registry, schema)
+    raise SerdeError(f"Columns are made of Avro and JSON, and of Protobuf in a registry; this is {schema.schema_type}")
 
 
 def _as_schema(given: str | Schema | None) -> Schema | None:
@@ -224,7 +257,7 @@ def _newest(registry: SchemaRegistryClient, ids: Any) -> Schema | None:
     wanted = sorted(set(ids.tolist()) - {-1, -2}, reverse=True)
     for schema_id in wanted:
         try:
-            return registry.get_schema(schema_id)
+            return columns_schema(registry, schema_id)
         except SchemaRegistryError as error:
             if error.http_status_code != 404 or schema_id == wanted[-1]:
                 raise

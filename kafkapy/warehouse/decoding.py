@@ -9,7 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped, unused-ignore]
 
-from kafkapy.schemas.arrow import AvroColumns, ColumnDecoder, decoder_of, ids_of_array
+from kafkapy.schemas.arrow import (
+    AvroColumns,
+    ColumnDecoder,
+    ProtobufColumns,
+    columns_schema,
+    decoder_of,
+    ids_of_array,
+)
 from kafkapy.schemas.avro_columns import compile_reader, read_values
 from kafkapy.schemas.errors import SchemaRegistryError, SchemaRegistryUnavailableError, SerdeError
 from kafkapy.schemas.registry_client import SchemaRegistryClient
@@ -52,6 +59,11 @@ class SchemaValues:
         self._reader = None
         if isinstance(self._decoder, AvroColumns):
             self._reader = compile_reader(self._decoder.own_schema, self._decoder.type)
+
+    @property
+    def message_name(self) -> str:
+        """Of Protobuf: the full name of the message; else empty."""
+        return self._decoder.message_name if isinstance(self._decoder, ProtobufColumns) else ""
 
     def read(self, values: pa.Array) -> Decoded:
         """`values`: without nulls."""
@@ -121,7 +133,7 @@ class ValueDecoder:
     def _look_up(self, schema_id: int) -> SchemaValues | str:
         assert self._registry is not None
         try:
-            return SchemaValues(self._registry, self._registry.get_schema(schema_id), PREFIX_SIZE)
+            return SchemaValues(self._registry, columns_schema(self._registry, schema_id), PREFIX_SIZE)
         except UnreadableSchema as error:
             return f"schema {schema_id} has no rows: {error}"
         except SchemaRegistryError as error:

@@ -18,10 +18,12 @@ from kafkapy.warehouse.warehouse import Warehouse
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 60rem; padding: 0 1rem; color: #1b2733; }
 table { border-collapse: collapse; width: 100%; } th, td { padding: .2rem .6rem; text-align: right; }
-th:first-child, td:first-child, th:nth-child(2), td:nth-child(2), td:last-child { text-align: left; }
+th:first-child, td:first-child, th:nth-child(2), td:nth-child(2), .good, .bad { text-align: left; }
 tr:nth-child(even) { background: #f3f6f9; } .bad { color: #b3261e; font-weight: 600; } svg { width: 100%; height: auto; }
 """
 _WIDTH, _HEIGHT = 900, 180
+_HOURS = 72
+"""So many of the last are shown."""
 
 
 @contextmanager
@@ -71,9 +73,7 @@ def page(state: State, progress: RunProgress, report: Mapping[str, Any] | None) 
     fresh = [(each.done_ms, found) for each in progress.batches() if (found := freshness_seconds(each)) is not None]
     parts = [
         "<h2>Completeness</h2>",
-        completeness_picture(report["hours"][-72:]) + _audit_table(report)
-        if report
-        else "<p>No audit has been run yet.</p>",
+        completeness_picture(report["hours"]) + _audit_table(report) if report else "<p>No audit has been run yet.</p>",
         "<h2>Freshness</h2>",
         freshness_picture(fresh) if fresh else "<p>No batch has been committed by this process yet.</p>",
         "<h2>Tables</h2>",
@@ -90,10 +90,11 @@ def completeness_picture(hours: Sequence[Mapping[str, Any]]) -> str:
     """A bar an hour and topic: how much of what the log has is in tables."""
     if not hours:
         return "<p>The last audit found no hour.</p>"
+    hours = sorted(hours, key=lambda each: (each["hour"], each["topic"]))[-_HOURS:]
     step = _WIDTH / len(hours)
     bars = []
     for index, hour in enumerate(hours):
-        height = max(hour["completeness"] * (_HEIGHT - 30), 1)
+        height = max(hour["completeness"] * (_HEIGHT - 40), 1)
         colour = "#b3261e" if hour["problems"] else "#2e7d5b"
         label = f"{hour['topic']} {hour['hour']}: {hour['completeness']:.4%} of {hour['events']} events"
         bars.append(
@@ -130,11 +131,11 @@ def _picture(title: str, shapes: Sequence[str], left: str, right: str, top: str)
 
 def _audit_table(report: Mapping[str, Any]) -> str:
     rows = []
-    for hour in reversed(report["hours"][-72:]):
+    for hour in sorted(report["hours"], key=lambda each: (each["hour"], each["topic"]), reverse=True)[:_HOURS]:
         problems = "; ".join(hour["problems"])
         sent = "-" if hour["sent"] is None else hour["sent"]
         numbers = [sent, hour["records"], hour["events"], hour["rows"], hour["quarantined"]]
-        end = f'<td class="bad">{escape(problems)}</td>' if problems else "<td>complete</td>"
+        end = f'<td class="bad">{escape(problems)}</td>' if problems else '<td class="good">complete</td>'
         rows.append([hour["topic"], hour["hour"], *numbers, end])
     names = ["topic", "hour", "sent", "records in the log", "events", "rows", "quarantined", ""]
     return f"<p>Audit of {_time(report['at_ms'])}</p>" + _table(names, rows)

@@ -156,7 +156,8 @@ class Warehouse:
         assert self._registry is not None
         text = self._registry.get_schema(schema)
         model = model_of(self._registry.get_subjects_by_schema_id(schema))
-        return SchemaFacts(values.columns, record_name(text.schema_str, text.schema_type), model)
+        record = values.message_name or record_name(text.schema_str, text.schema_type)
+        return SchemaFacts(values.columns, record, model)
 
     # -- rollups
 

@@ -175,7 +175,7 @@ def test_schemas_without_a_type(registry: SchemaRegistryClient) -> None:
     with pytest.raises(SerdeError, match="contains itself"):
         type_of_json({"$ref": "#"})
     with pytest.raises(SerdeError, match="PROTOBUF"):
-        arrow.decoder_of(registry, Schema("", "PROTOBUF"))
+        arrow.decoder_of(None, Schema("", "PROTOBUF"))
 
 
 USER = {

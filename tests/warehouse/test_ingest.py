@@ -41,7 +41,8 @@ class Ran:
 
     def __init__(self, directory: Path, read: list[pa.RecordBatch], topic: TopicSettings, **settings: Any) -> None:
         options = {"kafka.bootstrap.servers": "localhost:1", "subscribe": "t"}
-        given = IngestSettings({"t": topic}, "{}", options, str(directory), "a", NOW, 3_600_000, **settings)
+        registry = settings.pop("registry", "{}")
+        given = IngestSettings({"t": topic}, registry, options, str(directory), "a", NOW, 3_600_000, **settings)
         task = IngestTask(given)
         task._reader = type("Reader", (), {"read": lambda self, partition: iter(read)})()
         self.files = task.run([("t", 0, 0, sum(map(len, read)))])
@@ -122,6 +123,23 @@ def test_values_that_need_a_walk_of_their_own(tmp_path: Path) -> None:
     ran = Ran(tmp_path, [records([Sent(avro(NESTED, {"tags": ["a", "b"]})), Sent(b"\x09")])], topic)
     assert [row["tags"] for row in ran.rows["t"]] == [["a", "b"]]
     assert len(ran.rows[""]) == 1
+
+
+def test_protobuf(tmp_path: Path) -> None:
+    pytest.importorskip("google.protobuf")
+    from kafkapy.schemas import ProtobufSerializer, SchemaRegistryClient
+    from tests.schemas.messages import User
+    from tests.schemas.registry_server import running_registry
+
+    with running_registry() as server:
+        write = ProtobufSerializer(SchemaRegistryClient(server.url), User).serialize
+        good = [write("t", [], User(id=n, name="Ann")) for n in range(2)]
+        assert good[0] is not None
+        sent = [Sent(good[0], "e0"), Sent(good[0][:6] + b"\xff", "broken"), Sent(good[1], "e1")]
+        registry = json.dumps({"url": server.url})
+        ran = Ran(tmp_path, [records(sent)], TopicSettings("events", "event-id"), registry=registry)
+    assert [(row["_event_id"], row["id"], row["name"]) for row in ran.rows["t"]] == [("e0", 0, "Ann"), ("e1", 1, "Ann")]
+    assert [row["event_id"] for row in ran.rows[""]] == ["broken"]
 
 
 def test_changes_have_deletions(tmp_path: Path) -> None:
