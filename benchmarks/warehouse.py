@@ -110,19 +110,8 @@ def fill(bootstrap: str, topic: str, events: int) -> None:
             numbers = np.arange(first, first + rows)
             again = dice.random(rows) < 0.05
             numbers[again] = np.maximum(numbers[again] - 1000, 0)
-            content = [
-                part
-                for number in numbers.tolist()
-                for part in (
-                    b"00000000-0000-4000-8000-%012x" % number,
-                    b"Booking",
-                    b"1.0.0",
-                    b"bench-1",
-                    b"%d" % number,
-                )
-            ]
             header = pa.StructArray.from_arrays(
-                [names.take(pa.array(np.tile(np.arange(5), rows))), pa.array(content, pa.binary())], ["key", "value"]
+                [names.take(pa.array(np.tile(np.arange(5), rows))), header_values(numbers)], ["key", "value"]
             )
             headers = pa.ListArray.from_arrays(pa.array(np.arange(0, 5 * rows + 1, 5), pa.int32()), header)
             times = HOUR_MS + numbers * 3_600_000 // max(events, 1)
@@ -133,6 +122,20 @@ def fill(bootstrap: str, topic: str, events: int) -> None:
             }
             producer.send_arrow(topic, pa.table(table))
         producer.flush()
+
+
+def header_values(numbers: Any) -> Any:
+    """Of each event five: its id, which is its number as a UUID, type and version, who has sent it and as which."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    count = len(numbers)
+    digits = pa.array(numbers).cast(pa.string())
+    ids = pc.binary_join_element_wise("00000000-0000-4000-8000", pc.utf8_lpad(digits, 12, "0"), "-")
+    same = [pa.repeat(pa.scalar(text), count) for text in ("Booking", "1.0.0", "bench-1")]
+    columns = pa.concat_arrays([ids, *same, digits])
+    return columns.take(pa.array(np.arange(5 * count).reshape(5, count).T.ravel())).cast(pa.binary())
 
 
 class Bench:
