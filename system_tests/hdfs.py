@@ -88,6 +88,13 @@ def write_configuration(directory: Path, settings: dict[str, str]) -> None:
         f"<property><name>{name}</name><value>{escape(value)}</value></property>" for name, value in settings.items()
     ]
     text = f"<configuration>{''.join(rows)}</configuration>"
-    (directory / "conf").mkdir(parents=True, exist_ok=True)
+    for name in ("hdfs", "datanode"):  # their pages, which Maven Central's jars do not have
+        (directory / "conf" / "webapps" / name).mkdir(parents=True, exist_ok=True)
     for name in ("core-site.xml", "hdfs-site.xml"):
         (directory / "conf" / name).write_text(text)
+    lines = "log4j.rootLogger=INFO, out", "log4j.appender.out=org.apache.log4j.ConsoleAppender"
+    layout = (
+        "log4j.appender.out.layout=org.apache.log4j.PatternLayout",
+        "log4j.appender.out.layout.ConversionPattern=%d %p %m%n",
+    )
+    (directory / "conf" / "log4j.properties").write_text("\n".join([*lines, *layout, ""]))
