@@ -42,6 +42,8 @@ class MemoryBroker:
         self.requests: list[tuple[ApiKey, int, Any]] = []
         self.connections: list[MemoryTransport] = []
         self.silent = False
+        self.latency_ms: Callable[[], float] = lambda: 0
+        """How long a connection takes to open, a request to arrive, an answer to come back: drawn for each."""
 
     def asked(self, api_key: ApiKey) -> list[Any]:
         return [message for key, _, message in self.requests if key is api_key]
@@ -125,7 +127,18 @@ class MemoryTransport:
         self._broker = broker
         self._channel = channel
         self._closed = False
-        driver.call_soon(self._connect)
+        self._busy_until_ms = 0.0
+        self._soon(self._connect)
+
+    def _soon(self, f: Callable[[], object]) -> None:
+        """After the line's latency, and in order."""
+        latency_ms = self._broker.latency_ms() if self._broker is not None else 0
+        now = self._driver.time.monotonic_ms()
+        self._busy_until_ms = max(self._busy_until_ms, now + latency_ms)
+        if self._busy_until_ms > now:
+            self._driver.call_later(self._busy_until_ms - now, f)
+        else:
+            self._driver.call_soon(f)
 
     def _connect(self) -> None:
         if self._closed:
@@ -140,7 +153,7 @@ class MemoryTransport:
         data = b"".join(parts)
         while data:
             (size,) = struct.unpack_from(">i", data)
-            self._driver.call_soon(partial(self._serve, data[: 4 + size]))
+            self._soon(partial(self._serve, data[: 4 + size]))
             data = data[4 + size :]
 
     def _serve(self, data: bytes) -> None:
@@ -150,7 +163,7 @@ class MemoryTransport:
         if answer is None:
             self.lose("the peer closed it")
         elif isinstance(answer, bytes):
-            self._receive(answer)
+            self._soon(partial(self._receive, answer))
 
     def _receive(self, data: bytes) -> None:
         while data and not self._closed:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import random
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -95,6 +96,8 @@ class Sender:
         self.transaction: TransactionGate | None = None
         self.in_flight: dict[ProducerBatch, None] = {}
         """By age, as far as order is kept."""
+        self._unanswered: Counter[int] = Counter()
+        """Produce requests by the broker that they went to."""
         self._woken = False
         self._running = False
         self._timer: TimerHandle | None = None
@@ -220,8 +223,8 @@ class Sender:
                 delay = self.network.connection_delay_ms(node_id)
                 if delay > 0:
                     return delay
-                if self.network.in_flight_count(node_id):
-                    return _NEVER_MS  # the answer to one of them wakes us
+                if self._unanswered[node_id]:
+                    return _NEVER_MS  # the answer to one of them wakes us; to a handshake, or to others' requests, it doesn't
             self._turn += 1
             start = self._turn % len(queues)
             queues = queues[start:] + queues[:start]  # who was left out because of the size comes first some time
@@ -267,15 +270,17 @@ class Sender:
             batch.last_node = node_id
             batch.attempts += 1
             self.in_flight[batch] = None
+        self._unanswered[node_id] += 1
         self.metrics.requested(batches, self.driver.time.monotonic_ms())
         completion = self.network.send(
             node_id, request, timeout_ms=config.request_timeout_ms, min_version=request.min_version
         )
-        completion.add_callback(lambda done: self._answered(batches, done))
+        completion.add_callback(lambda done: self._answered(node_id, batches, done))
 
     # --- answers
 
-    def _answered(self, batches: list[ProducerBatch], completion: Completion[Any]) -> None:
+    def _answered(self, node_id: int, batches: list[ProducerBatch], completion: Completion[Any]) -> None:
+        self._unanswered[node_id] -= 1
         for batch in batches:
             self.in_flight.pop(batch, None)
             queue = self.accumulator.queue(batch.topic_partition)

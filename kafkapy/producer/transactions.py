@@ -54,6 +54,8 @@ class TransactionsState(Enum):
     FATAL_ERROR = "it has failed for good"
 
 
+_GROWS = (TransactionsState.IN_TRANSACTION, TransactionsState.COMMITTING)
+"""Where partitions are added."""
 _FENCED = (Errors.PRODUCER_FENCED, Errors.INVALID_PRODUCER_EPOCH)
 _FIND_AGAIN = (Errors.NOT_COORDINATOR, Errors.COORDINATOR_NOT_AVAILABLE)
 _FATAL = (
@@ -136,7 +138,7 @@ class Transactions:
     def may_send(self, topic_partition: TopicPartition) -> bool:
         if topic_partition in self._added:
             return self.state is not TransactionsState.FATAL_ERROR
-        if topic_partition in self._pending and self._adding is None:
+        if topic_partition in self._pending and self._adding is None and self.state in _GROWS:
             self._adding = spawn(self._add_partitions())
         return False
 
@@ -357,10 +359,7 @@ class Transactions:
     async def _add_partitions(self) -> None:
         """Tell the coordinator of new partitions until there are none."""
         try:
-            while self._pending and self.state in (
-                TransactionsState.IN_TRANSACTION,
-                TransactionsState.COMMITTING,
-            ):
+            while self._pending and self.state in _GROWS:
                 partitions = frozenset(self._pending)
                 request = add_partitions_request(self.transactional_id, self._sequences.producer, partitions)
                 await self._ask(
@@ -434,10 +433,10 @@ class Transactions:
         self._driver.call_soon(self._abort_unsent)
 
     def _abort_unsent(self) -> None:
-        """Records of a transaction that cannot be committed don't go out any more."""
+        """Records of a transaction that cannot be committed don't go out any more; if it has failed for good, no retry does."""
         if self.state in (TransactionsState.ABORTABLE_ERROR, TransactionsState.FATAL_ERROR) and self._error is not None:
             error = self._error if isinstance(self._error, KafkaError) else TransactionAbortedError(str(self._error))
-            self._sender.abort(error, only_unsent=True)
+            self._sender.abort(error, only_unsent=self.state is TransactionsState.ABORTABLE_ERROR)
 
     def _raise_error(self, verb: str) -> None:
         if self.state is TransactionsState.FATAL_ERROR:

@@ -29,18 +29,18 @@ from tests.producer.producer_setup import Setup
 class Coordinator(Setup):
     """A cluster whose broker 0 coordinates transactions. `errors`: API -> error codes of its next answers."""
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, leaders: list[int] | None = None, **options: Any) -> None:
         self.errors: dict[ApiKey, list[Errors]] = {}
-        super().__init__(transactional_id="tx", start=False, **options)
-        handlers = self.cluster.brokers[0].handlers
-        handlers[ApiKey.FIND_COORDINATOR] = self.find
-        handlers[ApiKey.INIT_PRODUCER_ID] = self.init
-        handlers[ApiKey.ADD_PARTITIONS_TO_TXN] = self.add_partitions
-        handlers[ApiKey.ADD_OFFSETS_TO_TXN] = lambda request: AddOffsetsToTxnResponse(
-            error_code=self.error(ApiKey.ADD_OFFSETS_TO_TXN)
-        )
-        handlers[ApiKey.TXN_OFFSET_COMMIT] = lambda request: TxnOffsetCommitResponse()
-        handlers[ApiKey.END_TXN] = lambda request: EndTxnResponse(error_code=self.error(ApiKey.END_TXN))
+        super().__init__(leaders, transactional_id="tx", start=False, **options)
+        for broker in self.cluster.brokers.values():
+            broker.handlers |= {
+                ApiKey.FIND_COORDINATOR: self.find,
+                ApiKey.INIT_PRODUCER_ID: self.init,
+                ApiKey.ADD_PARTITIONS_TO_TXN: self.add_partitions,
+                ApiKey.ADD_OFFSETS_TO_TXN: self.add_offsets,
+                ApiKey.TXN_OFFSET_COMMIT: lambda _: TxnOffsetCommitResponse(),
+                ApiKey.END_TXN: self.end,
+            }
         self.driver.result_of(spawn(self.core.start()), 100)
         self.driver.result_of(spawn(self.core.wait_on_metadata("t")), 100)
         assert self.core.transactions is not None
@@ -76,6 +76,12 @@ class Coordinator(Setup):
                 for topic in request.v3_and_below_topics
             ]
         )
+
+    def add_offsets(self, request: Any) -> AddOffsetsToTxnResponse:
+        return AddOffsetsToTxnResponse(error_code=self.error(ApiKey.ADD_OFFSETS_TO_TXN))
+
+    def end(self, request: Any) -> EndTxnResponse:
+        return EndTxnResponse(error_code=self.error(ApiKey.END_TXN))
 
     def do(self, coroutine: Any, within_ms: int = 3000) -> None:
         completion: Completion[None] = spawn(coroutine)
