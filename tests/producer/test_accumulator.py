@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
@@ -103,7 +104,7 @@ def test_a_batch_of_its_own_stands_behind_what_came_before() -> None:
 
 
 def test_sticky_choice_spreads_bytes_evenly() -> None:
-    choice = StickyChoice(100)
+    choice = StickyChoice(100, random.Random(0))
     got = dict.fromkeys(range(4), 0)
     for _ in range(4000):
         partition = choice.partition([0, 1, 2, 3], lambda: [0] * 4, 10)

@@ -71,7 +71,8 @@ class Restarts(Coordinator):
         if self.leaders[topic_partition.partition] != node_id:
             return Errors.NOT_LEADER_OR_FOLLOWER
         if self.chance.random() < 0.05:
-            return self.chance.choice([Errors.NOT_ENOUGH_REPLICAS, "lost", "unheard"])
+            refusals: list[Errors | str] = [Errors.NOT_ENOUGH_REPLICAS, "lost", "unheard"]
+            return self.chance.choice(refusals)
         return None
 
     def find(self, request: Any) -> FindCoordinatorResponse:
@@ -135,7 +136,7 @@ def test_partitions_are_added_after_a_transaction_that_failed_with_some_left_to_
 
     def refuse(topic_partition: TopicPartition, _: object) -> Errors:
         """Another thread sends meanwhile, and the error comes before the driver's thread has heard of that."""
-        setup.driver.call_soon_threadsafe = lambda f: setup.driver.call_later(1, f)  # type: ignore[method-assign]
+        setup.driver.call_soon_threadsafe = lambda f: setup.driver.call_later(1, f)  # type: ignore[method-assign,assignment]
         setup.send(b"y", partition=1)
         return Errors.TOPIC_AUTHORIZATION_FAILED
 
