@@ -1,1 +1,1 @@
-"""HTTP servers of this house (schema registry, proxy): twisted.web, listeners, TLS, basic authentication, content types."""
+"""HTTP servers of this house (schema registry, proxy): connections, listeners, TLS, basic authentication, content types."""

@@ -7,6 +7,7 @@ from typing import Any
 from twisted.internet.error import CannotListenError
 
 from kafkapy.common.config_def import ConfigException
+from kafkapy.http.connection import EagerPort
 from kafkapy.http.listeners import HttpListener
 from kafkapy.http.server_config import HttpServerConfig
 from kafkapy.http.site import Handle, SiteFactory, SiteSettings
@@ -32,4 +33,6 @@ def listen(reactor: Any, config: HttpServerConfig, handle: Handle, content_type:
 def _bind(reactor: Any, listener: HttpListener, factory: SiteFactory, tls: Any) -> Any:
     if listener.scheme == "https":
         return reactor.listenSSL(listener.port, factory, tls, 200, listener.host)
-    return reactor.listenTCP(listener.port, factory, 200, listener.host)
+    port = EagerPort(listener.port, factory, 200, listener.host, reactor)
+    port.startListening()
+    return port

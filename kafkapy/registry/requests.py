@@ -64,7 +64,7 @@ def schema_request(body: Any) -> SchemaRequest:
     if text is not None and not isinstance(text, str):
         raise unprocessable("schema is a string")
     if kind not in SCHEMA_TYPES:
-        raise unprocessable(f"Invalid schema type {kind}; it is AVRO, JSON or PROTOBUF")
+        raise unprocessable(f"Invalid schema type {kind}; it is AVRO, JSON, PROTOBUF or THRIFT")
     given = body.get("references") or []
     if not isinstance(given, list):
         raise unprocessable("references is a list")

@@ -92,12 +92,26 @@ def test_avro_recursive_types_and_references() -> None:
         ("PROTOBUF", 'syntax = "proto3"; message A { B b = 1; }', "couldn't resolve name 'B'"),
         ("PROTOBUF", 'syntax = "proto3"; import "other.proto";', 'import "other.proto"'),
         ("PROTOBUF", 'syntax = "proto3"; message A { int32 a = 1; int32 b = 1; }', "duplicate field number"),
-        ("THRIFT", "", "THRIFT"),
+        ("XML", "", "XML"),
     ],
 )
 def test_what_is_no_schema(schema_type: str, text: str, why: str) -> None:
     with pytest.raises(SchemaParseError, match=why):
         compare(schema_type, text, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "has no struct"),
+        ("struct A { 1: required B b }", "B"),
+        ('include "/etc/passwd"\nstruct A { 1: i32 a }', "includes no other files"),
+    ],
+)
+def test_what_is_no_thrift(text: str, why: str) -> None:
+    pytest.importorskip("thriftpy2")
+    with pytest.raises(SchemaParseError, match=why):
+        compare("THRIFT", text, text)
 
 
 def closed(**properties: Any) -> str:

@@ -39,7 +39,31 @@ def test_versions_and_ids(registry: MemoryRegistry) -> None:
     )
     assert registry.ask("GET", f"/schemas/guids/{guid}/ids")[1] == [{"context": ".", "id": 1}]
     assert registry.ask("GET", "/schemas/ids/1?fetchMaxId=true")[1]["maxId"] == 2
-    assert registry.ask("GET", "/schemas/types")[1] == ["JSON", "PROTOBUF", "AVRO"]
+    assert registry.ask("GET", "/schemas/types")[1] == ["JSON", "PROTOBUF", "AVRO", "THRIFT"]
+
+
+def test_thrift(registry: MemoryRegistry) -> None:
+    pytest.importorskip("thriftpy2")
+    first = "struct Paid { 1: required string id }"
+
+    def register(text: str) -> int:
+        answer = registry.ask("POST", "/subjects/a/versions", {"schema": text, "schemaType": "THRIFT"})[1]
+        return int(answer["id"])
+
+    assert register(first) == 1
+    assert register("// what it is\nstruct Paid {\n  1: required string id,\n}") == 1, "layout"
+    assert register("struct Paid { 1: required string id, 2: optional i32 n }") == 2
+    body = {"schema": "struct Paid { 1: required i64 id }", "schemaType": "THRIFT"}
+    status, refusal = registry.ask("POST", "/subjects/a/versions", body)
+    assert (status, "FIELD_TYPE_CHANGED" in refusal["message"]) == (409, True)
+    _, latest = registry.ask("GET", "/subjects/a/versions/latest")
+    assert (latest["schemaType"], latest["version"]) == ("THRIFT", 2)
+    with_reference = {
+        "schema": first,
+        "schemaType": "THRIFT",
+        "references": [{"name": "x", "subject": "a", "version": 1}],
+    }
+    assert registry.refused("POST", "/subjects/b/versions", with_reference) == 42201
 
 
 def test_raw_text_and_look_up(registry: MemoryRegistry) -> None:

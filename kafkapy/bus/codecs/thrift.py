@@ -9,7 +9,8 @@ from typing import Any
 from kafkapy.bus.errors import NotAnEventError
 from kafkapy.bus.event_types import EventType
 from kafkapy.bus.plain_values import Convert, from_plain, to_plain
-from kafkapy.bus.thrift_idl import ThriftType, struct_of
+from kafkapy.registry.compatibility import SchemaParseError
+from kafkapy.registry.formats.thrift_idl import ThriftType, struct_of
 from kafkapy.schemas.registry_client import SchemaRegistryClient
 from kafkapy.schemas.serde import SchemaDeserializer, SchemaSerializer
 from kafkapy.schemas.types import Schema
@@ -20,7 +21,10 @@ from kafkapy.serializer import Deserializer, Serializer
 def make(
     cls: type[Any], event_type: EventType, registry: SchemaRegistryClient, options: dict[str, Any]
 ) -> tuple[Serializer[Any], Deserializer[Any]]:
-    struct = struct_of(event_type.schema.schema_str, event_type.name)
+    try:
+        struct = struct_of(event_type.schema.schema_str, event_type.name)
+    except SchemaParseError as error:
+        raise NotAnEventError(str(error)) from error
     return (
         ThriftSerializer(registry, event_type.schema, struct, to_plain(cls), options),
         ThriftDeserializer(registry, struct, from_plain(cls)),

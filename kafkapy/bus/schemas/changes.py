@@ -8,7 +8,6 @@ from typing import NamedTuple
 from kafkapy.bus.schema_version import FIRST_VERSION, ChangeKind, SchemaVersion
 from kafkapy.bus.schemas.model import field_lines, same_schema
 from kafkapy.bus.schemas.repository import EventSchemas, RepositoryError, SchemaFile
-from kafkapy.bus.schemas.thrift_changes import compare_thrift
 
 
 class SchemaChange(NamedTuple):
@@ -22,8 +21,6 @@ class SchemaChange(NamedTuple):
 
 def compare_schemas(kind: str, old: str, new: str) -> list[str]:
     """Why `new` cannot read everything that `old` wrote; empty if it can. Raises RepositoryError for what is no schema."""
-    if kind == "THRIFT":
-        return compare_thrift(old, new)
     from kafkapy.registry.compatibility import SchemaParseError, compare
 
     try:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from kafkapy.bus.errors import NotAnEventError
 from kafkapy.bus.schemas.model import EventModel, ModelEnum, ModelField, ModelRecord
 from kafkapy.bus.schemas.repository import RepositoryError
-from kafkapy.bus.thrift_idl import ThriftType, enums_of, structs_of
+from kafkapy.registry.compatibility import SchemaParseError
+from kafkapy.registry.formats.thrift_idl import ThriftType, enums_of, structs_of
 
 _INTEGERS = ("byte", "i16", "i32", "i64")
 _SCALARS = {"bool": "bool", "double": "float", "string": "str", "binary": "bytes", **dict.fromkeys(_INTEGERS, "int")}
@@ -17,8 +17,8 @@ def read(text: str, name: str | None) -> EventModel:
     """Raises RepositoryError."""
     try:
         structs = structs_of(text)
-    except NotAnEventError as error:
-        raise RepositoryError(error.message) from error
+    except SchemaParseError as error:
+        raise RepositoryError(str(error)) from error
     records = [_record(struct) for struct in structs]
     enums = tuple(ModelEnum(enum.__name__, tuple(enum._NAMES_TO_VALUES)) for enum in enums_of(text))
     last = structs[-1].__name__

@@ -1,4 +1,5 @@
-"""Which schemas can read what others wrote: Avro, Protobuf and JSON Schema, by the rules of their reference implementations.
+"""Which schemas can read what others wrote: Avro, Protobuf and JSON Schema, by the rules of their reference implementations;
+Thrift by those of its wire (`thrift.py`).
 
 Pure functions over texts. `compare` is about one direction; a registry's levels are made of it (`kafkapy.registry.levels`).
 """
@@ -21,8 +22,8 @@ def compare(
 ) -> list[Incompatibility]:
     """Why `new` cannot read everything that was written with `old`; empty if it can.
 
-    `schema_type`: AVRO, PROTOBUF or JSON. `references`: the texts that `new` refers to, also indirectly, by the names that it has
-    for them (in Avro the full name of a type, in Protobuf a file, in JSON Schema a URI); those of a reference stand before it.
+    `schema_type`: AVRO, PROTOBUF, JSON or THRIFT. `references`: the texts that `new` refers to, also indirectly, by the names that
+    it has for them (in Avro the full name of a type, in Protobuf a file, in JSON Schema a URI); those of a reference stand before it.
     `old_references`: the same for `old`; None: the same ones. Raises SchemaParseError if a text is no schema.
     """
     from kafkapy.registry.formats import parse  # the formats import from this package

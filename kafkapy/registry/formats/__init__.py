@@ -8,7 +8,7 @@ from kafkapy.registry.compatibility.incompatibility import SchemaParseError
 from kafkapy.registry.formats.parsed_schema import ParsedSchema
 from kafkapy.registry.formats.references import Documents
 
-SCHEMA_TYPES = ("JSON", "PROTOBUF", "AVRO")
+SCHEMA_TYPES = ("JSON", "PROTOBUF", "AVRO", "THRIFT")
 
 
 @lru_cache(maxsize=1_000)
@@ -26,4 +26,8 @@ def parse(schema_type: str, text: str, references: Documents = Documents()) -> P
         from kafkapy.registry.formats.proto_schema import ProtoSchema
 
         return ProtoSchema(text, references)
+    if schema_type == "THRIFT":
+        from kafkapy.registry.formats.thrift_schema import ThriftSchema
+
+        return ThriftSchema(text, references)
     raise SchemaParseError(f"Invalid schema type {schema_type}")

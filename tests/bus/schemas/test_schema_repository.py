@@ -14,7 +14,7 @@ from kafkapy.bus.codecs.thrift import read_struct, write_struct
 from kafkapy.bus.schema_version import ChangeKind, SchemaVersion
 from kafkapy.bus.schemas.changes import classify, compare_schemas, next_version, wrong_claims
 from kafkapy.bus.schemas.repository import RepositoryError, SchemaFile, load
-from kafkapy.bus.thrift_idl import structs_of
+from kafkapy.registry.formats.thrift_idl import structs_of
 from tests.bus.events import avro
 
 ID = {"name": "id", "type": "string"}

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import io
-from functools import cache
+import re
+from functools import lru_cache
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from kafkapy.bus.errors import NotAnEventError
 from kafkapy.common.extras import need
+from kafkapy.registry.compatibility.incompatibility import SchemaParseError
 
 _NAMES = {
     2: "bool",
@@ -25,6 +26,7 @@ _NAMES = {
     15: "list",
 }
 _BINARY = 18
+_INCLUDE = re.compile(r"(?m)^\s*include\b")
 _MAP, _SET, _LIST, _STRUCT = 13, 14, 15, 12
 
 
@@ -75,7 +77,7 @@ class ThriftField(NamedTuple):
     default: Any
 
 
-@cache
+@lru_cache(maxsize=10_000)
 def _fields_of(struct: Any) -> list[ThriftField]:
     defaults = dict(struct.default_spec)
     found = []
@@ -86,34 +88,36 @@ def _fields_of(struct: Any) -> list[ThriftField]:
     return found
 
 
-@cache
+@lru_cache(maxsize=1_000)
 def module_of(text: str) -> Any:
-    """What thriftpy2 makes of a text. Raises NotAnEventError with its complaint."""
-    need("bus", "thriftpy2", by="Thrift")
+    """What thriftpy2 makes of a text, which is complete in itself. Raises SchemaParseError with its complaint."""
+    need("registry", "thriftpy2", by="Thrift")
+    if _INCLUDE.search(text):
+        raise SchemaParseError("A Thrift definition includes no other files here")
     parser: Any = import_module("thriftpy2.parser.parser")
     name = f"thrift_{hashlib.sha256(text.encode()).hexdigest()[:16]}_thrift"
     try:
-        return parser.parse_fp(io.StringIO(text), name)
+        return parser.parse_fp(io.StringIO(text), name, enable_cache=False)
     except Exception as error:
-        raise NotAnEventError(f"This is no Thrift definition: {error}") from error
+        raise SchemaParseError(f"This is no Thrift definition: {error}") from error
 
 
 def struct_of(text: str, full_name: str) -> Any:
-    """The struct that an event's full name names: its last part. Raises NotAnEventError."""
+    """The struct that an event's full name names: its last part. Raises SchemaParseError."""
     name = full_name.rpartition(".")[2]
     found = getattr(module_of(text), name, None)
     if found is None or not hasattr(found, "thrift_spec"):
-        raise NotAnEventError(f"The Thrift definition has no struct {name}")
+        raise SchemaParseError(f"The Thrift definition has no struct {name}")
     return found
 
 
 def structs_of(text: str) -> list[Any]:
-    """In the order of the text. Raises NotAnEventError if there is none."""
+    """In the order of the text. Raises SchemaParseError if there is none."""
     found = [
         each for each in vars(module_of(text)).values() if hasattr(each, "thrift_spec") and not _is_exception(each)
     ]
     if not found:
-        raise NotAnEventError("The Thrift definition has no struct")
+        raise SchemaParseError("The Thrift definition has no struct")
     return found
 
 
