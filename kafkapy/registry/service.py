@@ -38,6 +38,9 @@ class RegistryLog(Protocol):
 
 
 class RegistryService:
+    """Invariant: while `_caught_up`, no record that is in the log, or may still get there, is missing in the state: neither one of
+    the primary before, nor one whose writing took too long. It is found out by a record that means nothing."""
+
     def __init__(self, api: RegistryApi, forward: Forward) -> None:
         self._api = api
         self._forward = forward
@@ -101,12 +104,16 @@ class RegistryService:
         if self._log is None:
             raise unknown_leader()
         with self._write_lock:
-            if not self._caught_up:  # what the primary before has written is not to be missed
+            if not self._caught_up:
                 self._log.write([noop_record()])
                 self._caught_up = True
             with self._state_lock:
                 change = decide()
-            self._log.write(change.records)
+            try:
+                self._log.write(change.records)
+            except RegistryRefusal:
+                self._caught_up = False  # the records may still come
+                raise
             return change.answer
 
 

@@ -1,4 +1,4 @@
-"""HTTP/1.1 as a machine: the same requests however the bytes are cut, and nothing that two readers could understand in two ways."""
+"""HTTP/1.1 as a machine: the same requests however the bytes are cut, and nothing that can be understood in two ways."""
 
 from __future__ import annotations
 

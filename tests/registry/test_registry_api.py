@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from tests.registry.memory_registry import ME, MemoryRegistry
+from kafkapy.registry.records import RegistryRecord
+from kafkapy.registry.refusals import RegistryRefusal
+from tests.registry.memory_registry import ME, MemoryLog, MemoryRegistry
 
 INT, LONG, STRING = '"int"', '"long"', '"string"'
 
@@ -324,3 +327,21 @@ def test_writes_go_to_the_primary(registry: MemoryRegistry) -> None:
     registry.service.elected(ME, ME)
     assert registry.register("a", INT) == 1
     assert b"NOOP" in registry.log.records[-2][0], "a new primary finds the end of the topic first"
+
+
+def test_a_record_that_comes_late_is_not_missed(registry: MemoryRegistry) -> None:
+    """Writing takes too long, but the record gets into the log nevertheless: its id is taken."""
+    late = []
+
+    class SlowLog(MemoryLog):
+        def write(self, records: Sequence[RegistryRecord]) -> None:
+            if not late:
+                late.extend(records)
+                raise RegistryRefusal(500, 50002, "too slow")
+            super().write([*late, *records] if records and records[0].kind == "NOOP" else records)
+
+    assert registry.register("a", INT) == 1
+    registry.service.use(SlowLog(registry.service))
+    assert registry.refused("POST", "/subjects/b/versions", {"schema": LONG}) == 50002
+    assert registry.register("c", STRING) == 3
+    assert registry.register("b", LONG) == 2

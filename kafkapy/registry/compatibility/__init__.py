@@ -22,8 +22,9 @@ def compare(
 ) -> list[Incompatibility]:
     """Why `new` cannot read everything that was written with `old`; empty if it can.
 
-    `schema_type`: AVRO, PROTOBUF, JSON or THRIFT. `references`: the texts that `new` refers to, also indirectly, by the names that
-    it has for them (in Avro the full name of a type, in Protobuf a file, in JSON Schema a URI); those of a reference stand before it.
+    `schema_type`: AVRO, PROTOBUF, JSON or THRIFT. `references`: the texts that `new` refers to, also indirectly, by the names
+    that it has for them (in Avro the full name of a type, in Protobuf a file, in JSON Schema a URI); those of a reference stand
+    before it.
     `old_references`: the same for `old`; None: the same ones. Raises SchemaParseError if a text is no schema.
     """
     from kafkapy.registry.formats import parse  # the formats import from this package
