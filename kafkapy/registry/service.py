@@ -38,7 +38,7 @@ class RegistryLog(Protocol):
 
 
 class RegistryService:
-    """Invariant: while `_caught_up`, no record that is in the log, or may still get there, is missing in the state: neither one of
+    """Invariant: while `_caught_up`, the state misses no record that is in the log or may still get there: neither one of
     the primary before, nor one whose writing took too long. It is found out by a record that means nothing."""
 
     def __init__(self, api: RegistryApi, forward: Forward) -> None:
