@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from twisted.internet.error import CannotListenError
 
@@ -33,6 +33,6 @@ def listen(reactor: Any, config: HttpServerConfig, handle: Handle, content_type:
 def _bind(reactor: Any, listener: HttpListener, factory: SiteFactory, tls: Any) -> Any:
     if listener.scheme == "https":
         return reactor.listenSSL(listener.port, factory, tls, 200, listener.host)
-    port = EagerPort(listener.port, factory, 200, listener.host, reactor)
+    port: Any = EagerPort(listener.port, cast(Any, factory), 200, listener.host, reactor)
     port.startListening()
     return port

@@ -12,13 +12,15 @@ import sys
 import threading
 from typing import Any
 
-from twisted.internet import reactor
+from twisted.internet import reactor as global_reactor
 from twisted.internet.threads import blockingCallFromThread
 
 from kafkapy.registry.config import RegistryConfig
 from kafkapy.registry.server import RegistryServer
 from kafkapy.rest.config import RestConfig
 from kafkapy.rest.server import RestServer
+
+reactor: Any = global_reactor
 
 
 def start(kind: str, properties: dict[str, str]) -> RegistryServer | RestServer:
@@ -30,7 +32,8 @@ def start(kind: str, properties: dict[str, str]) -> RegistryServer | RestServer:
         server = RestServer(RestConfig.of(properties), reactor)
     server.start()
     blockingCallFromThread(reactor, server.open)
-    return server
+    started: RegistryServer | RestServer = server
+    return started
 
 
 def serve() -> None:
@@ -48,4 +51,4 @@ def serve() -> None:
 
 if __name__ == "__main__":
     threading.Thread(target=serve, daemon=True).start()
-    reactor.run()  # type: ignore[attr-defined]
+    reactor.run()

@@ -71,9 +71,9 @@ def pytest_unconfigure() -> None:
 
 def _install() -> None:
     """Before any conftest.py takes over names of these modules."""
-    cluster = importlib.import_module("tests.integration.utils.cluster")
-    utilities = importlib.import_module("tests.utils")
-    rest = importlib.import_module("karapace.kafka_rest_apis")
+    cluster: Any = importlib.import_module("tests.integration.utils.cluster")
+    utilities: Any = importlib.import_module("tests.utils")
+    rest: Any = importlib.import_module("karapace.kafka_rest_apis")
 
     @asynccontextmanager
     async def start_schema_registry_cluster(config_templates: list[Any], data_dir: Any) -> AsyncIterator[list[Any]]:
@@ -127,8 +127,8 @@ class Proxy:
 
 
 def _passing_on(url: str) -> Any:
-    import aiohttp
-    from aiohttp import web
+    aiohttp: Any = importlib.import_module("aiohttp")
+    web: Any = importlib.import_module("aiohttp.web")
 
     async def handle(request: Any) -> Any:
         headers = {

@@ -19,12 +19,12 @@ class Connected:
     def __init__(self, idle_timeout_s: float = 60) -> None:
         self.asked: list[tuple[str, Deferred[HttpAnswer]]] = []
         self.clock = Clock()
-        self.connection: Any = HttpConnection(
-            self._respond, lambda status, sentence: HttpAnswer(status, sentence.encode()), 1_000, idle_timeout_s
-        )
-        self.connection.callLater = self.clock.callLater
-        self.transport = StringTransport()
-        self.connection.makeConnection(self.transport)
+        refuse = lambda status, sentence: HttpAnswer(status, sentence.encode())  # noqa: E731
+        connection: Any = HttpConnection(self._respond, refuse, 1_000, idle_timeout_s)
+        connection.callLater = self.clock.callLater
+        self.transport: Any = StringTransport()  # type: ignore[no-untyped-call]
+        connection.makeConnection(self.transport)
+        self.connection = connection
 
     def _respond(self, arrived: Arrived) -> HttpAnswer | Deferred[HttpAnswer]:
         path = arrived.request.path

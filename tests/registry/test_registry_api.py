@@ -331,7 +331,7 @@ def test_writes_go_to_the_primary(registry: MemoryRegistry) -> None:
 
 def test_a_record_that_comes_late_is_not_missed(registry: MemoryRegistry) -> None:
     """Writing takes too long, but the record gets into the log nevertheless: its id is taken."""
-    late = []
+    late: list[RegistryRecord] = []
 
     class SlowLog(MemoryLog):
         def write(self, records: Sequence[RegistryRecord]) -> None:
