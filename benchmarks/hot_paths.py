@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, cast
 
 from twisted.internet.task import Clock
@@ -112,7 +112,7 @@ def broker(directory: str, stats: RequestStatsByApi | None = None, partitions: i
     logs = LogManager(config.log_dirs, LogConfig({}), {}, clock, clock)
     logs.startup()
     core = build_core(config, outside, logs)
-    core = replace(core, fetch_sessions=FetchSessionCache(10, clock, new_id=lambda: SESSION_ID))
+    core = core._replace(fetch_sessions=FetchSessionCache(10, clock, new_id=lambda: SESSION_ID))
     lead(core, topic_id := random_uuid(), partitions)
     producer_ids = ProducerIdManager(_no_ids, clock.monotonic_ms)
     handlers = build_handlers(

@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import sys
 from hashlib import sha256
-from importlib.abc import MetaPathFinder
 from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec
 from importlib.util import spec_from_file_location
 from pathlib import Path
@@ -130,7 +129,7 @@ def is_used() -> bool:
     return any(isinstance(finder, CompiledFinder) and finder.extensions for finder in sys.meta_path)
 
 
-class CompiledFinder(MetaPathFinder):
+class CompiledFinder:
     """Finds the hot modules in the build.
 
     Invariant: all of them come from one build, or none does. The build is looked for when the first of them is imported.
@@ -157,7 +156,7 @@ class CompiledFinder(MetaPathFinder):
         return None if extension is None else spec_from_file_location(fullname, extension)
 
 
-class SourceFinder(MetaPathFinder):
+class SourceFinder:
     """Finds the sources of the hot modules, though machine code lies beside them."""
 
     def find_spec(self, fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class EndPoint:
+class EndPoint(NamedTuple):
     """An address of a broker; `security_protocol` is Kafka's name (PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL)."""
 
     host: str | None

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 NO_LEADER: Final = -1
 LEADER_DURING_DELETE: Final = -2
@@ -22,8 +21,7 @@ class LeaderRecoveryState(IntEnum):
     RECOVERING = 1
 
 
-@dataclass(frozen=True, slots=True)
-class LeaderAndIsr:
+class LeaderAndIsr(NamedTuple):
     """One partition's state; a value, never changed in place (Kafka's `LeaderAndIsr`).
 
     `partition_epoch` is the version of the partition's state znode: it grows with each change, `leader_epoch` only with
@@ -38,7 +36,7 @@ class LeaderAndIsr:
 
     def new_leader_and_isr(self, leader: int, isr: Sequence[int]) -> LeaderAndIsr:
         """A controller's change: the leader epoch grows, even if the leader stays."""
-        return replace(self, leader=leader, isr=tuple(isr), leader_epoch=self.leader_epoch + 1)
+        return self._replace(leader=leader, isr=tuple(isr), leader_epoch=self.leader_epoch + 1)
 
     def new_leader(self, leader: int) -> LeaderAndIsr:
         return self.new_leader_and_isr(leader, self.isr)
@@ -48,11 +46,10 @@ class LeaderAndIsr:
 
     def with_partition_epoch(self, partition_epoch: int) -> LeaderAndIsr:
         """The same state under the version that ZooKeeper gave it."""
-        return replace(self, partition_epoch=partition_epoch)
+        return self._replace(partition_epoch=partition_epoch)
 
 
-@dataclass(frozen=True, slots=True)
-class LeaderIsrAndControllerEpoch:
+class LeaderIsrAndControllerEpoch(NamedTuple):
     """A partition's state and the epoch of the controller that wrote it last."""
 
     leader_and_isr: LeaderAndIsr

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class ReplicaAssignment:
+class ReplicaAssignment(NamedTuple):
     """A partition's brokers; a value (Kafka's `ReplicaAssignment`).
 
     During a reassignment `replicas` is the union of target and origin in that order; `adding_replicas` are those of the target
@@ -50,8 +49,7 @@ class ReplicaAssignment:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class TopicIdReplicaAssignment:
+class TopicIdReplicaAssignment(NamedTuple):
     """A topic's id (16 bytes; None for topics that were made before IBP 2.8) and its partitions' brokers by partition."""
 
     topic: str

@@ -7,8 +7,8 @@ partition's present state and give its next state (Kafka's `Election`). Nothing 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
 from enum import Enum
+from typing import NamedTuple
 
 from kafkapy.common.leader_and_isr import LeaderAndIsr, LeaderRecoveryState
 
@@ -34,8 +34,7 @@ class ElectionStrategy(Enum):
     CONTROLLED_SHUTDOWN = "ControlledShutdownPartitionLeaderElectionStrategy", "a broker is shutting down"
 
 
-@dataclass(frozen=True, slots=True)
-class ElectionResult:
+class ElectionResult(NamedTuple):
     """The next state, None if nobody can lead; `recipients` are the replicas that must hear of it."""
 
     leader_and_isr: LeaderAndIsr | None
@@ -91,7 +90,7 @@ def leader_for_offline(
     else:
         elected = state.new_leader_and_isr(leader, [leader])
         if recovery_supported:
-            elected = replace(elected, leader_recovery_state=LeaderRecoveryState.RECOVERING)
+            elected = elected._replace(leader_recovery_state=LeaderRecoveryState.RECOVERING)
     return ElectionResult(elected, live_replicas)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from kafkapy.common.limits import MAX_INT
 from kafkapy.common.rate import Rate
@@ -12,8 +13,7 @@ from kafkapy.common.rate import Rate
 UNLIMITED = MAX_INT
 
 
-@dataclass(frozen=True)
-class ListenerLimits:
+class ListenerLimits(NamedTuple):
     """`max.connections` and `max.connection.creation.rate` (a second), of one listener or of all together."""
 
     max_connections: int = UNLIMITED

@@ -24,8 +24,7 @@ from collections.abc import Iterator
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-from crc32c import crc32c
-
+from kafkapy.common.crc32c import crc32c
 from kafkapy.common.limits import MAX_INT
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record.compression import CompressionType, decompress

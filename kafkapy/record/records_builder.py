@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from crc32c import crc32c
-
+from kafkapy.common.crc32c import crc32c
 from kafkapy.common.limits import MAX_INT
 from kafkapy.common.timestamps import NO_TIMESTAMP
 from kafkapy.record import legacy_format

@@ -10,8 +10,7 @@ clients beside `throttles`, listeners with TLS or SASL in `build_sockets`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafkapy.clients.driver import Driver
 from kafkapy.clients.metadata import Address
@@ -87,8 +86,7 @@ if TYPE_CHECKING:
     from kafkapy.server.metrics.config import MetricsConfig
 
 
-@dataclass(frozen=True)
-class Outside:
+class Outside(NamedTuple):
     """What a broker stands on. A test puts its own in these places."""
 
     reactor: Any
@@ -105,8 +103,7 @@ class Outside:
     """Of this broker's latest registration; -1 before the first."""
 
 
-@dataclass(frozen=True)
-class TransactionParts:
+class TransactionParts(NamedTuple):
     """What transactions need on all sides: their coordinator, and what a leader of partitions does for any coordinator."""
 
     coordinator: TransactionCoordinator
@@ -126,8 +123,7 @@ class TransactionParts:
         self.verifier.close()
 
 
-@dataclass(frozen=True)
-class Core:
+class Core(NamedTuple):
     """What a broker does with partitions: keep, replicate, lead and follow them, and coordinate by them."""
 
     log_manager: LogManager

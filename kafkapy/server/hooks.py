@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from kafkapy.controller.kafka_controller import KafkaController
 from kafkapy.network.request import Request
@@ -16,8 +15,7 @@ from kafkapy.zk.session_closer import Session
 Handle = Callable[[Request], None]
 
 
-@dataclass(frozen=True)
-class BuiltBroker:
+class BuiltBroker(NamedTuple):
     """The parts of a broker that is about to open its doors."""
 
     core: Core

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 from kafkapy.clients.completion import spawn
 from kafkapy.common.clock import InThread
@@ -40,8 +40,7 @@ Answer = Message | Awaitable[Message | None] | None
 Handler = Callable[[Request], Answer]
 
 
-@dataclass(frozen=True)
-class Handlers:
+class Handlers(NamedTuple):
     """One of each, made with what it needs (`build.py`). A new API's handler comes in here, and into the table below."""
 
     produce: ProduceHandler

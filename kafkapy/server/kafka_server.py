@@ -8,8 +8,7 @@ import os
 import resource
 import socket
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from twisted.internet.defer import Deferred
 from twisted.internet.error import CannotListenError
@@ -62,9 +61,9 @@ from kafkapy.server.reconfiguration.dynamic_parts import (
     HostAddresses,
     connection_limits,
 )
+from kafkapy.server.zookeeper_connector import ZooKeeperConnector
 from kafkapy.zk.embedded.connect import EmbeddedConnect
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
-from kafkapy.zk.session_closer import Session
 from kafkapy.zk.zk_data import BrokerInfo
 
 if TYPE_CHECKING:
@@ -73,8 +72,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("kafkapy.server.KafkaServer")
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """Something that a broker starts, and stops after everything that was started later. Both may be awaited.
 
     One that fails to start is not stopped.
@@ -99,12 +97,12 @@ class KafkaServer:
         self,
         config: KafkaConfig,
         reactor: Any,
-        on_zk_session: Callable[[Session | None], None] | None = None,
+        zookeeper: ZooKeeperConnector | None = None,
         metrics: MetricsConfig | None = None,
         health: HttpAddress | None = None,
         hooks: Hooks | None = None,
     ) -> None:
-        """`on_zk_session` hears of each ZooKeeper session, on kazoo's thread; None: closed (the watchdog wants to know).
+        """`zookeeper`: if it has begun to connect; None: it begins when the broker is started.
 
         `metrics`: where to serve them; None: nowhere. `health`: where to tell, from the first to the last moment, whether it
         lives and serves. `hooks`: of a test.
@@ -114,7 +112,7 @@ class KafkaServer:
         self._metrics_config = metrics
         self.config = config
         self._reactor = reactor
-        self._on_zk_session = on_zk_session
+        self._zookeeper = zookeeper or ZooKeeperConnector(config, self._hooks.zk_session)
         self._clock = self._hooks.clock(reactor)
         self._started: list[Part] = []
         self._addresses = HostAddresses()
@@ -150,7 +148,7 @@ class KafkaServer:
         threads = RequestThreads.of(self._reactor, config.num_io_threads, config.num_network_threads)
         await self._start(Part("request threads", threads.start, threads.stop))
         zookeeper_connect = await self._start_embedded_zookeeper() or config.zookeeper_connect
-        zk_client = await self._in_thread(self._connect_zookeeper, zookeeper_connect)
+        zk_client = await self._in_thread(self._zookeeper.connect, zookeeper_connect)
         await self._start(Part("ZooKeeper client", None, lambda: self._in_thread(zk_client.close)))
         outside = Outside(
             self._reactor,
@@ -380,24 +378,6 @@ class KafkaServer:
             connect.data_dir or "memory",
         )
         return zookeeper.address
-
-    def _connect_zookeeper(self, connect: str) -> KafkaZkClient:
-        config = self.config
-        log.info("Connecting to zookeeper on %s", connect)
-        zk_client = KafkaZkClient.connect(
-            connect,
-            config.zookeeper_session_timeout_ms,
-            config.zk_connection_timeout_ms,
-            config.zookeeper_max_in_flight_requests,
-            on_session=self._tell_of_session,
-        )
-        zk_client.create_top_level_paths()
-        return zk_client
-
-    def _tell_of_session(self, session: Session | None) -> None:
-        self._hooks.zk_session(session)
-        if self._on_zk_session is not None:
-            self._on_zk_session(session)
 
     def _identify(self, zk_client: KafkaZkClient) -> tuple[str, int]:
         config = self.config

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from twisted.python.threadable import isInIOThread
 from twisted.python.threadpool import ThreadPool
@@ -52,8 +51,7 @@ class WorkerThreads:
         return run_in_pool(self._reactor, self._pool, partial(function, *args, **kwargs))
 
 
-@dataclass(frozen=True)
-class RequestThreads:
+class RequestThreads(NamedTuple):
     """What requests do beside the reactor thread.
 
     They are stopped after the ZooKeeper client is closed, which wakes those that wait for it.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from kafkapy.common import uuid
@@ -53,8 +52,7 @@ log = logging.getLogger("kafkapy.zk.KafkaZkClient")
 UNKNOWN_VERSION = -2
 
 
-@dataclass(frozen=True, slots=True)
-class UpdateLeaderAndIsrResult:
+class UpdateLeaderAndIsrResult(NamedTuple):
     """What became of a batch of state updates.
 
     `finished_partitions`: written (the state with its new partition epoch) or failed for good (the error);
@@ -166,9 +164,21 @@ class KafkaZkClient:
     # --- start-up and brokers -------------------------------------------------------------------------------------
 
     def create_top_level_paths(self) -> None:
-        """Create the persistent roots that are missing, in Kafka's order."""
-        for path in PERSISTENT_PATHS:
-            self._pipeline.create_recursive(path, exist_ok=True)
+        """Create the persistent roots that are missing: all at once, in Kafka's order, then those that lacked their parents."""
+        lacking = self._create_missing(PERSISTENT_PATHS)
+        parents = dict.fromkeys(path.rpartition("/")[0] for path in lacking)
+        for path in self._create_missing((*parents, *lacking)):
+            raise NoNodeError(path=path)
+
+    def _create_missing(self, paths: Sequence[str]) -> list[str]:
+        """Create the nodes that are not there; the answer is those that lack their parents."""
+        lacking = []
+        for path, response in zip(paths, self._pipeline.many([Create(path, None) for path in paths]), strict=True):
+            if isinstance(response.error, NoNodeError):
+                lacking.append(path)
+            elif not isinstance(response.error, NodeExistsError):
+                response.raise_for_error()
+        return lacking
 
     def get_cluster_id(self) -> str | None:
         data, version = self.get_data_and_version(ClusterIdZNode.path)
@@ -337,7 +347,7 @@ class KafkaZkClient:
         self, assignments: Iterable[TopicIdReplicaAssignment], expected_controller_epoch_zk_version: int
     ) -> list[TopicIdReplicaAssignment]:
         """Give each of these topics (without an id) a fresh id; returns them with it, without those that are gone."""
-        updated = [replace(a, topic_id=uuid.random_uuid()) for a in assignments]
+        updated = [a._replace(topic_id=uuid.random_uuid()) for a in assignments]
         writes = [SetData(TopicZNode.path(a.topic), TopicZNode.encode(a.topic_id, a.assignment)) for a in updated]
         responses = self._pipeline.fenced(writes, expected_controller_epoch_zk_version)
         return [a for a, response in zip(updated, responses, strict=True) if self._exists(response)]

@@ -24,8 +24,7 @@ class Stat(NamedTuple):
     pzxid: int
 
 
-@dataclass(frozen=True, slots=True)
-class Create:
+class Create(NamedTuple):
     """`data` None is no data at all, which ZooKeeper tells from empty data."""
 
     path: str
@@ -34,47 +33,40 @@ class Create:
     sequential: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Delete:
+class Delete(NamedTuple):
     path: str
     version: int = -1
 
 
-@dataclass(frozen=True, slots=True)
-class SetData:
+class SetData(NamedTuple):
     path: str
     data: bytes
     version: int = -1
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(NamedTuple):
     """Only inside a `Multi`: fail it unless the node is at `version`."""
 
     path: str
     version: int
 
 
-@dataclass(frozen=True, slots=True)
-class Exists:
+class Exists(NamedTuple):
     path: str
 
 
-@dataclass(frozen=True, slots=True)
-class GetData:
+class GetData(NamedTuple):
     path: str
 
 
-@dataclass(frozen=True, slots=True)
-class GetChildren:
+class GetChildren(NamedTuple):
     """`watch` False leaves the registered handler unarmed."""
 
     path: str
     watch: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Multi:
+class Multi(NamedTuple):
     """All or nothing. `path` is that of the operation the multi is about, for messages."""
 
     ops: tuple[Create | Delete | SetData | Check, ...]
@@ -84,8 +76,7 @@ class Multi:
         return self.ops[-1].path
 
 
-@dataclass(frozen=True, slots=True)
-class MultiRead:
+class MultiRead(NamedTuple):
     """The data of many nodes; no watches are armed. `UnimplementedError` before ZooKeeper 3.6."""
 
     paths: tuple[str, ...]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from kafkapy.common import uuid
 from kafkapy.common.broker import Broker, EndPoint
@@ -111,8 +111,7 @@ class BrokersZNode:
     topics_path = "/brokers/topics"
 
 
-@dataclass(frozen=True, slots=True)
-class BrokerInfo:
+class BrokerInfo(NamedTuple):
     """What a broker registers: itself, the version of the JSON (`metadata_version.broker_registration_version`) and its
     JMX port."""
 
@@ -412,8 +411,7 @@ class PreferredReplicaElectionZNode:
         return {TopicPartition(str(p["topic"]), int(p["partition"])) for p in decode_json(data)["partitions"]}
 
 
-@dataclass(frozen=True, slots=True)
-class ProducerIdsBlock:
+class ProducerIdsBlock(NamedTuple):
     """Producer ids `first_producer_id` to `last_producer_id` (both included), given to one broker."""
 
     broker_id: int

@@ -1,7 +1,6 @@
 """Payloads as Apache Kafka 3.9.1 wrote them (key order aside), both ways."""
 
 import json
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -79,7 +78,7 @@ def test_broker_without_plaintext_listener_and_rack() -> None:
     [(5, set()), (4, {"features"}), (2, {"features", "listener_security_protocol_map", "rack"})],
 )
 def test_older_brokers_are_shown_what_they_know(version: int, left_out: set[str]) -> None:
-    data = z.BrokerIdZNode.encode(replace(BROKER_INFO, version=version), 1795231265361)
+    data = z.BrokerIdZNode.encode(BROKER_INFO._replace(version=version), 1795231265361)
     value = json.loads(data)
     assert value["version"] == version
     assert set(json.loads(BROKER)) - set(value) == left_out

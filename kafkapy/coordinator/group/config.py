@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from kafkapy.common import metadata_version
 
@@ -43,8 +44,7 @@ class OffsetConfig:
         return len(metadata) > limit or len(metadata.encode("utf-16-le", "surrogatepass")) // 2 > limit
 
 
-@dataclass(frozen=True)
-class GroupConfig:
+class GroupConfig(NamedTuple):
     """Limits of groups and their members (Kafka's `GroupConfig` of the classic coordinator). Times in ms."""
 
     min_session_timeout_ms: int = 6_000

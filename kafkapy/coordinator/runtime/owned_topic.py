@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from logging import Logger
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from kafkapy.common.scheduler import Scheduler
 from kafkapy.common.time import Time
@@ -57,8 +56,7 @@ class Keeper(Protocol[Contents]):
         ...
 
 
-@dataclass(frozen=True)
-class InternalTopic:
+class InternalTopic(NamedTuple):
     """What is to be known of the topic beforehand."""
 
     name: str

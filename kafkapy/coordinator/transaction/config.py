@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class TransactionConfig:
+class TransactionConfig(NamedTuple):
     """Limits of transactions and the topic they are kept in (Kafka's `TransactionConfig`). Times in ms."""
 
     transactional_id_expiration_ms: int = 7 * 24 * 60 * 60 * 1000

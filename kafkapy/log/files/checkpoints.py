@@ -10,8 +10,7 @@ import json
 import os
 import time as _time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from kafkapy.common import uuid
 from kafkapy.common.properties import load_file
@@ -176,8 +175,7 @@ class PartitionMetadataFile:
             raise MalformedFileError(f"Malformed partition metadata file {self.path}: {error}") from None
 
 
-@dataclass(frozen=True)
-class BrokerMetadata:
+class BrokerMetadata(NamedTuple):
     """Who a log dir belongs to: the content of `meta.properties`."""
 
     broker_id: int | None = None

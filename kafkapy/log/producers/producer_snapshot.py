@@ -6,8 +6,7 @@ import os
 import struct
 from collections.abc import Iterable, Iterator
 
-from crc32c import crc32c
-
+from kafkapy.common.crc32c import crc32c
 from kafkapy.log.files.checkpoints import MalformedFileError
 from kafkapy.log.files.log_files import read_small_file
 from kafkapy.log.producers.producer_state import NO_TXN, NUM_BATCHES_TO_RETAIN, ProducerStateEntry, RetainedBatch

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 EMBEDDED = "embedded"
 MEMORY = "memory"
 
 
-@dataclass(frozen=True)
-class EmbeddedConnect:
+class EmbeddedConnect(NamedTuple):
     data_dir: Path | None
     """None: in memory."""
 

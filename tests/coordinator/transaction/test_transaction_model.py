@@ -6,8 +6,6 @@ been told of an end finds it in the log, and when all is well again every transa
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
@@ -31,8 +29,8 @@ from tests.coordinator.transaction.transaction_harness import CONFIG, T0, T1, TX
 
 BROKEN = [Errors.NOT_ENOUGH_REPLICAS, Errors.REQUEST_TIMED_OUT, Errors.NOT_LEADER_OR_FOLLOWER]
 FORGOTTEN_MS = 200_000
-FORGETFUL = replace(
-    CONFIG, transactional_id_expiration_ms=FORGOTTEN_MS // 2, remove_expired_interval_ms=FORGOTTEN_MS // 4
+FORGETFUL = CONFIG._replace(
+    transactional_id_expiration_ms=FORGOTTEN_MS // 2, remove_expired_interval_ms=FORGOTTEN_MS // 4
 )
 KNOWN_ERRORS = {
     NONE,
