@@ -27,3 +27,18 @@ def test_no_walk_of_the_collector_takes_longer_the_more_there_is() -> None:
     walks, longest = map(int, done.stdout.split())
     assert walks >= 3
     assert longest < 500_000
+
+
+IMPORT = """
+import sys
+from kafkapy.tools.kafka_server_start import _install_reactor
+_install_reactor()
+import kafkapy.server.kafka_server
+print(*(name for name in ("OpenSSL", "cryptography", "urllib.request", "email", "tempfile", "numpy") if name in sys.modules))
+"""
+
+
+def test_a_broker_does_not_import_what_it_never_needs() -> None:
+    """They would be a third of its memory, whether they are installed or not; `kafkapy.common.light_imports`."""
+    done = subprocess.run([sys.executable, "-c", IMPORT], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.split() == []

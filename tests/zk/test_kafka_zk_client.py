@@ -3,7 +3,7 @@
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 from kazoo.client import KazooClient
@@ -62,7 +62,20 @@ def kill(zk: KafkaZkClient) -> None:
 
 def test_top_level_paths_are_empty_nodes(zk: KafkaZkClient) -> None:
     assert all(zk.get_data_and_version(path) == (None, 0) for path in PERSISTENT_PATHS)
+
+
+def test_top_level_paths_take_two_rounds(zk: KafkaZkClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    zk._pipeline.delete_recursive("/config")
+    rounds, many = [], zk._pipeline.many
+
+    def counted(requests: Sequence[Request]) -> list[Response]:
+        rounds.append(len(requests))
+        return many(requests)
+
+    monkeypatch.setattr(zk._pipeline, "many", counted)
     zk.create_top_level_paths()
+    assert rounds == [len(PERSISTENT_PATHS), 7]  # /config and the six below it
+    assert all(zk.get_data_and_version(path) == (None, 0) for path in PERSISTENT_PATHS)
 
 
 def test_cluster_id(zk: KafkaZkClient, zk2: KafkaZkClient) -> None:
