@@ -98,11 +98,12 @@ def produce(bootstrap: str, truth: Truth, producer_number: int, directory: Path,
     sent: list[int] = []
     with KafkaProducer(bootstrap_servers=bootstrap, linger_ms=20, delivery_timeout_ms=600_000) as producer:
         own = range(producer_number, truth.count, PRODUCERS)
-        for first in range(0, len(own), CHUNK):
+        chunk = min(CHUNK, len(own) // 50)  # so that there is something new after each kill
+        for first in range(0, len(own), chunk):
             while first / len(own) > pace.allowed:
                 time.sleep(0.1)
             numbers = []
-            for number in own[first : first + CHUNK]:
+            for number in own[first : first + chunk]:
                 if dice.random() < 0.02 and truth.hour(number) < HOURS - 1:
                     late.append(number)
                 else:
