@@ -8,7 +8,6 @@ standalone cluster the executors are killed, too. `KAFKAPY_WAREHOUSE_EVENTS`: ho
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,7 +21,6 @@ from kafkapy.common.free_ports import free_ports
 from kafkapy.schemas import SchemaRegistryClient
 from kafkapy.warehouse.config import WarehouseConfig
 from system_tests.conftest import Note
-from system_tests.hdfs import DataNode, NameNode
 from system_tests.services import KafkaService, Service
 from system_tests.spark_cluster import SparkMaster, SparkWorker
 from system_tests.warehouse_load import (
@@ -94,17 +92,3 @@ def test_on_a_cluster_of_two_workers(
         ordeal = Ordeal(broker, truth, tmp_path, path, reader, 4, pytestconfig.getoption("--seed"))
         ordeal.workers = lambda: [each for worker in workers for each in worker.executors()]
         survive(ordeal, note)
-
-
-@pytest.mark.skipif(shutil.which("mvn") is None, reason="HDFS is fetched with Maven")
-def test_on_hdfs(
-    broker: KafkaService, tmp_path: Path, services: list[Service], note: Note, pytestconfig: pytest.Config
-) -> None:
-    """Tables on a real NameNode and DataNode: tasks' bytes go through the JVM there."""
-    name_node = NameNode(tmp_path / "namenode")
-    for service in (name_node, DataNode(tmp_path / "datanode", name_node)):
-        services.append(service)
-        service.start()
-    with pipeline(broker, events(20_000)) as (sources, truth):
-        path = configuration(tmp_path / "warehouse.toml", sources, f"{name_node.url}/warehouse")
-        survive(Ordeal(broker, truth, tmp_path, path, path, 2, pytestconfig.getoption("--seed")), note)

@@ -1,9 +1,15 @@
-"""Tables of changes and of Protobuf events, from topic to partition, on Spark: each step once, nothing is killed."""
+"""Tables of changes and of Protobuf events, from topic to partition, on Spark: each step once, nothing is killed.
+
+Also on a Spark standalone cluster of two workers, and with tables on a real NameNode and DataNode.
+"""
 
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 from io import BytesIO
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +21,7 @@ pytest.importorskip("google.protobuf")
 
 import fastavro
 
+from benchmarks.apache import jars
 from kafkapy.admin.client import AdminClient
 from kafkapy.admin.results import values_of
 from kafkapy.admin.topics import NewTopic
@@ -27,7 +34,9 @@ from kafkapy.warehouse.rollup import roll_up
 from kafkapy.warehouse.session import session
 from kafkapy.warehouse.stream import Stream
 from kafkapy.warehouse.warehouse import Warehouse
-from system_tests.services import KafkaService
+from system_tests.hdfs import POM, DataNode, NameNode
+from system_tests.services import KafkaService, Service
+from system_tests.spark_cluster import SparkMaster, SparkWorker
 from tests.schemas.messages import User
 from tests.schemas.registry_server import running_registry
 from tests.warehouse.records import HOUR_MS
@@ -47,7 +56,7 @@ def listing(price: int) -> bytes:
 class Pipeline:
     """Two topics, with two partitions each: `listings` has changes, `users` events."""
 
-    def __init__(self, bootstrap: str, registry: str, directory: Path) -> None:
+    def __init__(self, bootstrap: str, registry: str, directory: Path, root: str, spark: dict[str, str]) -> None:
         self._bootstrap = bootstrap
         self._write = ProtobufSerializer(SchemaRegistryClient(registry), User).serialize
         with AdminClient(bootstrap) as admin:
@@ -57,12 +66,13 @@ class Pipeline:
         (directory / "listing.avsc").write_text(json.dumps(LISTING))
         listings = {"topic": "listings", "kind": "changes", "format": "avro", "schema": "listing.avsc"}
         found = {
-            "root": "tables",
+            "root": root,
+            "metastore_directory": "metastore",
             "kafka": {"bootstrap.servers": bootstrap},
             "registry": {"url": registry},
             "grace_minutes": 0,
             "tables": [listings, {"topic": "users"}],
-            "spark": {"spark.master": "local[2]", "spark.log.level": "ERROR", "spark.sql.shuffle.partitions": "2"},
+            "spark": {"spark.log.level": "ERROR", "spark.sql.shuffle.partitions": "2", **spark},
         }
         config = WarehouseConfig.of(found, directory)
         self.warehouse = Warehouse(session(config), config)
@@ -107,8 +117,45 @@ class Pipeline:
 
 
 def test_changes_and_protobuf(broker: KafkaService, tmp_path: Path) -> None:
+    run(broker, tmp_path, "tables", {"spark.master": "local[2]"})
+
+
+@pytest.mark.skipif(shutil.which("mvn") is None, reason="HDFS is fetched with Maven")
+def test_on_hdfs(broker: KafkaService, tmp_path: Path, services: list[Service]) -> None:
+    """Tasks' bytes go through the JVM there."""
+    try:
+        jars(POM)
+    except subprocess.CalledProcessError as error:
+        pytest.skip(f"Maven cannot fetch HDFS: {error}")
+    name_node = NameNode(tmp_path / "namenode")
+    for service in (name_node, DataNode(tmp_path / "datanode", name_node)):
+        services.append(service)
+        service.start()
+    run(broker, tmp_path, f"{name_node.url}/warehouse", {"spark.master": "local[2]"})
+
+
+def test_on_a_cluster(broker: KafkaService, tmp_path: Path, services: list[Service]) -> None:
+    master = SparkMaster(tmp_path / "master")
+    for service in (master, *(SparkWorker(tmp_path / f"worker-{number}", master, number) for number in range(2))):
+        services.append(service)
+        service.start()
+    spark = {"spark.master": master.url, "spark.driver.host": "127.0.0.1", "spark.executor.memory": "600m"}
+    run(broker, tmp_path, "tables", spark)
+
+
+def run(broker: KafkaService, directory: Path, root: str, spark: dict[str, str]) -> None:
+    """In a process of its own: a JVM has one embedded metastore."""
+    arguments = broker.bootstrap, directory, root, spark
+    process = get_context("spawn").Process(target=go_through, args=arguments)
+    process.start()
+    process.join()
+    assert process.exitcode == 0
+
+
+def go_through(bootstrap: str, directory: Path, root: str, spark: dict[str, str]) -> None:
+    """Batch, rollup, late changes, another rollup, audit, backfill: what the view shows is right at each step."""
     with running_registry() as registry:
-        pipeline = Pipeline(broker.bootstrap, registry.url, tmp_path)
+        pipeline = Pipeline(bootstrap, registry.url, directory, root, spark)
         try:
             pipeline.change((b"a", 1), (b"b", 2), (b"c", 3), (b"a", 4), (b"c", None))
             pipeline.send(("e1", User(id=1, name="Ann")), ("broken", b"\x00\x00\x00\x00\x01\x00\xff"))
