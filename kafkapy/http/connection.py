@@ -11,9 +11,11 @@ from typing import Any
 
 from twisted.internet import tcp
 from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IPushProducer
 from twisted.internet.protocol import Protocol
 from twisted.protocols.policies import TimeoutMixin
 from twisted.python.failure import Failure
+from zope.interface import implementer
 
 from kafkapy.http.messages import HttpAnswer
 from kafkapy.http.request_reader import Arrived, BadRequest, RequestReader
@@ -27,9 +29,13 @@ _MOST_UNREAD = 65_536
 """Bytes of later requests that may wait here while one is answered."""
 
 
+@implementer(IPushProducer)
 class HttpConnection(Protocol, TimeoutMixin):
-    """Invariant: while `_busy` a request is being answered, and no other is looked at. The connection is only timed out
-    between requests, or while one comes in."""
+    """It is the producer of what it writes: the transport says when its client does not read what it is sent.
+
+    Invariant: while `_busy` a request is being answered, and while `_unread` an answer waits for the client to read: then no
+    other request is looked at, and what comes is bounded. The connection is only timed out while nothing is being answered.
+    """
 
     transport: Any
 
@@ -40,11 +46,13 @@ class HttpConnection(Protocol, TimeoutMixin):
         self._idle_timeout_s = idle_timeout_s
         self._busy = False
         self._turning = False
+        self._unread = False
         self._paused = False
         self._ended = False
 
     def connectionMade(self) -> None:
         self.setTimeout(self._idle_timeout_s)
+        self.transport.registerProducer(self, True)
 
     def connectionLost(self, reason: Failure | None = None) -> None:
         self._ended = True
@@ -53,15 +61,28 @@ class HttpConnection(Protocol, TimeoutMixin):
     def timeoutConnection(self) -> None:
         if self._busy:
             self.setTimeout(self._idle_timeout_s)
+        elif self._unread or self._ended:
+            self.transport.abortConnection()  # it will not come to read the rest
         else:
             self._end()
+
+    def pauseProducing(self) -> None:
+        self._unread = True
+
+    def resumeProducing(self) -> None:
+        self._unread = False
+        self.resetTimeout()
+        self._go_on()
+
+    def stopProducing(self) -> None:
+        """The connection is lost."""
 
     def dataReceived(self, data: bytes) -> None:
         if self._ended:
             return
         self.resetTimeout()
         self._reader.feed(data)
-        if not self._busy:
+        if not (self._busy or self._unread):
             self._turn()
         elif self._reader.waiting_bytes > _MOST_UNREAD and not self._paused:
             self._paused = True
@@ -71,7 +92,7 @@ class HttpConnection(Protocol, TimeoutMixin):
         """Answer what has come, until one request's answer takes its time."""
         self._turning = True
         try:
-            while not (self._busy or self._ended):
+            while not (self._busy or self._unread or self._ended):
                 arrived = self._reader.next()
                 if arrived is None:
                     if self._reader.awaits_continue:
@@ -99,6 +120,11 @@ class HttpConnection(Protocol, TimeoutMixin):
             self._end()
             return
         self.resetTimeout()
+        self._go_on()
+
+    def _go_on(self) -> None:
+        if self._busy or self._unread or self._ended:
+            return
         if self._paused:
             self._paused = False
             self.transport.resumeProducing()
@@ -106,8 +132,10 @@ class HttpConnection(Protocol, TimeoutMixin):
             self._turn()
 
     def _end(self) -> None:
-        """After what was written is sent."""
+        """After what was written is sent, if the client reads it in time."""
         self._ended = True
+        self.setTimeout(self._idle_timeout_s)
+        self.transport.unregisterProducer()
         self.transport.loseConnection()
 
 

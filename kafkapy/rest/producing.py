@@ -103,6 +103,8 @@ class Producing:
                     raise missing()
                 chosen[part] = None
             else:
+                if isinstance(schema_id, str) and schema_id.isdecimal():
+                    schema_id = int(schema_id)  # as Confluent's takes it
                 if schema_id is not None and not isinstance(schema_id, int):
                     raise unprocessable(f"{part}_schema_id is a number")
                 chosen[part] = values.chosen(kind, f"{topic}-{part}", text, schema_id)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, NamedTuple
+
+from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
 
 from kafkapy.errors import KafkaError
 from kafkapy.http.content_types import accepted
@@ -13,7 +16,7 @@ from kafkapy.rest.rest_errors import RestRefusal, bad_request, not_found, of_kaf
 V2 = "application/vnd.kafka.v2+json"
 JSON = "application/json"
 
-Action = Callable[[HttpRequest, tuple[str, ...]], Awaitable[Any]]
+Action = Callable[[HttpRequest, tuple[str, ...]], "Coroutine[Any, Any, Any] | Deferred[Any]"]
 """The request and the path's parameters -> JSON, None for 204, or a whole answer."""
 
 
@@ -28,37 +31,49 @@ class RestRoute(NamedTuple):
 
 class RestRouter:
     def __init__(self, routes: Iterable[RestRoute]) -> None:
-        self._routes: dict[int, list[RestRoute]] = {}
+        """The first part of each path is no parameter."""
+        self._routes: dict[tuple[int, str | None], list[RestRoute]] = {}
         for route in routes:
-            self._routes.setdefault(len(route.parts), []).append(route)
+            self._routes.setdefault((len(route.parts), route.parts[0] if route.parts else None), []).append(route)
 
-    async def handle(self, request: HttpRequest) -> HttpAnswer:
+    def handle(self, request: HttpRequest) -> HttpAnswer | Deferred[HttpAnswer]:
+        """A Deferred fails with what is nobody's fault but the proxy's."""
         content_type = V2 if not request.path.startswith(("/v3", "/events")) else JSON
         try:
             route, parameters = self._find(request)
             wanted = accepted(request.headers.get("accept"), route.offered)
             if wanted is None:
                 raise RestRefusal(406, 406, "HTTP 406 Not Acceptable")
-            content_type = wanted
-            answer = await route.action(request, parameters)
+            found = route.action(request, parameters)
         except RestRefusal as refusal:
             return refused(refusal, content_type)
-        except KafkaError as error:
-            return refused(of_kafka(error), content_type)
-        if isinstance(answer, HttpAnswer):
-            return answer
-        return HttpAnswer(204) if answer is None else json_answer(200, answer, content_type)
+        answer: Deferred[Any] = found if isinstance(found, Deferred) else Deferred.fromCoroutine(found)
+        return answer.addCallbacks(_answered, _failed, callbackArgs=(wanted,), errbackArgs=(wanted,))
 
     def _find(self, request: HttpRequest) -> tuple[RestRoute, tuple[str, ...]]:
         known = False
         method = "GET" if request.method == "HEAD" else request.method
-        for route in self._routes.get(len(request.parts), ()):
+        for route in self._routes.get((len(request.parts), request.parts[0] if request.parts else None), ()):
             pairs = list(zip(route.parts, request.parts, strict=True))
             if all(own in (None, given) for own, given in pairs):
                 known = True
                 if route.method == method:
                     return route, tuple(given for own, given in pairs if own is None)
         raise RestRefusal(405, 405, "HTTP 405 Method Not Allowed") if known else not_found()
+
+
+def _answered(answer: Any, content_type: str) -> HttpAnswer:
+    if isinstance(answer, HttpAnswer):
+        return answer
+    return HttpAnswer(204) if answer is None else json_answer(200, answer, content_type)
+
+
+def _failed(failure: Failure, content_type: str) -> HttpAnswer:
+    if isinstance(failure.value, RestRefusal):
+        return refused(failure.value, content_type)
+    if isinstance(failure.value, KafkaError):
+        return refused(of_kafka(failure.value), content_type)
+    failure.raiseException()
 
 
 def refused(refusal: RestRefusal, content_type: str) -> HttpAnswer:

@@ -92,9 +92,9 @@ class RestServer:
     def _blocking(self, f: Any, *arguments: Any) -> Deferred[Any]:
         return deferToThreadPool(self._reactor, self._pool, f, *arguments)
 
-    def _handle(self, request: HttpRequest) -> Deferred[HttpAnswer]:
+    def _handle(self, request: HttpRequest) -> HttpAnswer | Deferred[HttpAnswer]:
         assert self._router is not None
-        return Deferred.fromCoroutine(self._router.handle(request))
+        return self._router.handle(request)
 
     def _base_url(self, request: HttpRequest) -> str:
         """By which the client reaches this proxy: what is configured, else what it asked for."""

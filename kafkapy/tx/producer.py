@@ -17,10 +17,17 @@ from kafkapy.clients.facade import shows_options
 from kafkapy.clients.twisted_driver import TwistedDriver
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.errors import IllegalStateError, KafkaTimeoutError
+from kafkapy.producer.batch import RECORD_OVERHEAD, ProducerBatch
 from kafkapy.producer.bulk import BulkSend, columns_of_arrow
 from kafkapy.producer.config import DEFAULT_OPTIONS, ProducerConfig, ProducerOptions
 from kafkapy.producer.core import ProducerCore
-from kafkapy.producer.future import BatchMetadata, DeliveryFuture, FutureBatchMetadata, RecordMetadata
+from kafkapy.producer.future import (
+    BatchMetadata,
+    DeliveryFuture,
+    FutureBatchMetadata,
+    FutureRecordMetadata,
+    RecordMetadata,
+)
 from kafkapy.producer.intake import Intake, Serialized
 from kafkapy.producer.transaction_context import TransactionContext
 from kafkapy.serializer import Headers, K_contra, LookUpFirst, V_contra
@@ -46,6 +53,8 @@ class KafkaProducer(Generic[K_contra, V_contra]):
         self._driver = TwistedDriver(reactor)
         self._core = ProducerCore(self._driver, self.config)
         self._intake = Intake(self._core, waits=False)
+        self._short_path: Mapping[str, ProducerBatch] = self._intake.short_path
+        self._clock = self._core.accumulator.clock
         self._waiting: deque[tuple[Callable[[], Coroutine[Any, Any, Any]], Deferred[Any]]] = deque()
         self._pumping = False
         self._closed = True
@@ -77,6 +86,15 @@ class KafkaProducer(Generic[K_contra, V_contra]):
         which come through the Deferred."""
         if self._closed:
             return fail(IllegalStateError("KafkaProducer is not started, or closed already"))
+        if key is None and headers is None and partition is None and timestamp_ms is None and type(value) is bytes:
+            batch = self._short_path.get(topic)  # the topic's open batch; it has room, or the long way finds another
+            if batch is not None and not self._waiting:
+                room = batch.room - len(value) - RECORD_OVERHEAD
+                if room >= 0:
+                    batch.room = room
+                    batch.times.append(self._clock())
+                    batch.values.append(value)
+                    return _deferred(FutureRecordMetadata(batch, len(batch.values) - 1))
 
         def serialize() -> Serialized:
             return self._intake.serialize(topic, value, key, headers)

@@ -122,3 +122,32 @@ def test_encoding() -> None:
     assert encode(HttpAnswer(200, b"{}"), "HEAD", True).endswith(b"\r\ncontent-length: 2\r\n\r\n")
     assert b"content-length" not in encode(HttpAnswer(204), "GET", True)
     assert b"connection: close" in encode(HttpAnswer(200), "GET", False)
+
+
+def test_a_client_that_does_not_read_gets_no_more_answers() -> None:
+    client = Connected()
+    client.transport.producer.pauseProducing()
+    client.get(*["/now"] * 3_000)
+    assert client.answered == []
+    assert client.transport.producerState == "paused", "nor are more requests taken in"
+    client.transport.producer.resumeProducing()
+    assert len(client.answered) == 3_000
+    assert client.transport.producerState == "producing"
+
+
+def test_a_client_that_never_reads_is_cut_off() -> None:
+    client = Connected(idle_timeout_s=10)
+    client.transport.producer.pauseProducing()
+    client.clock.advance(9)
+    assert not client.transport.disconnected
+    client.clock.advance(2)
+    assert client.transport.disconnected
+
+
+def test_the_end_does_not_wait_for_a_client_that_never_reads() -> None:
+    client = Connected(idle_timeout_s=10)
+    client.connection.dataReceived(b"nonsense\r\n\r\n")
+    assert client.transport.disconnecting
+    assert client.transport.producer is None
+    client.clock.advance(11)
+    assert client.transport.disconnected

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
 
 from kafkapy.common.config_def import ConfigException
 from kafkapy.consumer.records import ConsumerRecord
-from kafkapy.http.messages import HttpRequest, path_parts
+from kafkapy.http.messages import HttpAnswer, HttpRequest, path_parts
 from kafkapy.rest.config import RestConfig
 from kafkapy.rest.consumer_instances import ConsumerInstances, InstanceRequest
 from kafkapy.rest.context import PendingBytes
@@ -151,7 +150,12 @@ def test_router() -> None:
     router = RestRouter([RestRoute("GET", ("a", None), answer)])
 
     def ask(method: str, path: str, **headers: str) -> int:
-        return asyncio.run(router.handle(HttpRequest(method, path, path_parts(path), {}, headers, b""))).status
+        answer = router.handle(HttpRequest(method, path, path_parts(path), {}, headers, b""))
+        if isinstance(answer, HttpAnswer):
+            return answer.status
+        found: list[HttpAnswer] = []
+        answer.addCallback(found.append)
+        return found[0].status
 
     assert [ask("GET", "/a/x"), ask("HEAD", "/a/x"), ask("GET", "/a/gone")] == [200, 200, 204]
     assert [ask("GET", "/b/x"), ask("POST", "/a/x"), ask("GET", "/a/x", accept="text/html")] == [404, 405, 406]
