@@ -85,7 +85,7 @@ class RequestReader:
     # -- heads
 
     def _read_head(self) -> bool:
-        unread = self._unread.lstrip(b"\r\n") if self._unread[:1] == b"\r" else self._unread
+        unread = self._unread.lstrip(b"\r\n") if self._unread[:1] in (b"\r", b"\n") else self._unread
         end = unread.find(b"\r\n\r\n")
         if end > MAX_HEAD_BYTES or (end < 0 and len(unread) > MAX_HEAD_BYTES):
             raise BadRequest(431, f"The head of the request is larger than {MAX_HEAD_BYTES} bytes")
