@@ -9,8 +9,8 @@ second of its CPU: what one core of it can do, whatever else runs on the machine
 from __future__ import annotations
 
 import argparse
-import http.client
 import os
+import socket
 import sys
 import threading
 import time
@@ -27,18 +27,20 @@ def cpu_seconds(pid: int) -> float:
 
 
 def send(url: str, topic: str, batch: int, end: float, sent: list[int]) -> None:
+    """A plain socket: Python's HTTP client takes more CPU for a request than the proxy does."""
     where = urlsplit(url)
-    connection = http.client.HTTPConnection(where.hostname or "localhost", where.port, timeout=30)
     kind = "application/json" if batch == 1 else "application/x-ndjson"
     body = b"\n".join([EVENT] * batch)
+    head = f"POST /events/{topic} HTTP/1.1\r\nhost: {where.netloc}\r\ncontent-type: {kind}\r\ncontent-length: {len(body)}\r\n\r\n"
+    request = head.encode() + body
     count = 0
-    while time.monotonic() < end:
-        connection.request("POST", f"/events/{topic}", body, {"content-type": kind})
-        response = connection.getresponse()
-        answer = response.read()
-        if response.status != 200:
-            raise SystemExit(f"{response.status}: {answer.decode()}")
-        count += batch
+    with socket.create_connection((where.hostname, where.port), timeout=30) as connection:
+        while time.monotonic() < end:
+            connection.sendall(request)
+            answer = connection.recv(65_536)  # an answer is smaller than a segment
+            if not answer.startswith(b"HTTP/1.1 200 "):
+                raise SystemExit(answer.decode())
+            count += batch
     sent.append(count)
 
 

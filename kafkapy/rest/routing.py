@@ -73,7 +73,8 @@ def _failed(failure: Failure, content_type: str) -> HttpAnswer:
         return refused(failure.value, content_type)
     if isinstance(failure.value, KafkaError):
         return refused(of_kafka(failure.value), content_type)
-    failure.raiseException()
+    assert failure.value is not None
+    raise failure.value
 
 
 def refused(refusal: RestRefusal, content_type: str) -> HttpAnswer:

@@ -1,9 +1,10 @@
 """`python -m system_tests.foreign_suites CHECKOUT [PYTEST ARGUMENT...]`: a library's own tests against kafkapy.
 
-CHECKOUT is a clone of kafka-python or aiokafka; nothing of it is part of this repository. Without further arguments the files
-of `known.PUBLIC` run, which test what programs see; other files test the library's parts. A broker of kafkapy is started for
-them. The summary tells, by file, how many pass, how many look inside the library, and how many differ on purpose (`known.py`);
-the exit status is 1 if a test fails that nobody has looked at. Needs `pip install pytest-asyncio pytest-mock docker`.
+CHECKOUT is a clone of kafka-python, aiokafka or Karapace; nothing of it is part of this repository. Without further arguments the
+files of `known.PUBLIC` run, which test what programs see; other files test the library's parts. A broker of kafkapy is started
+for them. The summary tells, by file, how many pass, how many look inside the library, and how many differ on purpose
+(`known.py`); the exit status is 1 if a test fails that nobody has looked at. Needs `pip install pytest-asyncio pytest-mock
+docker`; for Karapace, whose tests get registries and proxies of kafkapy, `--python` is one that has its packages.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import sys
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -37,19 +39,23 @@ ARGUMENTS = {
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m system_tests.foreign_suites", description=__doc__)
     parser.add_argument("checkout", type=Path, metavar="CHECKOUT")
+    parser.add_argument("--python", default=sys.executable, help="runs pytest (default: this one)")
     given, arguments = parser.parse_known_args()
     checkout: Path = given.checkout.resolve()
-    library = next((name for name in ARGUMENTS if (checkout / name / "__init__.py").exists()), None)
+    library = next((name for name in ARGUMENTS if any(checkout.glob(f"{name}/__init__.py"))), None)
+    if library is None and (checkout / "src" / "karapace").exists():
+        library = "karapace"
     if library is None:
-        parser.error(f"{checkout} is no clone of kafka-python or aiokafka")
+        parser.error(f"{checkout} is no clone of kafka-python, aiokafka or Karapace")
     with tempfile.TemporaryDirectory(prefix="foreign-suites-") as name:
         directory = Path(name)
         zookeeper = ZooKeeperService(directory / "zookeeper")
-        broker = KafkaService(directory / "broker", zookeeper, CONFIG)
+        broker = KafkaService(directory / "broker", zookeeper, CONFIG if library in ARGUMENTS else {})
         try:
             zookeeper.start()
             broker.start()
-            report = run(library, checkout, broker.address, arguments, directory / "report.xml")
+            run_tests = run if library in ARGUMENTS else partial(run_karapace, given.python)
+            report = run_tests(library, checkout, broker.address, arguments, directory / "report.xml")
             return 1 if summarize(library, report) else 0
         finally:
             broker.close()
@@ -77,6 +83,27 @@ def run(library: str, checkout: Path, broker: str, arguments: Sequence[str], rep
     plugins = ["-p", "system_tests.foreign_suites.plugin", "-p", "no:twisted", "-p", "no:cacheprovider"]
     options = ["-q", "-o", "addopts=", "--timeout=30", "--tb=line", f"--junitxml={report}", *ARGUMENTS[library]]
     command = [sys.executable, "-m", "pytest", *plugins, *options, *(arguments or known.PUBLIC[library])]
+    subprocess.run(command, cwd=checkout, env=environment, check=False)
+    if not report.exists():
+        raise SystemExit("pytest has not run: see above")
+    return report
+
+
+def run_karapace(
+    python: str, library: str, checkout: Path, broker: str, arguments: Sequence[str], report: Path
+) -> Path:
+    """The same for Karapace: its tests are clients of servers, which the plugin starts."""
+    environment = {
+        **os.environ,
+        "FOREIGN_BROKER": broker,
+        "FOREIGN_PYTHON": sys.executable,
+        "FOREIGN_ROOT": str(ROOT),
+        "PYTHONPATH": os.pathsep.join([str(checkout), str(checkout / "src"), str(ROOT)]),
+    }
+    plugins = ["-p", "system_tests.foreign_suites.karapace_plugin", "-p", "no:cacheprovider"]
+    options = ["-q", "-o", "addopts=--import-mode=importlib", "--timeout=60", "--tb=line", f"--junitxml={report}"]
+    servers = ["--kafka-bootstrap-servers", broker]
+    command = [python, "-m", "pytest", *plugins, *options, *servers, *(arguments or known.PUBLIC[library])]
     subprocess.run(command, cwd=checkout, env=environment, check=False)
     if not report.exists():
         raise SystemExit("pytest has not run: see above")

@@ -98,6 +98,17 @@ def _install() -> None:
         while (await client.delete("subjects/nobody-has-this")).status_code >= 500:
             await asyncio.sleep(0.05)
 
+    # A field that neither Confluent's proxy nor ours knows.
+    utilities.consumer_valid_payload.pop("topic.metadata.refresh.interval.ms", None)
+
+    @asynccontextmanager
+    async def after_master_is_available(instances: list[Any], server_ca: Any) -> AsyncIterator[None]:
+        client = cluster.Client(server_uri=instances[0].endpoint.to_url())
+        await repeat_until_master_is_available(client)
+        await client.close()
+        yield
+
+    cluster.after_master_is_available = after_master_is_available
     cluster.start_schema_registry_cluster = start_schema_registry_cluster
     for module in (cluster, utilities):
         module.repeat_until_master_is_available = repeat_until_master_is_available

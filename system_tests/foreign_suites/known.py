@@ -32,6 +32,18 @@ PUBLIC = {
         "tests/test_transactional_producer.py",
         "tests/coordinator/test_assignors.py",
     ],
+    "karapace": [
+        "tests/integration/test_client.py",
+        "tests/integration/test_dependencies_compatibility_protobuf.py",
+        "tests/integration/test_jsonschema.py",
+        "tests/integration/test_request_forwarding.py",
+        "tests/integration/test_schema.py",
+        "tests/integration/test_schema_avro_references.py",
+        "tests/integration/test_schema_compatibility.py",
+        "tests/integration/test_schema_protobuf.py",
+        "tests/integration/test_schema_registry_mode.py",
+        "tests/integration/kafka_rest_apis",
+    ],
 }
 """The files that test what programs see."""
 
