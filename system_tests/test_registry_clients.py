@@ -1,5 +1,5 @@
-"""Clients of Confluent's registry as they are, against ours: Python's, two of Node's, Go's. They register, look up, write and read
-Avro, JSON and Protobuf; what one wrote another reads."""
+"""Clients of Confluent's registry as they are, against ours: Python's, two of Node's, Go's. They register, look up, write and
+read Avro, JSON and Protobuf; what one wrote another reads."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def check_read_by_python(url: str, last_line: str) -> None:
     from confluent_kafka.serialization import MessageField, SerializationContext
 
     from kafkapy.schemas.avro import AvroDeserializer as OurAvro
-    from kafkapy.schemas.json_schema import JsonSchemaDeserializer as OurJson
+    from kafkapy.schemas.json_schema import JSONDeserializer as OurJson
 
     theirs, ours = TheirClient({"url": url}), SchemaRegistryClient(url)
     context = SerializationContext("topic", MessageField.VALUE)
