@@ -1,5 +1,5 @@
-"""The bytes of the records. Compaction compares keys as bytes, so they must be those that Confluent's registry writes: the order of
-fields is that of its key classes' `JsonPropertyOrder` (SchemaKey, ConfigKey, ModeKey, DeleteSubjectKey, ClearSubjectKey,
+"""The bytes of the records. Compaction compares keys as bytes, so they must be those that Confluent's registry writes: the order
+of fields is that of its key classes' `JsonPropertyOrder` (SchemaKey, ConfigKey, ModeKey, DeleteSubjectKey, ClearSubjectKey,
 ContextKey, NoopKey), fields without a value are left out, `magic` is 1 for schemas and 0 otherwise, and text is plain UTF-8."""
 
 from __future__ import annotations
