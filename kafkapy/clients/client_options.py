@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Iterable
-from typing import Any, Protocol, TypedDict
+from typing import Any, Literal, Protocol, TypedDict
+
+SecurityProtocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
+SaslMechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"]
+Acks = Literal[0, 1, -1, "all"]
+CompressionName = Literal["gzip", "snappy", "lz4", "zstd", "none"]
+AutoOffsetReset = Literal["earliest", "latest", "none"]
+Isolation = Literal["read_uncommitted", "read_committed"]
+"""What options of few values may be. Where such a value comes as a plain `str`, docs/clients.md shows what to write."""
 
 
 class TokenProvider(Protocol):
@@ -33,10 +41,10 @@ class ClientOptions(TypedDict, total=False):
     socket_connection_setup_timeout_max_ms: int
     metadata_max_age_ms: int
     allow_auto_create_topics: bool
-    client_dns_lookup: str
+    client_dns_lookup: Literal["use_all_dns_ips"]
     bootstrap_timeout_ms: int
     api_version: tuple[int, ...] | str | None
-    security_protocol: str
+    security_protocol: SecurityProtocol
     ssl_context: ssl.SSLContext | None
     ssl_check_hostname: bool
     ssl_cafile: str | None
@@ -45,7 +53,7 @@ class ClientOptions(TypedDict, total=False):
     ssl_password: str | None
     ssl_crlfile: str | None
     ssl_ciphers: str | None
-    sasl_mechanism: str | None
+    sasl_mechanism: SaslMechanism | None
     sasl_plain_username: str | None
     sasl_plain_password: str | None
     sasl_oauth_token_provider: TokenProvider | None

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
+from kafkapy.clients import client_options as values
 from kafkapy.errors import KafkaConfigurationError
 
 
 class ClientOption(NamedTuple):
-    """`least`: of a number. `java` "": the same with dots, "-": Java has none. `allowed`: in words, where it is no number."""
+    """`least`: of a number. `java` "": the same with dots, "-": Java has none. `choices`: all values, `allowed`: in words,
+    where these are many and no numbers."""
 
     meaning: str
     least: float | None = None
     java: str = ""
     allowed: str = ""
+    choices: tuple[Any, ...] = ()
 
     def java_name(self, name: str) -> str:
         return {"": name.replace("_", "."), "-": ""}.get(self.java, self.java)
 
     def range(self) -> str:
+        if self.choices:
+            return ", ".join(map(str, self.choices))
         return self.allowed if self.least is None else f"at least {self.least:g}"
 
 
@@ -65,7 +70,7 @@ OPTIONS: dict[str, ClientOption] = {
         java="-",
         allowed="a release of Kafka, None",
     ),
-    "security_protocol": ClientOption("How brokers are spoken to.", allowed="PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL"),
+    "security_protocol": ClientOption("How brokers are spoken to.", choices=get_args(values.SecurityProtocol)),
     "ssl_context": ClientOption("An `ssl.SSLContext` in place of the other ssl options.", java="-"),
     "ssl_check_hostname": ClientOption(
         "Must the broker's certificate be for the name that was connected to?",
@@ -82,7 +87,7 @@ OPTIONS: dict[str, ClientOption] = {
     "ssl_ciphers": ClientOption("OpenSSL's list of ciphers.", java="ssl.cipher.suites"),
     "sasl_mechanism": ClientOption(
         "How the client says who it is.",
-        allowed="PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER",
+        choices=get_args(values.SaslMechanism),
     ),
     "sasl_plain_username": ClientOption("The user, for PLAIN and SCRAM.", java="sasl.jaas.config"),
     "sasl_plain_password": ClientOption("The password, for PLAIN and SCRAM.", java="sasl.jaas.config"),
@@ -118,7 +123,7 @@ OPTIONS: dict[str, ClientOption] = {
     "max_partition_fetch_bytes": ClientOption("The most of one partition in it.", 0),
     "auto_offset_reset": ClientOption(
         "Where reading begins without a committed offset, or where that is gone.",
-        allowed="earliest, latest, none",
+        choices=get_args(values.AutoOffsetReset),
     ),
     "enable_auto_commit": ClientOption("Are positions committed while the program polls, and when it closes?"),
     "auto_commit_interval_ms": ClientOption("How often.", 0),
@@ -129,7 +134,7 @@ OPTIONS: dict[str, ClientOption] = {
     "check_crcs": ClientOption("Is the checksum of each batch looked at?"),
     "isolation_level": ClientOption(
         "Are records of open and aborted transactions left out?",
-        allowed="read_uncommitted, read_committed",
+        choices=get_args(values.Isolation),
     ),
     "partition_assignment_strategy": ClientOption(
         "How the group deals out partitions: classes of `kafkapy.coordinator.assignors`, the preferred one first.",
@@ -154,9 +159,9 @@ OPTIONS: dict[str, ClientOption] = {
     "acks": ClientOption(
         "When a record counts as delivered: never asked (0), written by the leader (1), by all in-sync "
         "replicas (-1, all).",
-        allowed="0, 1, -1, all",
+        choices=get_args(values.Acks),
     ),
-    "compression_type": ClientOption("How batches are compressed.", allowed="gzip, snappy, lz4, zstd, none, None"),
+    "compression_type": ClientOption("How batches are compressed.", choices=(*get_args(values.CompressionName), None)),
     "retries": ClientOption("How often a batch is sent again, within delivery_timeout_ms.", 0),
     "batch_size": ClientOption(
         "The bytes of a batch that goes out at once. Left out, those that wait for a busy broker grow to 256 KiB.",
@@ -183,6 +188,19 @@ def check_ranges(options: Mapping[str, Any], defaults: Mapping[str, Any]) -> Non
         if isinstance(value, bool) or not isinstance(value, int | float) or not value >= option.least:
             kind = "number of milliseconds" if name.endswith("_ms") else "number"
             raise KafkaConfigurationError(f"{name} must be a {kind}, at least {option.least:g}; it is {value!r}")
+
+
+def check_choice(name: str, value: Any) -> None:
+    """Raises KafkaConfigurationError, with all that there is and the nearest of it, for a value that is none of the option's."""
+    choices = OPTIONS[name].choices
+    if value in choices:
+        return
+    from difflib import get_close_matches
+
+    words = {str(choice).lower(): choice for choice in choices}
+    nearest = [words[word] for word in get_close_matches(str(value).lower(), words, 1) if isinstance(value, str)]
+    hint = f" (did you mean {nearest[0]!r}?)" if nearest else ""
+    raise KafkaConfigurationError(f"{name} must be one of {OPTIONS[name].range()}; it is {value!r}{hint}")
 
 
 def unrecognized(unknown: Iterable[str], known: Iterable[str]) -> str:

@@ -13,8 +13,6 @@ from typing import Any, Protocol
 
 from kafkapy.errors import KafkaConfigurationError, SaslAuthenticationFailedError
 
-SASL_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
-
 
 class Credentials(Protocol):
     """The options that mechanisms take theirs from."""

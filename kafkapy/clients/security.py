@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from kafkapy.clients.sasl import SASL_MECHANISMS, Credentials, Mechanism, make_mechanism
+from kafkapy.clients.option_table import check_choice
+from kafkapy.clients.sasl import Credentials, Mechanism, make_mechanism
 from kafkapy.errors import KafkaConfigurationError
 
 if TYPE_CHECKING:
     import ssl
-
-PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 
 class SecurityOptions(Credentials, Protocol):
@@ -39,18 +38,13 @@ class Security(NamedTuple):
     def of(cls, config: SecurityOptions) -> Security:
         """Raises KafkaConfigurationError."""
         protocol = config.security_protocol
-        if protocol not in PROTOCOLS:
-            raise KafkaConfigurationError(
-                f"security_protocol must be one of {', '.join(PROTOCOLS)}; it is {protocol!r}"
-            )
+        check_choice("security_protocol", protocol)
         tls = _tls_context(config) if protocol.endswith("SSL") else None
         mechanism = None
         if protocol.startswith("SASL"):
             mechanism = config.sasl_mechanism
-            if mechanism not in SASL_MECHANISMS:
-                raise KafkaConfigurationError(
-                    f"sasl_mechanism must be one of {', '.join(SASL_MECHANISMS)}; it is {mechanism!r}"
-                )
+            check_choice("sasl_mechanism", mechanism)
+            assert mechanism is not None
             make_mechanism(mechanism, config)  # says now what is missing
         return cls(tls, mechanism, config)
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kafkapy.clients.config import ClientConfig
+from kafkapy.clients.option_table import check_choice
 from kafkapy.consumer.assignors import (
     AbstractPartitionAssignor,
     RangePartitionAssignor,
@@ -16,7 +17,7 @@ from kafkapy.consumer.assignors import (
     RoundRobinPartitionAssignor,
 )
 from kafkapy.errors import KafkaConfigurationError
-from kafkapy.structs import OffsetResetStrategy
+from kafkapy.structs import IsolationLevel, OffsetResetStrategy
 
 _log = logging.getLogger("kafkapy.consumer")
 _INSTANCE_ID = re.compile(r"[A-Za-z0-9._\-]+")
@@ -57,13 +58,15 @@ class ConsumerConfig(ClientConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.auto_offset_reset = _word(self.auto_offset_reset)
         self.auto_offset_reset = _RESET_WORDS.get(self.auto_offset_reset, self.auto_offset_reset)
+        check_choice("auto_offset_reset", self.auto_offset_reset)
         self.reset_strategy = OffsetResetStrategy.of(self.auto_offset_reset)
         self._check_times()
         if self.group_id is not None and not isinstance(self.group_id, str):
             raise KafkaConfigurationError(f"group_id must be a string; it is {self.group_id!r}")
-        if self.isolation_level not in _ISOLATION_LEVELS:
-            raise KafkaConfigurationError(f"isolation_level={self.isolation_level!r} is not known")
+        self.isolation_level = _word(self.isolation_level)
+        check_choice("isolation_level", self.isolation_level)
         if self.deserialization_policy not in ("raise", "skip") and not callable(self.deserialization_policy):
             raise KafkaConfigurationError(
                 f'deserialization_policy must be "raise", "skip" or a function; it is {self.deserialization_policy!r}'
@@ -94,6 +97,12 @@ class ConsumerConfig(ClientConfig):
             )
         if self.group_id is not None and self.heartbeat_interval_ms >= self.session_timeout_ms:
             raise KafkaConfigurationError("heartbeat_interval_ms must be lower than session_timeout_ms")
+
+
+def _word(given: Any) -> Any:
+    """As kafka-python takes words: in any case, or as a member of `IsolationLevel`."""
+    name = given.name if isinstance(given, IsolationLevel) else given
+    return name.lower() if isinstance(name, str) else name
 
 
 def _check_instance_id(instance_id: str) -> None:

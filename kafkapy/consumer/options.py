@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, Literal
 
-from kafkapy.clients.client_options import ClientOptions
+from kafkapy.clients.client_options import AutoOffsetReset, ClientOptions, Isolation
 from kafkapy.clients.facade import merge_options
 from kafkapy.consumer.assignors import AbstractPartitionAssignor
 from kafkapy.consumer.config import ConsumerConfig
 from kafkapy.errors import RecordDeserializationError
 from kafkapy.serializer import Deserializer, K_co, V_co
+from kafkapy.structs import IsolationLevel
 from kafkapy.version import __version__
 
 
@@ -28,12 +29,12 @@ class ConsumerOptions(ClientOptions, Generic[K_co, V_co], total=False):
     fetch_min_bytes: int
     fetch_max_bytes: int
     max_partition_fetch_bytes: int
-    auto_offset_reset: str
+    auto_offset_reset: AutoOffsetReset
     enable_auto_commit: bool
     auto_commit_interval_ms: int
     default_offset_commit_callback: Callable[[Any, Any], object]
     check_crcs: bool
-    isolation_level: str
+    isolation_level: Isolation | IsolationLevel
     partition_assignment_strategy: Sequence[type[AbstractPartitionAssignor] | AbstractPartitionAssignor]
     max_poll_records: int
     max_poll_interval_ms: int

@@ -8,10 +8,10 @@ import selectors
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, Self
 
-from kafkapy.clients.client_options import ClientOptions
+from kafkapy.clients.client_options import Acks, ClientOptions, CompressionName
 from kafkapy.clients.config import ClientConfig
 from kafkapy.clients.facade import without_old_options
-from kafkapy.clients.option_table import unrecognized
+from kafkapy.clients.option_table import check_choice, unrecognized
 from kafkapy.errors import KafkaConfigurationError
 from kafkapy.partitioner import DefaultPartitioner, Partitioner
 from kafkapy.producer.sender import SenderConfig
@@ -22,7 +22,6 @@ _log = logging.getLogger("kafkapy.producer")
 
 _GROWN_BATCH = 1 << 18
 """How large a batch may grow while it waits, where the user didn't choose a batch_size (see `RecordAccumulator`)."""
-_CODECS = ("gzip", "snappy", "lz4", "zstd")
 _numbers = itertools.count(1)
 
 _WITHOUT_EFFECT = {
@@ -50,8 +49,8 @@ class ProducerOptions(ClientOptions, Generic[K_contra, V_contra], total=False):
     transactional_id: str | None
     transaction_timeout_ms: int
     delivery_timeout_ms: float
-    acks: int | str
-    compression_type: str | None
+    acks: Acks
+    compression_type: CompressionName | None
     retries: float
     batch_size: int
     linger_ms: float
@@ -88,12 +87,10 @@ class ProducerConfig(ClientConfig):
         """The user said so: then a conflict is an error, not a reason to do without."""
         if self.acks == "all":
             self.acks = -1
-        if self.acks not in (-1, 0, 1):
-            raise KafkaConfigurationError(f"acks must be 0, 1 or 'all'; it is {self.acks!r}")
+        check_choice("acks", self.acks)
+        check_choice("compression_type", self.compression_type)
         if self.compression_type == "none":
             self.compression_type = None
-        if self.compression_type is not None and self.compression_type not in _CODECS:
-            raise ValueError(f"Not supported codec: {self.compression_type}")
         chooses = callable(self.partitioner) or hasattr(self.partitioner, "partition")
         if not chooses or isinstance(self.partitioner, str):  # which has a method of that name
             raise KafkaConfigurationError(

@@ -12,6 +12,7 @@ from kafkapy.schemas.registry_client import SchemaRegistryClient
 from kafkapy.schemas.serde import SchemaDeserializer, SchemaSerializer, with_references
 from kafkapy.schemas.types import Schema
 from kafkapy.schemas.wire_format import Written
+from kafkapy.serializer import T_co, T_contra
 
 need("avro", "fastavro", by="Avro")
 
@@ -23,8 +24,8 @@ AvroSchema = str | list[Any] | dict[str, Any]
 _COMPLEX = frozenset({"record", "error", "enum", "fixed", "array", "map"})
 
 
-class AvroSerializer(SchemaSerializer[AvroSchema]):
-    """`AvroSerializer(registry, schema)`: dictionaries (or what `to_dict` makes of a value) to Avro.
+class AvroSerializer(SchemaSerializer[AvroSchema, T_contra]):
+    """`AvroSerializer(registry, schema)`: dictionaries (or what `to_dict` makes of values of the serializer's type) to Avro.
 
     `schema`: JSON, or a `Schema` if it has references; None with `use_latest_version`. Logical types and the choice in unions
     are fastavro's. The other options are those of `SchemaSerializer`.
@@ -35,7 +36,7 @@ class AvroSerializer(SchemaSerializer[AvroSchema]):
         registry: SchemaRegistryClient,
         schema: str | Schema | None = None,
         *,
-        to_dict: Callable[[Any], Any] | None = None,
+        to_dict: Callable[[T_contra], Any] | None = None,
         **options: Any,
     ) -> None:
         super().__init__(registry, _schema(schema), **options)
@@ -49,14 +50,14 @@ class AvroSerializer(SchemaSerializer[AvroSchema]):
     def _record_name(self) -> str | None:
         return self._own_name
 
-    def _write(self, parsed: AvroSchema, data: Any) -> bytes:
+    def _write(self, parsed: AvroSchema, data: T_contra) -> bytes:
         out = BytesIO()
         fastavro.schemaless_writer(out, parsed, data if self._to_dict is None else self._to_dict(data))
         return out.getvalue()
 
 
-class AvroDeserializer(SchemaDeserializer[AvroSchema]):
-    """`AvroDeserializer(registry)`: Avro to dictionaries, or to what `from_dict` makes of them.
+class AvroDeserializer(SchemaDeserializer[AvroSchema, T_co]):
+    """`AvroDeserializer(registry)`: Avro to dictionaries, or to what `from_dict` makes of them: that is its type.
 
     `reader_schema`: values are resolved to it, else they come as they were written. `return_record_name`: records inside of
     unions come as (name, record), as the serializer takes them.
@@ -67,7 +68,7 @@ class AvroDeserializer(SchemaDeserializer[AvroSchema]):
         registry: SchemaRegistryClient,
         reader_schema: str | Schema | None = None,
         *,
-        from_dict: Callable[[Any], Any] | None = None,
+        from_dict: Callable[[Any], T_co] | None = None,
         return_record_name: bool = False,
         is_key: bool = False,
     ) -> None:
@@ -84,8 +85,8 @@ class AvroDeserializer(SchemaDeserializer[AvroSchema]):
             self._reader = parse(self.registry, self._reader_schema)
         return parse(self.registry, schema)
 
-    def _read(self, writer: AvroSchema, written: Written) -> Any:
-        value = read_value(written.payload, writer, self._reader, return_record_name=self._return_record_name)
+    def _read(self, writer: AvroSchema, written: Written) -> T_co:
+        value: Any = read_value(written.payload, writer, self._reader, return_record_name=self._return_record_name)
         return value if self._from_dict is None else self._from_dict(value)
 
 

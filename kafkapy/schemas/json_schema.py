@@ -12,6 +12,7 @@ from kafkapy.schemas.registry_client import SchemaRegistryClient
 from kafkapy.schemas.serde import SchemaDeserializer, SchemaSerializer, with_references
 from kafkapy.schemas.types import JSON, Schema
 from kafkapy.schemas.wire_format import Written
+from kafkapy.serializer import T_co, T_contra
 
 need("json-schema", "jsonschema", "referencing", by="JSON Schema")
 
@@ -34,8 +35,8 @@ class ParsedJsonSchema(NamedTuple):
         return title(self.schema)
 
 
-class JSONSerializer(SchemaSerializer[ParsedJsonSchema]):
-    """`JSONSerializer(registry, schema)`: what JSON takes (or `to_dict` makes of a value) to JSON.
+class JSONSerializer(SchemaSerializer[ParsedJsonSchema, T_contra]):
+    """`JSONSerializer(registry, schema)`: what JSON takes (or `to_dict` makes of values of the serializer's type) to JSON.
 
     `schema`: text, or a `Schema` if it has references; None with `use_latest_version`. `validate`: against the schema that
     the value is written with. `json_encode` instead of `compact`. The other options are those of `SchemaSerializer`.
@@ -46,7 +47,7 @@ class JSONSerializer(SchemaSerializer[ParsedJsonSchema]):
         registry: SchemaRegistryClient,
         schema: str | Schema | None = None,
         *,
-        to_dict: Callable[[Any], Any] | None = None,
+        to_dict: Callable[[T_contra], Any] | None = None,
         validate: bool = True,
         json_encode: Callable[[Any], str | bytes] = compact,
         **options: Any,
@@ -64,7 +65,7 @@ class JSONSerializer(SchemaSerializer[ParsedJsonSchema]):
     def _record_name(self) -> str | None:
         return self._own_name
 
-    def _write(self, parsed: ParsedJsonSchema, data: Any) -> bytes:
+    def _write(self, parsed: ParsedJsonSchema, data: T_contra) -> bytes:
         value = data if self._to_dict is None else self._to_dict(data)
         if self._validate:
             wrong = first_error(parsed, value)
@@ -74,8 +75,8 @@ class JSONSerializer(SchemaSerializer[ParsedJsonSchema]):
         return encoded.encode() if isinstance(encoded, str) else encoded
 
 
-class JSONDeserializer(SchemaDeserializer[ParsedJsonSchema]):
-    """`JSONDeserializer(registry)`: JSON to what it stands for, or to what `from_dict` makes of that.
+class JSONDeserializer(SchemaDeserializer[ParsedJsonSchema, T_co]):
+    """`JSONDeserializer(registry)`: JSON to what it stands for, or to what `from_dict` makes of that: that is its type.
 
     `validate`: against `reader_schema` if there is one, else against the schema that the value was written with.
     """
@@ -85,7 +86,7 @@ class JSONDeserializer(SchemaDeserializer[ParsedJsonSchema]):
         registry: SchemaRegistryClient,
         reader_schema: str | Schema | None = None,
         *,
-        from_dict: Callable[[Any], Any] | None = None,
+        from_dict: Callable[[Any], T_co] | None = None,
         validate: bool = True,
         json_decode: Callable[[bytes], Any] = json.loads,
         is_key: bool = False,
@@ -102,7 +103,7 @@ class JSONDeserializer(SchemaDeserializer[ParsedJsonSchema]):
             self._reader = parse(self.registry, self._reader_schema)
         return parse(self.registry, schema)
 
-    def _read(self, writer: ParsedJsonSchema, written: Written) -> Any:
+    def _read(self, writer: ParsedJsonSchema, written: Written) -> T_co:
         value = self._decode(bytes(written.payload))
         if self._validate:
             wrong = first_error(self._reader or writer, value)

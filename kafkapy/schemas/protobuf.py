@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import importlib
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 from kafkapy.common.extras import need
 from kafkapy.schemas import wire_format
@@ -21,6 +21,17 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory  # 
 from google.protobuf.descriptor import Descriptor, FileDescriptor  # noqa: E402
 from google.protobuf.message import Message  # noqa: E402
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    M_co = TypeVar("M_co", bound=Message, covariant=True, default=Message)
+    M_contra = TypeVar("M_contra", bound=Message, contravariant=True, default=Message)
+else:  # as in kafkapy.serializer
+    from typing import TypeVar
+
+    M_co = TypeVar("M_co", covariant=True)
+    M_contra = TypeVar("M_contra", contravariant=True)
+
 ReferenceSubjectNameStrategy = Callable[[str, bool, str], str]
 """Topic, is it the key, name of an imported file -> the subject that the file is registered under."""
 
@@ -32,7 +43,7 @@ def reference_subject_name_strategy(topic: str, is_key: bool, file_name: str) ->
     return file_name
 
 
-class ProtobufSerializer(SchemaSerializer[bytes]):
+class ProtobufSerializer(SchemaSerializer[bytes, M_contra]):
     """`ProtobufSerializer(registry, message_type)`: messages of a generated class to Protobuf.
 
     Files that its file imports are registered first, under the subjects that `reference_subject_name_strategy` gives; those
@@ -42,7 +53,7 @@ class ProtobufSerializer(SchemaSerializer[bytes]):
     def __init__(
         self,
         registry: SchemaRegistryClient,
-        message_type: type[Message],
+        message_type: type[M_contra],
         *,
         reference_subject_name_strategy: ReferenceSubjectNameStrategy = reference_subject_name_strategy,
         skip_known_types: bool = True,
@@ -55,7 +66,7 @@ class ProtobufSerializer(SchemaSerializer[bytes]):
         self._reference_subject = reference_subject_name_strategy
         self._skip_known = skip_known_types
 
-    def serialize(self, topic: str, headers: Headers, data: Any) -> bytes | None:
+    def serialize(self, topic: str, headers: Headers, data: M_contra | None) -> bytes | None:
         """As `SchemaSerializer.serialize`."""
         if data is not None and not isinstance(data, self._message_type):
             wanted = self._descriptor.full_name
@@ -89,20 +100,32 @@ class ProtobufSerializer(SchemaSerializer[bytes]):
         """What stands before the message. A schema that is not the user's own must be one of the same messages."""
         return self._indexes
 
-    def _write(self, parsed: bytes, data: Message) -> bytes:
+    def _write(self, parsed: bytes, data: M_contra) -> bytes:
         content: bytes = data.SerializeToString()
         return parsed + content
 
 
-class ProtobufDeserializer(SchemaDeserializer[Any]):
+class ProtobufDeserializer(SchemaDeserializer[Any, M_co]):
     """`ProtobufDeserializer(registry, message_type)`: Protobuf to messages of a generated class.
 
     Protobuf reads what was written with other versions of the file by itself, so the registry isn't asked. Without
     `message_type` it is: values become messages of a class that is made of the schema that each was written with.
     """
 
+    @overload
+    def __init__(self, registry: SchemaRegistryClient, message_type: type[M_co], *, is_key: bool = False) -> None: ...
+
+    @overload
     def __init__(
-        self, registry: SchemaRegistryClient, message_type: type[Message] | None = None, *, is_key: bool = False
+        self: ProtobufDeserializer[Message],
+        registry: SchemaRegistryClient,
+        message_type: None = None,
+        *,
+        is_key: bool = False,
+    ) -> None: ...
+
+    def __init__(
+        self, registry: SchemaRegistryClient, message_type: type[M_co] | None = None, *, is_key: bool = False
     ) -> None:
         super().__init__(registry, is_key=is_key)
         self._message_type = message_type
@@ -119,9 +142,9 @@ class ProtobufDeserializer(SchemaDeserializer[Any]):
     def _parse(self, schema: Schema) -> FileDescriptor:
         return load(self.registry, schema)
 
-    def _read(self, writer: FileDescriptor | None, written: wire_format.Written) -> Message:
+    def _read(self, writer: FileDescriptor | None, written: wire_format.Written) -> M_co:
         indexes, payload = wire_format.read_indexes(written.payload)
-        message_type = self._message_type
+        message_type: type[M_co] | None = self._message_type
         if message_type is None:
             assert writer is not None
             message_type = message_factory.GetMessageClass(message_at(writer, indexes))

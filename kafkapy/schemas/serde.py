@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, Generic, Self, TypeVar
+from typing import Generic, Self, TypeVar, overload
 
 from kafkapy.errors import KafkaConfigurationError
 from kafkapy.schemas import wire_format
@@ -18,7 +18,7 @@ from kafkapy.schemas.errors import (
 from kafkapy.schemas.registry_client import SchemaRegistryClient
 from kafkapy.schemas.subject_names import SubjectNameStrategy, topic_subject_name_strategy
 from kafkapy.schemas.types import Schema
-from kafkapy.serializer import Deserializer, Headers, LookUpFirst, Serializer
+from kafkapy.serializer import Deserializer, Headers, LookUpFirst, Serializer, T_co, T_contra
 
 P = TypeVar("P")
 """A schema as its format's library wants it."""
@@ -27,7 +27,7 @@ _UNKNOWN_S = 5.0
 _DEEPEST = 50
 
 
-class SchemaSerializer(Serializer, Generic[P]):
+class SchemaSerializer(Serializer[T_contra], Generic[P, T_contra]):
     """Writes values in the registry's wire format.
 
     `auto_register_schemas`: register the schema under the record's subject, else it must be there. `use_latest_version`:
@@ -74,7 +74,7 @@ class SchemaSerializer(Serializer, Generic[P]):
         copy._written = BoundedCache(_CAPACITY)
         return copy
 
-    def serialize(self, topic: str, headers: Headers, data: Any) -> bytes | None:
+    def serialize(self, topic: str, headers: Headers, data: T_contra | None) -> bytes | None:
         """Raises SchemaSerializationError, and what the registry raises. None stays None."""
         if data is None:
             return None
@@ -136,10 +136,10 @@ class SchemaSerializer(Serializer, Generic[P]):
         """May ask the registry for references."""
 
     @abstractmethod
-    def _write(self, parsed: P, data: Any) -> bytes: ...
+    def _write(self, parsed: P, data: T_contra) -> bytes: ...
 
 
-class SchemaDeserializer(Deserializer, Generic[P]):
+class SchemaDeserializer(Deserializer[T_co], Generic[P, T_co]):
     """Reads the registry's wire format, each value by the schema that it was written with."""
 
     def __init__(self, registry: SchemaRegistryClient, *, is_key: bool = False) -> None:
@@ -157,7 +157,13 @@ class SchemaDeserializer(Deserializer, Generic[P]):
         copy._is_key, copy._waits = is_key, waits
         return copy
 
-    def deserialize(self, topic: str, headers: Headers, data: bytes | None) -> Any:
+    @overload
+    def deserialize(self, topic: str, headers: Headers, data: bytes) -> T_co: ...
+
+    @overload
+    def deserialize(self, topic: str, headers: Headers, data: None) -> None: ...
+
+    def deserialize(self, topic: str, headers: Headers, data: bytes | None) -> T_co | None:
         """Raises SchemaDeserializationError, and SchemaRegistryUnavailableError. None stays None."""
         if data is None:
             return None
@@ -212,7 +218,7 @@ class SchemaDeserializer(Deserializer, Generic[P]):
         """May ask the registry for references."""
 
     @abstractmethod
-    def _read(self, writer: P, written: wire_format.Written) -> Any: ...
+    def _read(self, writer: P, written: wire_format.Written) -> T_co: ...
 
 
 def describe(error: Exception) -> str:

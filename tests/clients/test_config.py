@@ -70,6 +70,59 @@ def test_numbers_out_of_range_are_refused(name: str, option: ClientOption) -> No
             config(**{name: wrong})
 
 
+@pytest.mark.parametrize(
+    ("config", "wrong", "sentence"),
+    [
+        (ProducerConfig, {"acks": "1"}, "acks must be one of 0, 1, -1, all; it is '1' (did you mean 1?)"),
+        (ProducerConfig, {"acks": 2}, "acks must be one of 0, 1, -1, all; it is 2"),
+        (
+            ProducerConfig,
+            {"compression_type": "gz"},
+            "compression_type must be one of gzip, snappy, lz4, zstd, none, None; it is 'gz' (did you mean 'gzip'?)",
+        ),
+        (
+            ConsumerConfig,
+            {"auto_offset_reset": "earlist"},
+            "auto_offset_reset must be one of earliest, latest, none; it is 'earlist' (did you mean 'earliest'?)",
+        ),
+        (
+            ConsumerConfig,
+            {"isolation_level": "read_commited"},
+            "isolation_level must be one of read_uncommitted, read_committed; it is 'read_commited'"
+            " (did you mean 'read_committed'?)",
+        ),
+        (
+            ClientConfig,
+            {"security_protocol": "ssl"},
+            "security_protocol must be one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL; it is 'ssl' (did you mean 'SSL'?)",
+        ),
+        (
+            ClientConfig,
+            {"security_protocol": "SASL_SSL", "sasl_mechanism": "SCRAM-SHA256"},
+            "sasl_mechanism must be one of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER; it is 'SCRAM-SHA256'"
+            " (did you mean 'SCRAM-SHA-256'?)",
+        ),
+    ],
+)
+def test_a_wrong_word_is_refused_with_the_nearest_right_one(config: Any, wrong: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(KafkaConfigurationError) as refused:
+        config(**wrong)
+    assert sentence in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("word", "strategy"), [("smallest", "earliest"), ("largest", "latest"), ("EARLIEST", "earliest"), ("None", "none")]
+)
+def test_where_to_begin_as_kafka_python_takes_it(word: str, strategy: str) -> None:
+    assert ConsumerConfig(auto_offset_reset=word).auto_offset_reset == strategy
+
+
+@pytest.mark.parametrize("level", ["read_committed", "READ_COMMITTED", kafkapy.IsolationLevel.READ_COMMITTED])
+def test_isolation_level_as_kafka_python_takes_it(level: Any) -> None:
+    assert ConsumerConfig(isolation_level=level).read_committed
+    assert not ConsumerConfig(isolation_level=kafkapy.IsolationLevel.READ_UNCOMMITTED).read_committed
+
+
 @pytest.mark.parametrize("package", [kafkapy, kafkapy.aio, kafkapy.tx])
 @pytest.mark.parametrize("name", ["KafkaConsumer", "KafkaProducer", "KafkaAdminClient"])
 def test_help_shows_options_and_defaults(package: Any, name: str) -> None:

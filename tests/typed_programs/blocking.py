@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
-from typing import assert_type
+from typing import Any, assert_type, cast
 
 import kafkapy
 from kafkapy import ConsumerRebalanceListener, KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
+from kafkapy.clients.client_options import AutoOffsetReset
 from kafkapy.consumer import ConsumerRecord
 from kafkapy.consumer.assignors import CooperativeStickyAssignor
 from kafkapy.helpers import DeadLetterTopic
@@ -82,8 +83,23 @@ def consume() -> None:
 
 KafkaConsumer(group="g")  # type: ignore[call-arg]
 KafkaConsumer(deserialization_policy="ignore")  # type: ignore[arg-type]
+KafkaConsumer(auto_offset_reset="earlist")  # type: ignore[arg-type]
+KafkaConsumer(isolation_level="read_commited")  # type: ignore[arg-type]
+KafkaConsumer(security_protocol="TLS", sasl_mechanism="SCRAM")  # type: ignore[arg-type]
 KafkaProducer(linger_ms="5")  # type: ignore[arg-type]
+KafkaProducer(acks=2)  # type: ignore[arg-type]
+KafkaProducer(compression_type="gz")  # type: ignore[arg-type]
 kafkapy.KafkaConsummer()  # type: ignore[attr-defined]
+
+
+def words_of_a_configuration(settings: dict[str, str], any_options: dict[str, Any]) -> None:
+    """Where a value comes as a plain `str`."""
+    KafkaConsumer(auto_offset_reset=settings["reset"])  # type: ignore[arg-type]
+    KafkaConsumer(auto_offset_reset=cast(AutoOffsetReset, settings["reset"]))
+    KafkaConsumer("trades", **any_options)
+    KafkaProducer(**any_options)
+    reset: AutoOffsetReset = "earliest"
+    KafkaConsumer(auto_offset_reset=reset)
 
 
 def generic_types() -> None:

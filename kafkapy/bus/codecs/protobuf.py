@@ -48,7 +48,7 @@ def message_class(event_type: EventType) -> type[Message]:
     return found
 
 
-class EventProtobufSerializer(SchemaSerializer[bytes]):
+class EventProtobufSerializer(SchemaSerializer[bytes, Any]):
     """Writes events under the schema's own text, as it was published."""
 
     def __init__(

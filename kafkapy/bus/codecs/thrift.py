@@ -31,7 +31,7 @@ def make(
     )
 
 
-class ThriftSerializer(SchemaSerializer[Any]):
+class ThriftSerializer(SchemaSerializer[Any, Any]):
     """Writes events as structs."""
 
     def __init__(
@@ -52,7 +52,7 @@ class ThriftSerializer(SchemaSerializer[Any]):
         return write_struct(parsed, self._plain(data))
 
 
-class ThriftDeserializer(SchemaDeserializer[Any]):
+class ThriftDeserializer(SchemaDeserializer[Any, Any]):
     """Reads structs. A struct says itself which fields it has, so the registry is not asked; unknown fields are passed over."""
 
     def __init__(self, registry: SchemaRegistryClient, struct: Any, read: Convert) -> None:
