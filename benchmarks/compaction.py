@@ -32,6 +32,7 @@ from kafkapy.admin.configs import ConfigChange
 from kafkapy.admin.results import values_of
 from kafkapy.admin.topics import NewTopic
 from kafkapy.admin.types import ConfigResource
+from kafkapy.clients.client_options import CompressionName
 from kafkapy.common.free_ports import free_ports
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.errors import UnknownTopicOrPartitionError
@@ -54,7 +55,7 @@ class Case(NamedTuple):
     value_size: int
     distinct: float
     """Keys by records."""
-    codec: str
+    codec: CompressionName
 
     @property
     def name(self) -> str:
@@ -67,7 +68,8 @@ class Case(NamedTuple):
 
 WARM_UP = Case(100, 0.2, "none")
 CASES = [Case(size, distinct, "none") for size in (1000, 100) for distinct in (0.1, 0.5)]
-CASES += [Case(1000, distinct, codec) for codec in ("lz4", "zstd") for distinct in (0.1, 0.5)]
+_CODECS: tuple[CompressionName, ...] = ("lz4", "zstd")
+CASES += [Case(1000, distinct, codec) for codec in _CODECS for distinct in (0.1, 0.5)]
 
 
 @dataclass
@@ -98,9 +100,8 @@ def fill(server: Server, case: Case, megabytes: int) -> None:
     text = b"".join(chance.randbytes(8).hex().encode() + b" " * chance.randrange(24) for _ in range(1 << 16))
     count = megabytes * 1_000_000 // (case.value_size + 16)
     keys = max(1, int(count * case.distinct))
-    codec = None if case.codec == "none" else case.codec
     with KafkaProducer(
-        bootstrap_servers=server.bootstrap, linger_ms=5, max_request_size=1 << 20, compression_type=codec
+        bootstrap_servers=server.bootstrap, linger_ms=5, max_request_size=1 << 20, compression_type=case.codec
     ) as producer:
         for first in range(0, count, 10_000):
             places = [chance.randrange(len(text) - case.value_size) for _ in range(min(10_000, count - first))]

@@ -16,6 +16,7 @@ import pytest
 
 from kafkapy import KafkaConsumer, KafkaProducer, TopicPartition
 from kafkapy.admin import KafkaAdminClient
+from kafkapy.clients.client_options import Isolation
 from system_tests.clients import create_topic
 from system_tests.conftest import NewCluster, Note, Progress
 from system_tests.services import ROOT, KafkaService, wait_until
@@ -148,7 +149,7 @@ def output(bootstrap: str) -> dict[int, list[int]]:
     return found
 
 
-def _ends(bootstrap: str, partitions: list[TopicPartition], isolation: str) -> dict[TopicPartition, int]:
+def _ends(bootstrap: str, partitions: list[TopicPartition], isolation: Isolation) -> dict[TopicPartition, int]:
     consumer = KafkaConsumer(bootstrap_servers=bootstrap, isolation_level=isolation, group_id=None)
     try:
         return consumer.end_offsets(partitions)

@@ -14,6 +14,7 @@ import pytest
 
 from kafkapy import KafkaConsumer, KafkaProducer, TopicPartition
 from kafkapy.admin import ElectionType, KafkaAdminClient, NewTopic
+from kafkapy.clients.client_options import Isolation
 from kafkapy.errors import KafkaError
 from system_tests.conftest import Note
 from system_tests.services import ApacheKafkaService, KafkaService, Service, ZooKeeperService, wait_until
@@ -93,7 +94,7 @@ class Trio:
     def _leads(self, broker: int) -> bool:
         return self._partition(STATE)["leader"] == broker
 
-    def read(self, isolation_level: str = "read_committed") -> list[bytes]:
+    def read(self, isolation_level: Isolation = "read_committed") -> list[bytes]:
         consumer = KafkaConsumer(
             bootstrap_servers=self.bootstrap,
             group_id=None,

@@ -148,7 +148,7 @@ class ProtobufDeserializer(SchemaDeserializer[Any, M_co]):
         if message_type is None:
             assert writer is not None
             message_type = message_factory.GetMessageClass(message_at(writer, indexes))
-        message = message_type()
+        message: M_co = message_type()
         message.ParseFromString(bytes(payload))
         return message
 

@@ -21,7 +21,8 @@ Generated from `kafkapy/clients/option_table.py` by `python -m kafkapy.tools.opt
 
 They are keyword arguments, the same on all faces, with kafka-python's names and defaults. Times are in ms, sizes in bytes.
 `help(KafkaConsumer)` shows them, editors and type checkers know their types. A name that is wrong is refused, with the
-nearest right one; so is a number out of range.
+nearest right one; so is a number out of range, or a word that is not allowed. Types like `AutoOffsetReset` are the words under
+"allowed" as a `Literal` of `kafkapy.clients.client_options`: type checkers refuse other ones, and editors offer them.
 """
 
 _HEAD = ("name", "type", "default", "allowed", "Java's name", "meaning")

@@ -31,6 +31,7 @@ class Run:
 
 RUNS = {
     "README.md: Python clients 1": Run(("0 0 b'user-1' b'hello'", " b'three'", "assigned")),
+    "clients.md: The Python clients 1": Run(("'events'",)),
     "clients.md: Producer 1": Run(("0", "0")),
     "clients.md: Producer 2": Run(("0 0 3",)),
     "clients.md: Producer 3": Run(("100 records moved",), 100),
