@@ -6,6 +6,10 @@ python="$base/.venv/bin/python"
 case $1 in
     examples.quickstart) needs=quickstart ;;
     zookeeper_* | cluster_local) needs=zookeeper ;;
+    schema_registry_start) needs=registry ;;
+    kafka_rest_start) needs=rest ;;
+    schemas | bus) needs=bus ;;
+    warehouse | examples.pipeline) needs=warehouse ;;
     *) needs=broker ;;
 esac
 if [ ! -x "$python" ] || ! grep -qs "^extras=\(.* \)\{0,1\}$needs\( \|$\)" "$base/.venv/.kafkapy-setup"; then

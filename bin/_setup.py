@@ -27,7 +27,7 @@ def main(extras: list[str]) -> int:
     done, requirements = installed(), sha256((BASE / "setup.cfg").read_bytes()).hexdigest()
     known = set(done.get("extras", "").split())
     extras = [*extras, "broker"]
-    if "quickstart" in extras and shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+    if {"quickstart", "warehouse"} & {*extras} and shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         extras.append("zookeeper")  # which has a Java; Spark needs one
     # Machine code is made where it was asked for once: later edits of the sources shall not slow anybody down.
     is_compiling = "compile" in {*extras, *known}
