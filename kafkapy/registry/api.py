@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from kafkapy.http.messages import HttpRequest
-from kafkapy.registry.formats import SCHEMA_TYPES
+from kafkapy.registry.formats import CONFLUENT_TYPES
 from kafkapy.registry.reading import SchemaReading
 from kafkapy.registry.refusals import RegistryRefusal, version_not_found
 from kafkapy.registry.requests import schema_request, version_number
@@ -250,7 +250,7 @@ ROUTES = [
     Route("GET", (), lambda api, request, parts, body: {}),
     Route("POST", (), lambda api, request, parts, body: {}),
     Route("GET", ("schemas",), _schemas),
-    Route("GET", ("schemas", "types"), lambda api, request, parts, body: list(SCHEMA_TYPES)),
+    Route("GET", ("schemas", "types"), lambda api, request, parts, body: list(CONFLUENT_TYPES)),
     Route("GET", ("schemas", "ids", None), _by_id),
     Route("GET", ("schemas", "ids", None, "schema"), _text_by_id),
     Route("GET", ("schemas", "ids", None, "subjects"), _subjects_of_id),

@@ -42,7 +42,7 @@ def test_versions_and_ids(registry: MemoryRegistry) -> None:
     )
     assert registry.ask("GET", f"/schemas/guids/{guid}/ids")[1] == [{"context": ".", "id": 1}]
     assert registry.ask("GET", "/schemas/ids/1?fetchMaxId=true")[1]["maxId"] == 2
-    assert registry.ask("GET", "/schemas/types")[1] == ["JSON", "PROTOBUF", "AVRO", "THRIFT"]
+    assert registry.ask("GET", "/schemas/types")[1] == ["JSON", "PROTOBUF", "AVRO"], "franz-go fails on others"
 
 
 def test_thrift(registry: MemoryRegistry) -> None:

@@ -8,7 +8,9 @@ from kafkapy.registry.compatibility.incompatibility import SchemaParseError
 from kafkapy.registry.formats.parsed_schema import ParsedSchema
 from kafkapy.registry.formats.references import Documents
 
-SCHEMA_TYPES = ("JSON", "PROTOBUF", "AVRO", "THRIFT")
+CONFLUENT_TYPES = ("JSON", "PROTOBUF", "AVRO")
+"""What clients are told of: Go's fails on a list with a type that it does not know."""
+SCHEMA_TYPES = (*CONFLUENT_TYPES, "THRIFT")
 
 
 @lru_cache(maxsize=1_000)
