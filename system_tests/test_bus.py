@@ -16,10 +16,12 @@ import pytest
 from kafkapy import KafkaConsumer
 from kafkapy.bus import Bus
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.errors import KafkaError
 from system_tests.bus_handler import TOPIC, Step
 from system_tests.clients import create_topic
-from system_tests.conftest import Note, Progress
-from system_tests.services import KafkaService
+from system_tests.conftest import NewBroker, Note, Progress
+from system_tests.services import KafkaService, wait_until
+from system_tests.test_faults import make_room, small_disk
 from tests.schemas.registry_server import running_registry
 
 PARTITIONS = 4
@@ -104,6 +106,46 @@ def test_handlers_are_killed_under_load(
     note("kills", kills)
     note("events", f"{sum(load.sent.values()):,}")
     note("handled more than once", f"{len(found) - len(set(found)):,}")
+
+
+def test_the_disk_is_full(new_broker: NewBroker, tmp_path: Path, note: Note) -> None:
+    """Whoever sends hears it, in a sentence that names the cause; with room again the same bus and the same dispatcher go on, and
+    every event that was acknowledged is handled."""
+    small, path = tmp_path / "small", tmp_path / "handled"
+    path.touch()
+    with small_disk(small, 16), running_registry() as registry:
+        broker = new_broker({"log.dirs": small / "data"})
+        broker.start()
+        create_topic(broker.bootstrap, TOPIC, PARTITIONS)
+        command = [sys.executable, "-m", "system_tests.bus_handler", broker.bootstrap, registry.url, GROUP, str(path)]
+        handler = subprocess.Popen(command)
+        times = {"request_timeout_ms": 1_000, "delivery_timeout_ms": 3_000, "linger_ms": 0}
+        bus = Bus(broker.bootstrap, registry.url, application="walk", auto_register=True, audit=False, **times)
+        try:
+            sent: dict[str, int] = {}
+            name = ""
+            with pytest.raises(KafkaError) as failed:
+                for number in range(10_000):
+                    name = f"w{number}-" + "x" * 5_000
+                    bus.send(Step(who=name, number=0))
+                    sent[name] = 1
+            assert "[Error" in str(failed.value) or "timed out" in str(failed.value) or "expired" in str(failed.value)
+            wait_until(lambda: not broker.is_running, 30, "the broker ends")
+            assert "No space left on device" in broker.text()
+            broker.close()
+
+            make_room(small, 64)
+            broker.start()
+            bus.send(Step(who=name, number=0))
+            wait_for_all(path, sent | {name: 1})
+            check_commits(broker.bootstrap, path)
+        finally:
+            handler.kill()
+            handler.wait()
+            bus.close()
+            broker.close()
+    note("events until full", f"{len(sent):,}")
+    note("the sentence", failed.value)
 
 
 def check_commits(bootstrap: str, path: Path) -> None:
