@@ -28,7 +28,8 @@ for (const [type, schema] of [["AVRO", avro], ["JSON", json], ["PROTOBUF", proto
   assert.deepEqual({ id: Number(read.id), city: read.city }, sold);
   written[subject] = bytes.toString("base64");
 }
-await assert.rejects(registry.register({ type: "AVRO", schema: '"int"' }, { subject: "kafkajs-avro" }), /incompatible/i);
+const other = JSON.stringify({ type: "record", name: "Sold", namespace: "shop", fields: [{ name: "id", type: "string" }] });
+await assert.rejects(registry.register({ type: "AVRO", schema: other }, { subject: "kafkajs-avro" }), /incompatible/i);
 
 // Confluent's client.
 const client = new confluent.SchemaRegistryClient({ baseURLs: [url] });
@@ -47,7 +48,7 @@ for (const [type, schema, Serializer, Deserializer] of [
   assert.deepEqual({ id: Number(read.id), city: read.city }, sold);
   written[topic] = bytes.toString("base64");
 }
-assert.equal(await client.testCompatibility("confluent-avro-value", { schemaType: "AVRO", schema: '"int"' }), false);
+assert.equal(await client.testSubjectCompatibility("confluent-avro-value", { schemaType: "AVRO", schema: '"int"' }), false);
 await client.updateCompatibility("confluent-avro-value", "NONE");
 assert.equal(await client.getCompatibility("confluent-avro-value"), "NONE");
 
