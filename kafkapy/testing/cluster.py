@@ -218,18 +218,37 @@ class KafkaCluster(Faults):
 
     def create_topics(self, topics: Topics) -> None:
         """Those that are there already stay as they are. `KafkaError` if one can't be made."""
+        wanted = {topic.name: topic for topic in parse_topics(topics)}
+        self._try_to_create(list(wanted.values()))
+
+        def are_there() -> bool:
+            if missing := self._unknown(list(wanted)):
+                # It was there, and is being deleted. Or a broker has not heard of it yet.
+                self._try_to_create([wanted[name] for name in missing])
+            return not missing and self._have_leaders(list(wanted))
+
+        wait_until(are_there, START_SECONDS, lambda: f"the topics {list(wanted)} have leaders")
+
+    def _try_to_create(self, topics: list[WantedTopic], validate_only: bool = False) -> set[str]:
+        """The names of those that are there already, also if they are being deleted; `KafkaError` for what else there is."""
         from kafkapy.admin.topics import NewTopic
         from kafkapy.protocol.errors import Errors, KafkaError
 
-        wanted = parse_topics(topics)
-        results = self.admin.create_topics(
-            NewTopic(topic.name, topic.partitions or -1, topic_configs=topic.config) for topic in wanted
-        )
-        for error in results.values():
-            if isinstance(error, KafkaError) and error.error is not Errors.TOPIC_ALREADY_EXISTS:
-                raise error
-        names = [topic.name for topic in wanted]
-        wait_until(lambda: self._have_leaders(names), START_SECONDS, lambda: f"the topics {names} have leaders")
+        new = [NewTopic(topic.name, topic.partitions or -1, topic_configs=topic.config) for topic in topics]
+        are_there = set()
+        for name, result in self.admin.create_topics(new, validate_only=validate_only).items():
+            if isinstance(result, KafkaError):
+                if result.error is not Errors.TOPIC_ALREADY_EXISTS:
+                    raise result
+                are_there.add(name)
+        return are_there
+
+    def _unknown(self, names: list[str]) -> list[str]:
+        from kafkapy.protocol.errors import Errors, KafkaError
+
+        unknown = Errors.UNKNOWN_TOPIC_OR_PARTITION
+        described = self.admin.describe_topics(names)
+        return [name for name, topic in described.items() if isinstance(topic, KafkaError) and topic.error is unknown]
 
     def _have_leaders(self, names: list[str]) -> bool:
         from kafkapy.protocol.errors import KafkaError
@@ -240,9 +259,12 @@ class KafkaCluster(Faults):
         )
 
     def delete_topic(self, name: str) -> None:
+        """Returns when it is gone, so that it can be made anew. `KafkaError` UNKNOWN_TOPIC_OR_PARTITION if it was not there."""
         from kafkapy.admin.results import values_of
 
         values_of(self.admin.delete_topics([name]))
+        anew = [WantedTopic(name, 1, {})]
+        wait_until(lambda: not self._try_to_create(anew, validate_only=True), START_SECONDS, lambda: f"{name} is gone")
 
     def records(self, topic: str, **options: Any) -> list[ConsumerRecord[Any, Any]]:
         return self._contents.records(topic, **options)

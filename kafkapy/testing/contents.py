@@ -78,7 +78,8 @@ class Contents:
         if self._producer is None:
             from kafkapy import KafkaProducer
 
-            self._producer = KafkaProducer(bootstrap_servers=self._bootstrap_servers(), acks="all")
+            # A topic that is made by being asked for has a leader a few ms later.
+            self._producer = KafkaProducer(bootstrap_servers=self._bootstrap_servers(), acks="all", retry_backoff_ms=5)
         keys = [_encoded(key) for key, _ in rows]
         future = self._producer.send_many(
             topic,

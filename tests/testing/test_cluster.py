@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from kafkapy import KafkaConsumer
+from kafkapy.admin.results import values_of
 from kafkapy.testing import ClusterError, KafkaCluster
 
 ROOT = Path(__file__).parents[2]
@@ -99,6 +100,26 @@ def test_topics_that_are_there_stay_as_they_are(kafka: KafkaCluster) -> None:
         kafka.produce_many("twice", ["x"], partition=2)
     kafka.delete_topic("once")
     assert "once" not in kafka.admin.list_topics()
+
+
+def partitions_of(kafka: KafkaCluster, topic: str) -> int:
+    return len(values_of(kafka.admin.describe_topics([topic]))[topic].partitions)
+
+
+def test_a_topic_is_made_anew_right_after_it_was_deleted(kafka: KafkaCluster) -> None:
+    for partitions in range(1, 5):
+        kafka.create_topic("anew", partitions)
+        assert partitions_of(kafka, "anew") == partitions
+        kafka.produce_many("anew", ["a record"])
+        kafka.delete_topic("anew")
+
+
+def test_a_topic_is_made_anew_while_it_is_being_deleted(kafka: KafkaCluster) -> None:
+    """Somebody else has deleted it, and did not wait."""
+    for partitions in range(1, 5):
+        kafka.create_topic("anew", partitions)
+        assert partitions_of(kafka, "anew") == partitions
+        kafka.admin.delete_topics(["anew"])
 
 
 def test_a_config_of_the_cluster_is_refused() -> None:
