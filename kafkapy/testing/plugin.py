@@ -93,7 +93,7 @@ def kafka_producer(kafka: KafkaCluster) -> Iterator[KafkaProducer[Any, Any]]:
     """kafkapy's producer; what it has sent is flushed at the end of the test."""
     from kafkapy import KafkaProducer
 
-    producer: KafkaProducer[Any, Any] = KafkaProducer(bootstrap_servers=kafka.bootstrap_servers)
+    producer: KafkaProducer[Any, Any] = KafkaProducer(**_client_options(kafka))
     yield producer
     producer.close(timeout=10)
 
@@ -115,7 +115,7 @@ def kafka_aio_producer(kafka: KafkaCluster) -> AbstractAsyncContextManager[AioPr
     """kafkapy's producer for asyncio: `async with kafka_aio_producer as producer:`."""
     from kafkapy.aio import KafkaProducer
 
-    return _in_loop(lambda: KafkaProducer(bootstrap_servers=kafka.bootstrap_servers))
+    return _in_loop(lambda: KafkaProducer(**_client_options(kafka)))
 
 
 @pytest.fixture
@@ -133,9 +133,14 @@ async def _in_loop(make: Callable[[], Any]) -> AsyncIterator[Any]:
         yield client
 
 
+def _client_options(kafka: KafkaCluster) -> dict[str, Any]:
+    """What a client has to wait for in a test, as a leader or a coordinator, is there a few ms later, and not 100."""
+    return {"bootstrap_servers": kafka.bootstrap_servers, "retry_backoff_ms": 5}
+
+
 def _consumer_options(kafka: KafkaCluster) -> dict[str, Any]:
     return {
-        "bootstrap_servers": kafka.bootstrap_servers,
+        **_client_options(kafka),
         "group_id": f"test-{uuid.uuid4().hex[:8]}",
         "auto_offset_reset": "earliest",
     }

@@ -88,11 +88,10 @@ class OffsetCheckpointFile:
         """An empty file where there is none, as Kafka makes it at start. Raises `OSError`."""
         open(self.path, "ab").close()
 
-    def write(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Replace the file. Raises `OSError`."""
-        _write_checkpoint(
-            self.path, [f"{topic} {partition} {offset}" for (topic, partition), offset in offsets.items()]
-        )
+    def write(self, offsets: Mapping[TopicPartition, int], sync: bool = True) -> None:
+        """Replace the file; see `write_atomically`. Raises `OSError`."""
+        lines = [f"{topic} {partition} {offset}" for (topic, partition), offset in offsets.items()]
+        _write_checkpoint(self.path, lines, sync)
 
     def read(self) -> dict[TopicPartition, int]:
         """All offsets; empty if there is no file. Raises `OSError` (`MalformedFileError`)."""

@@ -53,13 +53,13 @@ class LogMaintenance:
 
     # -- checkpoints
 
-    def checkpoint_recovery_points(self, directories: Iterable[str] | None = None) -> None:
+    def checkpoint_recovery_points(self, directories: Iterable[str] | None = None, sync: bool = True) -> None:
         """Write recovery-point-offset-checkpoint of these dirs (None: all)."""
         for log_dir in self._of(directories):
             offsets = {log.topic_partition: log.recovery_point for log in self._logs_in(log_dir)}
-            self._write(log_dir, log_dir.recovery_points, offsets)
+            self._write(log_dir, log_dir.recovery_points, offsets, sync)
 
-    def checkpoint_log_start_offsets(self, directories: Iterable[str] | None = None) -> None:
+    def checkpoint_log_start_offsets(self, directories: Iterable[str] | None = None, sync: bool = True) -> None:
         """Write log-start-offset-checkpoint of these dirs (None: all), where it does not follow from the first segment."""
         for log_dir in self._of(directories):
             offsets = {
@@ -67,16 +67,17 @@ class LogMaintenance:
                 for log in self._logs_in(log_dir)
                 if log.log_start_offset > log.segments.first.base_offset
             }
-            self._write(log_dir, log_dir.log_start_offsets, offsets)
+            self._write(log_dir, log_dir.log_start_offsets, offsets, sync)
 
     def checkpoint(self, log_dir: LogDir) -> None:
         """Write both of one dir."""
         self.checkpoint_recovery_points([log_dir.path])
         self.checkpoint_log_start_offsets([log_dir.path])
 
-    def checkpoint_all(self) -> None:
-        self.checkpoint_recovery_points()
-        self.checkpoint_log_start_offsets()
+    def checkpoint_all(self, sync: bool = True) -> None:
+        """Without `sync` they survive the death of the process, not that of the machine."""
+        self.checkpoint_recovery_points(sync=sync)
+        self.checkpoint_log_start_offsets(sync=sync)
 
     def _of(self, directories: Iterable[str] | None) -> list[LogDir]:
         if directories is None:
@@ -89,10 +90,12 @@ class LogMaintenance:
     def _all(self) -> list[Log]:
         return [*self._logs.values(), *self._future_logs.values()]
 
-    def _write(self, log_dir: LogDir, file: OffsetCheckpointFile, offsets: dict[TopicPartition, int]) -> None:
+    def _write(
+        self, log_dir: LogDir, file: OffsetCheckpointFile, offsets: dict[TopicPartition, int], sync: bool
+    ) -> None:
         try:
             with self._checkpoint_lock:
-                file.write(offsets)
+                file.write(offsets, sync)
         except OSError as error:
             self._on_dir_failure(log_dir.path, f"Disk error while writing {file.path}", error)
 

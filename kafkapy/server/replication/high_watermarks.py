@@ -34,8 +34,9 @@ class HighWatermarkCheckpoints:
         for values in self._loaded.values():
             values.pop(name, None)
 
-    def write(self, partitions: Iterable[Partition]) -> None:
-        """Write every live directory's file; one that can't be written has failed. Blocks: for the background pool."""
+    def write(self, partitions: Iterable[Partition], sync: bool = True) -> None:
+        """Write every live directory's file; one that can't be written has failed. Blocks: for the background pool. Without
+        `sync` they survive the death of the process, not that of the machine."""
         values: dict[str, dict[TopicPartition, int]] = defaultdict(dict)
         for directory, loaded in self._loaded.items():
             values[directory].update(loaded)
@@ -45,7 +46,7 @@ class HighWatermarkCheckpoints:
                     values[partition_log.parent_dir][partition.topic_partition] = partition_log.high_watermark
         for directory in self._log_manager.live_log_dirs:
             try:
-                self._files[directory].write(values[directory])
+                self._files[directory].write(values[directory], sync)
             except OSError as error:
                 message = f"Error while writing to high watermark file in directory {directory}"
                 self._log_manager.handle_log_dir_failure(directory, message, error)

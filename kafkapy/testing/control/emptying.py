@@ -51,10 +51,11 @@ class Emptying:
         core.replication.fetchers.add(wanted)
 
     def write_checkpoints(self) -> None:
-        """What files say of offsets that are no more would hide what is written next, after a crash. Blocks."""
+        """What files say of offsets that are no more would hide what is written next, after a crash: of the process, no test
+        survives that of the machine. Blocks."""
         core = self._core
-        core.log_manager.maintenance.checkpoint_all()
-        core.high_watermarks.write(self._partitions())
+        core.log_manager.maintenance.checkpoint_all(sync=False)
+        core.high_watermarks.write(self._partitions(), sync=False)
 
     def _partitions(self) -> list[Partition]:
         return list(self._core.replica_manager.partitions())
