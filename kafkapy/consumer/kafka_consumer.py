@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import time
 import warnings
@@ -163,6 +162,8 @@ class KafkaConsumer(ConsumerFace, Generic[K_co, V_co]):
             try:
                 result = call.f(*call.args)
                 if inspect.isawaitable(result):
+                    import asyncio  # only for listeners that are coroutines
+
                     result = asyncio.run(_awaited(result))
             except BaseException as error:
                 outcome = error if isinstance(error, Exception) else Cancelled(repr(error))

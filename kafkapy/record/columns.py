@@ -6,7 +6,9 @@ Consumers make their records, and Arrow tables, from these columns. They are vie
 from __future__ import annotations
 
 import struct
+import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import islice, repeat
 from typing import Any, NamedTuple
 
@@ -20,16 +22,13 @@ from kafkapy.record.record_batch import (
 )
 from kafkapy.record.record_table import HEADER_ROW_SIZE, ROW_SIZE, RecordTable
 
-try:
-    import numpy as _numpy
-except ImportError:  # clients do without; pieces of equal length take 35 ns with it, 150 ns without
-    _numpy = None  # type: ignore[assignment]
-
 Header = tuple[str, bytes | None]
 
 MAX_OFFSET = 2**63 - 1
 _FEW_PIECES = 16
 """So few pieces are cut faster one by one."""
+_WORTH_NUMPY = 500_000
+"""Pieces of equal length take 35 ns with numpy and 150 ns without; its import takes 60 ms and 20 MB. Clients do without it, too."""
 _CONTENT_BYTES = 1 << 25
 """Decompressed batches are put together up to about this size."""
 _WIDE = 4096
@@ -37,6 +36,32 @@ _WIDE = 4096
 
 _LEGACY_ROW = struct.Struct("<qqiiiiii")
 assert _LEGACY_ROW.size == ROW_SIZE
+
+
+class _Numpy:
+    """Imported once so many pieces have been cut that it pays.
+
+    Invariant: `module` is None before that, and for ever where it is not installed.
+    """
+
+    def __init__(self) -> None:
+        self.module: Any = None
+        self._cut = 0
+
+    def for_pieces(self, count: int) -> Any:
+        """The module, if it is to cut so many more."""
+        if self._cut < _WORTH_NUMPY:
+            self._cut += count
+            if self._cut >= _WORTH_NUMPY or "numpy" in sys.modules:
+                self._cut = _WORTH_NUMPY
+                with suppress(ImportError):
+                    import numpy
+
+                    self.module = numpy
+        return self.module
+
+
+_numpy = _Numpy()
 
 
 class Segment(NamedTuple):
@@ -160,10 +185,10 @@ class RecordColumns:
             size = sizes[0]
             if size <= 0:
                 return [None if size < 0 else b""] * count
-            if size < _WIDE and _numpy is not None:
+            if size < _WIDE and (numpy := _numpy.for_pieces(count)) is not None:
                 # All pieces of this length that there could be: numpy copies the ones we want in one go.
-                windows: Any = _numpy.ndarray((len(self.data) - size + 1,), f"V{size}", self.data, strides=(1,))
-                pieces: list[bytes | None] = windows[_numpy.asarray(starts)].tolist()
+                windows: Any = numpy.ndarray((len(self.data) - size + 1,), f"V{size}", self.data, strides=(1,))
+                pieces: list[bytes | None] = windows[numpy.asarray(starts)].tolist()
                 return pieces
         content = self._bytes()
         return [
