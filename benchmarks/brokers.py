@@ -19,7 +19,7 @@ ROOT = Path(__file__).parent.parent
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
-def wait_for_port(port: int, process: subprocess.Popen[bytes], seconds: float = 60) -> None:
+def wait_for_port(port: int, process: subprocess.Popen[bytes], seconds: float = 60, pause: float = 0.02) -> None:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if process.poll() is not None:
@@ -28,8 +28,16 @@ def wait_for_port(port: int, process: subprocess.Popen[bytes], seconds: float = 
             socket.create_connection(("127.0.0.1", port), 1).close()
             return
         except OSError:
-            time.sleep(0.02)
+            time.sleep(pause)
     raise SystemExit(f"nothing listens on port {port} after {seconds} s")
+
+
+def user_environment(more: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
+    """Of a child process that keeps the bytecode of its modules, as Python does: else each start compiles all of them anew, which
+    takes as long as all the rest."""
+    environment = {**os.environ, **more}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    return environment
 
 
 def start_zookeeper(directory: Path, port: int) -> subprocess.Popen[bytes]:
@@ -134,7 +142,7 @@ class Server:
 
     def spawn(self) -> None:
         """Start the process and wait for nothing."""
-        environment = dict(os.environ, LOG_DIR=str(self.directory / "logs"))
+        environment = user_environment({"LOG_DIR": str(self.directory / "logs")})
         environment.pop("PYTHONPATH", None)  # the checkout's own package is meant
         with open(self.directory / "broker.log", "ab") as log:
             self.process = subprocess.Popen(

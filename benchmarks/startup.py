@@ -1,18 +1,22 @@
 """From the command to the first acknowledged record: kafka-dev, `kafkapy.testing`, and Apache's broker with KRaft.
 
-    python -m benchmarks.startup [--rounds N] [--without-apache]
+    python -m benchmarks.startup [--rounds N] [--without-apache] [--before CHECKOUT]
 
 Each round begins with an empty directory and a new process. Beside the commands stands a producer that connects as soon as
 somebody listens; the topic is made by its asking for it. `kafkapy.testing` is a Python program that imports it, starts a cluster
 and sends by itself, from its exec to what it prints. Memory is what the processes of the command hold by themselves or their
-share of what they hold together (PSS), at that moment.
+share of what they hold together (PSS), at that moment. A round before the first is not counted: it may have to write bytecode.
+
+`--before`: the broker alone beside that of another checkout, in turn, on one ZooKeeper of Apache's that runs already: until it
+listens, and until it answers. A port may be open before somebody answers.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
+import socket
 import statistics
+import struct
 import subprocess
 import sys
 import tempfile
@@ -24,7 +28,7 @@ from typing import NamedTuple
 import psutil
 
 from benchmarks import apache
-from benchmarks.brokers import wait_for_port
+from benchmarks.brokers import ROOT, KafkapyServer, start_zookeeper, user_environment, wait_for_port
 from kafkapy import KafkaProducer
 from kafkapy.common.free_ports import free_ports
 
@@ -48,7 +52,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--without-apache", action="store_true")
+    parser.add_argument("--before", type=Path, help="compare the broker with that of this checkout (its .venv)")
     arguments = parser.parse_args()
+    if arguments.before is not None:
+        compare(arguments.before, arguments.rounds)
+        return
     measured: dict[str, Callable[[Path], Round]] = {
         "kafka-dev, machine code": lambda directory: by_command(directory, kafka_dev(directory), {}),
         "kafka-dev, plain Python": lambda directory: by_command(
@@ -65,9 +73,10 @@ def main() -> None:
     )
     for name, measure in measured.items():
         rounds = []
-        for _ in range(arguments.rounds):
+        for _ in range(arguments.rounds + 1):
             with tempfile.TemporaryDirectory() as directory:
                 rounds.append(measure(Path(directory)))
+        del rounds[0]
         seconds = [each.seconds for each in rounds]
         print(
             f"| {name} | {statistics.median(seconds):.2f} s | {max(seconds):.2f} s | "
@@ -110,7 +119,7 @@ def by_command(directory: Path, command: Command, environment: dict[str, str]) -
     with open(directory / "output", "wb") as output:
         if command.before is not None:
             subprocess.run(command.before, stdout=output, stderr=output, check=True)
-        process = subprocess.Popen(command.words, stdout=output, stderr=output, env={**os.environ, **environment})
+        process = subprocess.Popen(command.words, stdout=output, stderr=output, env=user_environment(environment))
     try:
         wait_for_port(command.port, process, SECONDS)
         with KafkaProducer(bootstrap_servers=f"127.0.0.1:{command.port}", retry_backoff_ms=5) as producer:
@@ -128,7 +137,7 @@ def by_program(environment: dict[str, str]) -> Round:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        env={**os.environ, **environment},
+        env=user_environment(environment),
     )
     assert process.stdout is not None and process.stdin is not None
     try:
@@ -158,6 +167,82 @@ def end(process: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+
+
+API_VERSIONS = struct.pack(">ihhihc", 11, 18, 0, 1, 1, b"b")
+METADATA = struct.pack(">ihhihci", 15, 3, 1, 1, 1, b"b", -1)
+"""Version 1, of all topics; the number of brokers comes first in the answer."""
+
+
+class BrokerStart(NamedTuple):
+    """Seconds since the command, CPU seconds of the broker's process, MB that it has resident a moment later."""
+
+    listens: float
+    answers: float
+    has_metadata: float
+    cpu: float
+    resident: float
+
+
+def compare(checkout: Path, rounds: int) -> None:
+    (zookeeper_port,) = free_ports(1)
+    starts: dict[str, list[BrokerStart]] = {"before": [], "now": []}
+    with tempfile.TemporaryDirectory() as name:
+        zookeeper = start_zookeeper(Path(name), zookeeper_port)
+        try:
+            for number in range(rounds + 1):
+                for which, where in (("before", checkout), ("now", ROOT)):
+                    directory = f"{which}-{number}"
+                    properties = {"zookeeper.connect": f"127.0.0.1:{zookeeper_port}/{directory}"}
+                    server = KafkapyServer(which, Path(name) / directory, 0, zookeeper_port, properties, where)
+                    starts[which].append(measure_start(server))
+        finally:
+            zookeeper.kill()
+            zookeeper.wait()
+    print("| a broker | listens | answers ApiVersions | answers Metadata | CPU | resident |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    for which, (_, *counted) in starts.items():
+        *seconds, megabytes = map(statistics.median, zip(*counted, strict=True))
+        print(f"| {which} | {' | '.join(f'{each:.2f} s' for each in seconds)} | {megabytes:.1f} MB |")
+
+
+def measure_start(server: KafkapyServer) -> BrokerStart:
+    begin = time.monotonic()
+    server.spawn()
+    assert server.process is not None
+    try:
+        wait_for_port(server.port, server.process, pause=0.002)
+        listens = time.monotonic() - begin
+        ask(server.port, API_VERSIONS)
+        answers = time.monotonic() - begin
+        while ask(server.port, METADATA)[4:8] != struct.pack(">i", 1):
+            time.sleep(0.002)
+        has_metadata = time.monotonic() - begin
+        time.sleep(0.7)
+        process = psutil.Process(server.pid)
+        return BrokerStart(
+            listens, answers, has_metadata, sum(process.cpu_times()[:2]), process.memory_info().rss / 1e6
+        )
+    finally:
+        server.stop()
+
+
+def ask(port: int, request: bytes) -> bytes:
+    """The answer without its size; asked again while nobody answers."""
+    end = time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        try:
+            with (
+                socket.create_connection(("127.0.0.1", port), SECONDS) as connection,
+                connection.makefile("rb") as file,
+            ):
+                connection.sendall(request)
+                if len(size := file.read(4)) == 4:
+                    return file.read(*struct.unpack(">i", size))
+        except OSError:
+            pass
+        time.sleep(0.002)
+    raise SystemExit(f"nobody answers on port {port}")
 
 
 if __name__ == "__main__":
