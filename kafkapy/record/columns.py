@@ -28,7 +28,7 @@ MAX_OFFSET = 2**63 - 1
 _FEW_PIECES = 16
 """So few pieces are cut faster one by one."""
 _WORTH_NUMPY = 500_000
-"""Pieces of equal length take 35 ns with numpy and 150 ns without; its import takes 60 ms and 20 MB. Clients do without it, too."""
+"""Pieces of equal length take 35 ns with numpy and 150 ns without, its import 60 ms and 20 MB. Light installs do without it."""
 _CONTENT_BYTES = 1 << 25
 """Decompressed batches are put together up to about this size."""
 _WIDE = 4096
