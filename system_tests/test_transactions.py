@@ -168,6 +168,7 @@ def _pause(broker: KafkaService) -> None:
 def test_records_are_copied_exactly_once(
     group_mode: bool,
     new_cluster: NewCluster,
+    pytestconfig: pytest.Config,
     kills: int,
     short: bool,
     tmp_path: Path,
@@ -188,7 +189,7 @@ def test_records_are_copied_exactly_once(
     bootstrap = cluster.bootstrap
     for topic in TOPICS:
         create_topic(bootstrap, topic, PARTITIONS)
-    chance = random.Random(4)
+    chance = random.Random(pytestconfig.getoption("--seed"))
     with Reader(bootstrap) as reader, copiers(bootstrap, tmp_path, group_mode) as running:
         with Writer(bootstrap) as writer:
             for kill in range(kills):

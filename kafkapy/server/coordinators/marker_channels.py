@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 from kafkapy.clients.completion import spawn
 from kafkapy.common.clock import Clock
@@ -20,11 +21,21 @@ from kafkapy.server.metadata.metadata_cache import MetadataCache
 log = logging.getLogger("kafkapy.coordinator.transaction.TransactionMarkerChannelManager")
 
 RETRY_MS = 50
+STRANGE_RETRY_MS = 10_000
+"""After an error that says nothing of leaders, replicas and disks: it will not pass by itself soon, if ever."""
 GONE_AFTER_MS = 1_000
 """So long a partition must have been unknown before it counts as deleted: what is known may be incomplete for a moment."""
 MARKERS_PER_REQUEST = 1000
 
 _DONE = (NONE, Errors.UNSUPPORTED_FOR_MESSAGE_FORMAT, Errors.UNSUPPORTED_VERSION)
+_PASSING = (
+    Errors.UNKNOWN_TOPIC_OR_PARTITION,
+    Errors.NOT_LEADER_OR_FOLLOWER,
+    Errors.NOT_ENOUGH_REPLICAS,
+    Errors.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+    Errors.REQUEST_TIMED_OUT,
+    Errors.KAFKA_STORAGE_ERROR,
+)
 _FENCED = (Errors.INVALID_PRODUCER_EPOCH, Errors.TRANSACTION_COORDINATOR_FENCED)
 
 
@@ -89,8 +100,8 @@ class MarkerChannels:
         self._new: list[MarkerJob] = []
         self._queues: dict[int, list[MarkerJob]] = {}
         self._busy: set[int] = set()
-        self._retry: list[MarkerJob] = []
-        self._is_retry_due = False
+        self._retry: dict[int, list[MarkerJob]] = {}
+        """By the delay; for each there is a timer."""
         self._stopped = False
 
     def close(self) -> None:
@@ -103,7 +114,7 @@ class MarkerChannels:
     @property
     def waiting_for_leaders(self) -> int:
         """Markers for partitions whose leader is not known, or has just failed to take them."""
-        return sum(len(job.partitions) for job in self._retry)
+        return sum(len(job.partitions) for jobs in self._retry.values() for job in jobs)
 
     def queued(self) -> dict[int, int]:
         """Markers that wait for a broker."""
@@ -155,16 +166,16 @@ class MarkerChannels:
         is_known = self._cache.contains_topic(TRANSACTION_STATE_TOPIC)
         return is_known and since is not None and self._clock.monotonic_ms() - since >= GONE_AFTER_MS
 
-    def _try_later(self, job: MarkerJob) -> None:
-        self._retry.append(job)
-        if not self._is_retry_due:
-            self._is_retry_due = True
-            self._clock.schedule_once("transaction markers again", self._retry_all, RETRY_MS)
+    def _try_later(self, job: MarkerJob, delay_ms: int = RETRY_MS) -> None:
+        waiting = self._retry.get(delay_ms)
+        if waiting is None:
+            self._retry[delay_ms] = [job]
+            self._clock.schedule_once("transaction markers again", partial(self._try_again, delay_ms), delay_ms)
+        else:
+            waiting.append(job)
 
-    def _retry_all(self) -> None:
-        self._is_retry_due = False
-        jobs, self._retry = self._retry, []
-        for job in jobs:
+    def _try_again(self, delay_ms: int) -> None:
+        for job in self._retry.pop(delay_ms, ()):
             self._route(job)
 
     # ------------------------------------------------------------------------------------------------ sending
@@ -218,7 +229,15 @@ class MarkerChannels:
             return
         done = [name for name in job.partitions if outcome.get(name) in _DONE]
         left = job.partitions.difference(done)
-        if left:
-            self._try_later(job.part(left))
+        strange = {name: error for name in left if (error := outcome.get(name)) not in (None, *_PASSING)}
+        if strange:
+            log.warning(
+                "%s is not ended in %s, which is tried again every %d s",
+                job.transaction.key, {str(name): error.name for name, error in strange.items() if error},
+                STRANGE_RETRY_MS // 1000,
+            )  # fmt: skip
+            self._try_later(job.part(strange), STRANGE_RETRY_MS)
+        if passing := left.difference(strange):
+            self._try_later(job.part(passing))
         if done:
             self._written(job.transaction, done)

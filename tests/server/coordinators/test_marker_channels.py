@@ -14,7 +14,13 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.transaction.transaction import SendMarkers, Transaction
 from kafkapy.protocol.errors import NONE, Errors, KafkaError
 from kafkapy.protocol.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
-from kafkapy.server.coordinators.marker_channels import GONE_AFTER_MS, MARKERS_PER_REQUEST, RETRY_MS, MarkerChannels
+from kafkapy.server.coordinators.marker_channels import (
+    GONE_AFTER_MS,
+    MARKERS_PER_REQUEST,
+    RETRY_MS,
+    STRANGE_RETRY_MS,
+    MarkerChannels,
+)
 from tests.server.broker_core import TOPIC, BrokerCore, MakeCore, topic_id_of
 
 EPOCH = 9
@@ -201,6 +207,21 @@ def test_who_is_fenced_leaves_the_end_to_others(h: Channels, error: Errors) -> N
     h.brokers[1].answer({2: error})
     h.retry()
     assert (h.done, h.brokers[1].requests, h.channels.waiting_for_leaders) == ([], [], 0)
+
+
+def test_an_error_that_nobody_expects_is_told_and_tried_again_now_and_then(
+    h: Channels, caplog: pytest.LogCaptureFixture
+) -> None:
+    h.send(2, 3)
+    h.brokers[1].answer({2: Errors.MESSAGE_TOO_LARGE})
+    assert h.done == [("tx", {3})]
+    assert "tx is not ended in {'t-2': 'MESSAGE_TOO_LARGE'}" in caplog.text
+    assert h.channels.waiting_for_leaders == 1
+    h.core.advance(STRANGE_RETRY_MS - 1)
+    assert h.brokers[1].requests == []
+    h.core.advance(1)
+    h.brokers[1].answer()
+    assert h.done[1:] == [("tx", {2})]
 
 
 def test_the_leader_moves(h: Channels) -> None:
