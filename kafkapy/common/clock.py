@@ -15,10 +15,10 @@ T = TypeVar("T")
 Steps = Generator[None, None, R]
 """Work that yields wherever others might have their turn; it returns its result."""
 
-TURN_MS = 5
-"""How long work that has many items goes on before others have their turn."""
+TURN_SECONDS = 0.0005
+"""How long the loop may be away from its sockets before work that has more to do gives way; all such work together."""
 
-_PORTION = 500
+_PORTION = 50
 
 
 class InThread(Protocol):
@@ -37,8 +37,12 @@ class Clock(Time, Scheduler, Protocol):
         """Call it once, on the reactor thread; not before the time is over."""
         ...
 
+    def turn_is_over(self) -> bool:
+        """Should who has more to do let others have their turn? It is asked after each little piece of the work."""
+        ...
+
     def turn(self) -> Awaitable[None]:
-        """Done when everybody else who was ready has had a turn."""
+        """Done when all requests that were there have been looked at, and everybody who gave way before has had a turn."""
         ...
 
     def in_thread(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Awaitable[R]: ...
@@ -56,17 +60,15 @@ def portions(items: Sequence[T]) -> Iterator[Sequence[T]]:
 
 
 async def in_turns(clock: Clock, items: Iterable[T]) -> AsyncIterator[T]:
-    """The items, for a coroutine of the reactor thread: every few milliseconds it lets others have their turn."""
-    until = clock.monotonic_ms() + TURN_MS
+    """The items, for a coroutine of the reactor thread: when its turn is over it lets others have theirs."""
     for item in items:
-        if clock.monotonic_ms() >= until:
+        if clock.turn_is_over():
             await clock.turn()
-            until = clock.monotonic_ms() + TURN_MS
         yield item
 
 
 def in_steps(clock: Clock, work: Steps[R]) -> R | Awaitable[R]:
-    """What the work returns: at once if it is done in a few milliseconds, else later, with turns for others in between."""
+    """What the work returns: at once if it is done in one turn, else later, with turns for others in between."""
     try:
         _one_turn(clock, work)
     except StopIteration as done:
@@ -88,9 +90,8 @@ async def work_off(clock: Clock, work: Steps[R]) -> R:
 
 def _one_turn(clock: Clock, work: Steps[R]) -> None:
     """StopIteration when the work is done."""
-    until = clock.monotonic_ms() + TURN_MS
     next(work)
-    while clock.monotonic_ms() < until:
+    while not clock.turn_is_over():
         next(work)
 
 
@@ -104,20 +105,28 @@ class MockClock:
         self.sleep = self._time.sleep
         self.schedule_once, self.schedule = self._tasks.schedule_once, self._tasks.schedule
         self.schedule_in_thread = self._tasks.schedule_in_thread
-        self.advance = self._tasks.advance
         self.turns = 0
         """How often somebody gave way."""
+        self._turn_ends_ms = self.monotonic_ms() + 1
 
     @property
     def pending(self) -> int:
         """Tasks that are still to run."""
         return self._tasks.pending
 
+    def advance(self, ms: int) -> None:
+        self._tasks.advance(ms)
+        self._turn_ends_ms = self.monotonic_ms() + 1
+
     def later(self, delay_ms: float, function: Callable[[], object]) -> ScheduledTask:
         return self._tasks.schedule_once("later", function, int(delay_ms))
 
+    def turn_is_over(self) -> bool:
+        return self.monotonic_ms() >= self._turn_ends_ms
+
     async def turn(self) -> None:
         self.turns += 1
+        self._turn_ends_ms = self.monotonic_ms() + 1
 
     async def in_thread(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         return function(*args, **kwargs)

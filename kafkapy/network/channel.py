@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from mmap import mmap
 from struct import Struct
+from time import monotonic
 from typing import Any, Final, Protocol
 
 from twisted.internet.protocol import connectionDone
@@ -46,9 +47,6 @@ flight, and as many of its batches as a log knows again when they are retried.""
 
 DECODED_AT_ONCE: Final = 1 << 16
 """Bytes of a frame that is decoded on the reactor; of larger ones only Produce and Fetch are: these have machine code for it."""
-
-FRAMES_PER_TURN: Final = 8
-"""Requests of one connection that are handled before the reactor looks at the others."""
 
 SMALL_ANSWER: Final = 4096
 """Bytes of an answer that may wait until the requests that arrived with its own are answered, too."""
@@ -201,8 +199,10 @@ class KafkaChannel(AnswerChannel):
     def _handle_frames(self, buffer: memoryview, end: int) -> None:
         """Handle the whole frames in `buffer[:end]`, keep the rest."""
         position = 0
-        turn = FRAMES_PER_TURN
         while end - position >= 4 and not self.muted:
+            if position and monotonic() >= self._meter.turn_ends:
+                self._wait(0)  # others have their turn
+                break
             (size,) = _SIZE.unpack_from(buffer, position)
             if size < 0 or size > self._max_request_size:
                 self.close(
@@ -216,13 +216,10 @@ class KafkaChannel(AnswerChannel):
                 self._held = True
                 break
             position = body + size
-            turn -= 1
-            self._gathering = turn > 0 and _starts_with_produce(buffer[position:end])
+            self._gathering = _starts_with_produce(buffer[position:end])
             self._handle_frame(buffer[body:position])
             if self._gathered and not self._gathering:
                 self._send_gathered()
-            if not turn and position < end and not self.muted:
-                self._wait(0)
         self._gathering = False
         if self._gathered:
             self._send_gathered()

@@ -8,6 +8,7 @@ from typing import Any, Final, Protocol
 
 from twisted.logger import Logger
 
+from kafkapy.common.clock import TURN_SECONDS
 from kafkapy.network.stall_meter import SHORT_SECONDS, StallMeter
 from kafkapy.network.transport import PlaintextTransport
 
@@ -23,6 +24,9 @@ class Poller(Protocol):
 class EventTurns:
     """Plain connections are read and written here; any other descriptor is served by `other`, as Twisted does.
 
+    The ends of connections are served one in a turn, and more as long as it has not taken long: the poller shows the others
+    again. Ten thousand may end at once.
+
     Invariant: `ended` is when the last item of the present turn had ended, all of which `meter` is told of.
     """
 
@@ -31,35 +35,45 @@ class EventTurns:
         meter: StallMeter,
         readable: int,
         writable: int,
+        end: int,
         other: Callable[[Any, int, int], object],
         disconnect: Callable[[Any, Any, bool], object],
     ) -> None:
-        """`readable`, `writable`: the poller's events of a connection that can be read or written, and nothing else.
+        """`readable`, `writable`: the poller's events of a connection that can be read or written, and nothing else. `end` comes
+        with others: its client sends no more.
         `disconnect` is told of a connection, why it ends, and whether it was being read."""
         self._meter: Final = meter
         self._readable: Final = readable
         self._writable: Final = writable
+        self._end: Final = end
         self._other: Final = other
         self._disconnect: Final = disconnect
         self.ended = monotonic()
 
     def take(self, poller: Poller, selectables: dict[int, Any], timeout: float) -> None:
         """Wait for at most so many seconds, without end if they are negative."""
-        meter, ended = self._meter, self.ended
-        if ended - meter.woke > SHORT_SECONDS:
-            meter.turn_ended(ended)
+        meter, before = self._meter, self.ended
+        if before - meter.woke > SHORT_SECONDS:
+            meter.turn_ended(before)
         meter.request = meter.body = None
         events = poller.poll(timeout, len(selectables))
-        before = monotonic()
-        meter.woke = before
-        meter.idle_seconds += before - ended
+        woke = monotonic()
+        meter.idle_seconds += woke - before
+        meter.woke = before = woke
+        meter.turn_ends = turn_ends = before + TURN_SECONDS
         meter.turns += 1
         if before > meter.cpu_due:
             meter.read_cpu()
+        ended = False
         for fd, event in events:
             selectable = selectables.get(fd)
             if selectable is None:
                 continue  # closed by the handler of an earlier event
+            if event & self._end:
+                if ended and before > turn_ends:
+                    continue
+                ended = True
+                event &= ~self._end
             reading = event == self._readable
             if (reading or event == self._writable) and type(selectable) is PlaintextTransport:
                 self._serve(selectable, reading)

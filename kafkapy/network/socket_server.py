@@ -39,7 +39,9 @@ MANY_STRUCTS = 20_000
 
 IDLE_SCAN_SECONDS = 1.0
 
-ACCEPTS_PER_TURN = 50
+_SCANNED_AT_ONCE = 500
+
+ACCEPTS_PER_TURN = 8
 """Connections of a listener that are accepted before the reactor looks at the others."""
 
 _IPV4_MAPPED = "::ffff:"
@@ -178,7 +180,7 @@ class SocketServer:
             self._open(port)
         self.quotas.add_listener(endpoint.listener_name)
         if self._idle_scan is None:
-            self._idle_scan = self.reactor.callLater(IDLE_SCAN_SECONDS, self._close_idle)
+            self._idle_scan = self.reactor.callLater(IDLE_SCAN_SECONDS, self._close_idle, [])
         self.check_accepting()
         bound: int = port.getHost().port
         return bound
@@ -343,14 +345,18 @@ class SocketServer:
             self.refused += 1
             channel.abort("max.connections is exceeded, and it was idle for longest")
 
-    def _close_idle(self) -> None:
-        self._idle_scan = self.reactor.callLater(IDLE_SCAN_SECONDS, self._close_idle)
+    def _close_idle(self, left: list[KafkaChannel]) -> None:
+        """`left`: those that this scan has not looked at yet; another begins when there are none."""
         max_idle_ms = self.quotas.limits.max_idle_ms
+        left = left or list(self._channels)
+        some, left = left[:_SCANNED_AT_ONCE], left[_SCANNED_AT_ONCE:]
+        self._idle_scan = self.reactor.callLater(0 if left else IDLE_SCAN_SECONDS, self._close_idle, left)
         if max_idle_ms < 0:
             return
         oldest = self.now() - max_idle_ms / 1000
-        for channel in [c for c in self._channels if c.is_idle(oldest)]:
-            channel.abort(f"idle for more than {max_idle_ms} ms (connections.max.idle.ms)")
+        for channel in some:
+            if not channel.closed and channel.is_idle(oldest):
+                channel.abort(f"idle for more than {max_idle_ms} ms (connections.max.idle.ms)")
 
 
 class _ChannelFactory(protocol.ServerFactory):

@@ -7,6 +7,7 @@ timer, a call of another thread.
 from __future__ import annotations
 
 import logging
+import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -57,6 +58,8 @@ class StallMeter:
         self._cpu = cpu
         self._began = self.woke = now()
         """`woke`: when the present turn began."""
+        self.turn_ends = math.inf
+        """When whoever has more to do should give way (`TURN_SECONDS`)."""
         self.turns = 0
         self.idle_seconds = 0.0
         """How long the reactor has waited for something to do."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
@@ -13,6 +14,7 @@ from twisted.python.threadpool import ThreadPool
 from kafkapy.clients.completion import Completion
 from kafkapy.common.clock import P, R
 from kafkapy.common.time import SystemTime
+from kafkapy.network.stall_meter import StallMeter
 
 log = logging.getLogger("kafkapy.server.KafkaScheduler")
 
@@ -101,12 +103,16 @@ class ReactorClock(SystemTime):
 
     def __init__(self, reactor: Any) -> None:
         self._reactor = reactor
+        self._meter: StallMeter = getattr(reactor, "meter", None) or StallMeter()
         self._stopped = False
 
     def later(self, delay_ms: float, function: Callable[[], object]) -> _Task:
         entry = _Task()
         entry.call = self._reactor.callLater(max(0.0, delay_ms / 1000), function)
         return entry
+
+    def turn_is_over(self) -> bool:
+        return time.monotonic() >= self._meter.turn_ends
 
     def turn(self) -> Completion[None]:
         completion: Completion[None] = Completion()

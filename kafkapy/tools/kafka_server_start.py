@@ -23,6 +23,10 @@ GARBAGE_THRESHOLDS = (10_000, 3, 1)
 """Containers made beyond those that went, before the collector looks for cycles among the young (Python: 700, 3.13: 2,000), and
 how many such walks make one through the middle-aged, and those one through all."""
 
+SWITCH_SECONDS = 0.0002
+"""How long another thread (cleaner, controller, one that encodes an answer) may hold the interpreter while the reactor waits for
+it (Python: 5 ms). The reactor lets go of it for each read, write and wait, so a request may have to wait four times."""
+
 DAEMON = "KAFKAPY_DAEMON"
 """Set for a process whose output goes to a file that nobody renames: once it has started, it logs to its own files only."""
 
@@ -47,8 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(missing, file=sys.stderr)
         return 1
     gc.disable()  # what is imported stays: until `_settle_interpreter` nothing is garbage
-    # A background thread (cleaner, controller) holds the interpreter for 1 ms, not 5, while the reactor waits for it.
-    sys.setswitchinterval(0.001)
+    sys.setswitchinterval(SWITCH_SECONDS)
     from kafkapy.common.config_def import ConfigException
     from kafkapy.common.logging_setup import setup_logging
     from kafkapy.server.config.kafka_config import KafkaConfig

@@ -11,8 +11,7 @@ from itertools import islice
 from typing import TypeVar
 
 from kafkapy.clients.completion import Completion, FairLock, gather
-from kafkapy.common.clock import InThread
-from kafkapy.common.scheduler import Scheduler
+from kafkapy.common.clock import Clock, InThread, in_turns
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.log.manager.log_manager import LogManager
@@ -41,7 +40,10 @@ from kafkapy.zk.kafka_zk_client import KafkaZkClient
 log = logging.getLogger("kafkapy.state.change")
 
 PARTITIONS_PER_TURN = 50
-"""Orders of one request that are carried out before the reactor looks at others: 10 ms for leaders, 30 for logs to be deleted."""
+"""Orders of one request that are prepared together."""
+
+_AT_ONCE = 5
+"""Orders that are carried out before it is asked whether others should have their turn: a log that is deleted takes up to 0.6 ms."""
 
 LOG_MAKERS = 3
 """Threads that make the logs of a turn: most of that is the file system's time."""
@@ -67,7 +69,7 @@ class ControlHandler:
     _config: KafkaConfig
     _throttles: ReplicationThrottles
     _metadata_cache: MetadataCache
-    _scheduler: Scheduler
+    _clock: Clock
     _one_after_the_other: FairLock = field(default_factory=FairLock, init=False)
 
     def require_cluster_action(self, request: Request) -> None:
@@ -95,9 +97,10 @@ class ControlHandler:
         async with self._one_after_the_other:
             async for orders in self._in_turns(orders_of(body)):
                 await self._prepare_new_partitions(body, orders)
-                error = self._leadership.become_leader_or_follower(body, orders, errors)
-                if error is not Errors.NONE:
-                    raise KafkaError(error)
+                async for few in in_turns(self._clock, _few_at_a_time(orders)):
+                    error = self._leadership.become_leader_or_follower(body, few, errors)
+                    if error is not Errors.NONE:
+                        raise KafkaError(error)
         return leader_and_isr_response(body, request.api_version, errors)
 
     async def _in_turns(self, orders: Iterator[T]) -> AsyncIterator[list[T]]:
@@ -107,7 +110,7 @@ class ControlHandler:
         yield piece
         while piece := list(islice(orders, PARTITIONS_PER_TURN)):
             turn: Completion[None] = Completion()
-            self._scheduler.schedule_once("orders of a controller", partial(turn.set_result, None), 0)
+            self._clock.schedule_once("orders of a controller", partial(turn.set_result, None), 0)
             await turn
             yield piece
 
@@ -142,9 +145,10 @@ class ControlHandler:
         errors: dict[TopicPartition, Errors] = {}
         async with self._one_after_the_other:
             async for orders in self._in_turns(stop_orders_of(body, request.api_version)):
-                error = self._leadership.stop_replicas(body, orders, errors)
-                if error is not Errors.NONE:
-                    return stop_replica_response(error, {})
+                async for few in in_turns(self._clock, _few_at_a_time(orders)):
+                    error = self._leadership.stop_replicas(body, few, errors)
+                    if error is not Errors.NONE:
+                        return stop_replica_response(error, {})
         return stop_replica_response(Errors.NONE, errors)
 
     def handle_update_metadata(self, request: Request) -> UpdateMetadataResponse:
@@ -163,6 +167,10 @@ class ControlHandler:
                 if not self._metadata_cache.contains_topic(topic):
                     replica_manager.topic_stats.forget(topic)
         return UpdateMetadataResponse()
+
+
+def _few_at_a_time(orders: list[T]) -> Iterator[list[T]]:
+    return (orders[first : first + _AT_ONCE] for first in range(0, max(1, len(orders)), _AT_ONCE))
 
 
 def _make_logs(log_manager: LogManager, new: list[PartitionOrder]) -> None:

@@ -57,10 +57,8 @@ _TRY_AGAIN: Final = frozenset(
         Errors.CONCURRENT_TRANSACTIONS,
     )
 )
-PER_TURN: Final = 1 << 23
-"""Bytes of one request that are appended before others have their turn."""
-PER_PARTITION: Final = 1 << 15
-"""What each partition costs beside its bytes, in bytes."""
+AT_ONCE: Final = 16
+"""Partitions of a request that are appended to before it is asked whether others should have their turn."""
 _ERRORS_OF_THE_PARTITION: Final = frozenset(
     (
         Errors.UNKNOWN_TOPIC_OR_PARTITION,
@@ -199,7 +197,7 @@ class ProduceHandler:
         replica_manager = self._replica_manager
         produce = Produce(request)
         acks, version = produce.acks, produce.version
-        left = PER_TURN
+        left = AT_ONCE
         for topic_data in body.topic_data:
             topic = topic_data.name
             answers: list[ProduceResponse.PartitionProduceResponse] = []
@@ -215,11 +213,11 @@ class ProduceHandler:
                     answers.append(self._unverified(produce, partition, unverified[partition]))
                     continue
                 records = data.records
-                if left < 0:
+                if left <= 0 and (produce.later or self._clock.turn_is_over()):
                     produce.later.append(LaterAppend(partition, records, answers, False))
                     continue
+                left -= 1
                 try:
-                    left -= len(records) + PER_PARTITION
                     info = replica_manager.append_to_local_log(partition, records, acks, api_version=version)
                 except TakesLong:
                     produce.later.append(LaterAppend(partition, records, answers, True))
@@ -236,14 +234,14 @@ class ProduceHandler:
 
     async def _go_on(self, produce: Produce) -> None:
         """In other turns, and in other threads what takes long there. Until then the connection's next request waits."""
-        left = PER_TURN if produce.later[0].takes_long else -1
+        is_over = not produce.later[0].takes_long
         for later in produce.later:
             partition = later.partition
-            if left < 0:
-                await self._next_turn(produce)
-                left = PER_TURN
+            if is_over or self._clock.turn_is_over():
+                self._tell_written(produce)
+                await self._clock.turn()
+                is_over = False
             try:
-                left -= len(later.records) + PER_PARTITION
                 info = await self._append_later(produce, later)
             except Exception as error:
                 later.answers[later.position] = self._failure(produce, partition, error)
@@ -265,12 +263,6 @@ class ProduceHandler:
                 pass
         self._tell_written(produce)
         return await self._large_appends.append(partition, records, acks, version)
-
-    def _next_turn(self, produce: Produce) -> Completion[None]:
-        self._tell_written(produce)
-        turn: Completion[None] = Completion()
-        self._clock.later(0, lambda: turn.set_result(None))
-        return turn
 
     def _tell_written(self, produce: Produce) -> None:
         written, produce.written = produce.written, []

@@ -11,7 +11,7 @@ from kafkapy.protocol.messages.api_versions import ApiVersionsRequest
 from kafkapy.record.batches import batches
 from kafkapy.record.compression import CompressionType
 from kafkapy.record.record_batch import RecordBatch
-from kafkapy.server.handlers.produce import PER_PARTITION, PER_TURN
+from kafkapy.server.handlers.produce import AT_ONCE
 from tests.server.broker_core import BROKER_ID, TOPIC, BrokerCore, Client, MakeCore, batch, topic_id_of
 from tests.server.handlers.test_produce import answer, answers, error, produce
 
@@ -224,7 +224,7 @@ def test_memory_of_the_pool_is_kept_until_the_records_are_written(make_core: Mak
 
 def test_a_request_of_very_many_partitions_takes_several_turns(make_core: MakeCore) -> None:
     core = make_core()
-    many = PER_TURN // PER_PARTITION * 2
+    many = AT_ONCE * 2
     core.create_topic(partitions=many)
     client, other = core.connect(), core.connect()
     client.send(produce(*[(TOPIC, index, batch(b"%d" % index)) for index in range(many)]), VERSION)
