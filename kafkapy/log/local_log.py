@@ -195,6 +195,12 @@ class LocalLog:
         self.log_end_offset = end
         self.log_end_offset_metadata = LogOffsetMetadata(end, segment.base_offset, segment.size)
 
+    def is_full_for(self, size: int) -> bool:
+        """Must a new segment begin, because so many bytes have no room in the active one? Making its files takes some
+        milliseconds where the file system is busy."""
+        used = self.segments.active.size
+        return 0 < used > self.config.segment_bytes - size
+
     def roll(self, expected_next_offset: int) -> LogSegment:
         """Begin a new active segment at max(`expected_next_offset`, log end). Raises `OSError`."""
         new_offset = max(expected_next_offset, self.log_end_offset)

@@ -195,6 +195,9 @@ class Log:
     ) -> tuple[LogValidator, ValidationResult]:
         return self._appender.validate(records, request_version)
 
+    def is_full_for(self, size: int) -> bool:
+        return self._local.is_full_for(size)
+
     def append_validated(self, validator: LogValidator, checked: ValidationResult, leader_epoch: int) -> LogAppendInfo:
         return self._appender.append_validated(validator, checked, leader_epoch)
 

@@ -23,6 +23,7 @@ from kafkapy.log.log_types import (
     CompletedTxn,
     LogAppendInfo,
     LogOffsetMetadata,
+    TakesLong,
     UnexpectedAppendOffsetError,
 )
 from kafkapy.log.log_validator import LogValidator
@@ -88,6 +89,8 @@ class LogAppender:
         local = self._local
         with local.lock:
             local.check_open()
+            if at_once and records and local.is_full_for(len(records)):
+                raise TakesLong
             now_ms = local.time.milliseconds()
             checked = self._validator.validate(
                 records, local.log_end_offset, now_ms, leader_epoch, origin, request_version, at_once

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from time import monotonic
 from typing import Any, Final, Protocol
@@ -12,6 +13,8 @@ from kafkapy.common.clock import TURN_SECONDS
 from kafkapy.network.stall_meter import SHORT_SECONDS, StallMeter
 from kafkapy.network.transport import PlaintextTransport
 
+EVENTS_PER_TURN: Final = 1024
+
 log = Logger("kafkapy.network.BrokerReactor")
 
 
@@ -20,14 +23,17 @@ class Poller(Protocol):
 
     def poll(self, timeout: float, maxevents: int, /) -> list[tuple[int, int]]: ...
 
+    def modify(self, fd: int, eventmask: int, /) -> None: ...
+
 
 class EventTurns:
     """Plain connections are read and written here; any other descriptor is served by `other`, as Twisted does.
 
-    The ends of connections are served one in a turn, and more as long as it has not taken long: the poller shows the others
-    again. Ten thousand may end at once.
+    Ten thousand connections may end at once. So when a turn should be over, those that end are set aside; they are served
+    after others, at least one of them in each turn.
 
-    Invariant: `ended` is when the last item of the present turn had ended, all of which `meter` is told of.
+    Invariants: `ended` is when the last item of the present turn had ended, all of which `meter` is told of. Of those in
+    `_aside` the poller shows nothing, unless others have changed what it shows.
     """
 
     def __init__(
@@ -38,17 +44,21 @@ class EventTurns:
         end: int,
         other: Callable[[Any, int, int], object],
         disconnect: Callable[[Any, Any, bool], object],
+        show_again: Callable[[Any], object],
     ) -> None:
         """`readable`, `writable`: the poller's events of a connection that can be read or written, and nothing else. `end` comes
         with others: its client sends no more.
-        `disconnect` is told of a connection, why it ends, and whether it was being read."""
+        `disconnect` is told of a connection, why it ends, and whether it was being read; `show_again` has the poller show a
+        descriptor as before."""
         self._meter: Final = meter
         self._readable: Final = readable
         self._writable: Final = writable
         self._end: Final = end
         self._other: Final = other
         self._disconnect: Final = disconnect
+        self._show_again: Final = show_again
         self.ended = monotonic()
+        self._aside: deque[tuple[int, PlaintextTransport]] = deque()
 
     def take(self, poller: Poller, selectables: dict[int, Any], timeout: float) -> None:
         """Wait for at most so many seconds, without end if they are negative."""
@@ -56,7 +66,7 @@ class EventTurns:
         if before - meter.woke > SHORT_SECONDS:
             meter.turn_ended(before)
         meter.request = meter.body = None
-        events = poller.poll(timeout, len(selectables))
+        events = poller.poll(0.0 if self._aside else timeout, min(len(selectables), EVENTS_PER_TURN))
         woke = monotonic()
         meter.idle_seconds += woke - before
         meter.woke = before = woke
@@ -64,15 +74,15 @@ class EventTurns:
         meter.turns += 1
         if before > meter.cpu_due:
             meter.read_cpu()
-        ended = False
         for fd, event in events:
             selectable = selectables.get(fd)
             if selectable is None:
                 continue  # closed by the handler of an earlier event
             if event & self._end:
-                if ended and before > turn_ends:
+                if before > turn_ends and type(selectable) is PlaintextTransport:
+                    poller.modify(fd, 0)
+                    self._aside.append((fd, selectable))
                     continue
-                ended = True
                 event &= ~self._end
             reading = event == self._readable
             if (reading or event == self._writable) and type(selectable) is PlaintextTransport:
@@ -83,7 +93,22 @@ class EventTurns:
             if now - before > SHORT_SECONDS:
                 meter.took(now - before, selectable)
             before = now
+        if self._aside:
+            before = self._serve_those_aside(selectables)
         self.ended = before
+
+    def _serve_those_aside(self, selectables: dict[int, Any]) -> float:
+        """When it ended."""
+        aside, turn_ends = self._aside, self._meter.turn_ends
+        while aside:
+            fd, selectable = aside.popleft()
+            if selectables.get(fd) is selectable:
+                self._serve(selectable, True)
+                if selectables.get(fd) is selectable:  # it had sent something before its end
+                    self._show_again(selectable)
+            if monotonic() > turn_ends:
+                break
+        return monotonic()
 
     def _serve(self, connection: PlaintextTransport, reading: bool) -> None:
         try:

@@ -19,7 +19,7 @@ _GZIP = 31
 class MetricsPage(Resource):
     """Plain, or as gzip for those who accept it.
 
-    Invariant: at most one page is being made; who asks meanwhile waits for that one. One piece of it is made in each turn
+    Invariant: at most one page is being made; who asks meanwhile waits for that one. Its pieces are made in turns
     of the reactor.
     """
 

@@ -45,7 +45,13 @@ class BrokerReactor(EPollReactor):
     def __init__(self) -> None:
         self.meter = StallMeter()
         self._turns = EventTurns(
-            self.meter, self._POLL_IN, self._POLL_OUT, _END, self._serve_in_context, self._disconnectSelectable
+            self.meter,
+            self._POLL_IN,
+            self._POLL_OUT,
+            _END,
+            self._serve_in_context,
+            self._disconnectSelectable,
+            self._show_again,
         )
         self._gave_way: deque[DelayedCall] = deque()
         super().__init__()
@@ -60,6 +66,11 @@ class BrokerReactor(EPollReactor):
             self._turns.take(self._poller, self._selectables, 0)
             self._go_on()
             self._turns.ended = monotonic()
+
+    def _show_again(self, selectable: Any) -> None:
+        if selectable.fileno() in self._reads:
+            self.removeReader(selectable)
+            self.addReader(selectable)
 
     def _serve_in_context(self, selectable: Any, fd: int, event: int) -> None:
         callWithLogger(selectable, self._doReadOrWrite, selectable, fd, event)

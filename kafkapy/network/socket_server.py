@@ -41,7 +41,7 @@ IDLE_SCAN_SECONDS = 1.0
 
 _SCANNED_AT_ONCE = 500
 
-ACCEPTS_PER_TURN = 8
+ACCEPTS_PER_TURN = 50
 """Connections of a listener that are accepted before the reactor looks at the others."""
 
 _IPV4_MAPPED = "::ffff:"

@@ -8,6 +8,7 @@ import os
 import resource
 import socket
 from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from twisted.internet.defer import Deferred
@@ -121,6 +122,7 @@ class KafkaServer:
         self._are_doors_open = False
         self._zk_client: KafkaZkClient | None = None
         self._metadata_cache: MetadataCache | None = None
+        self._controller: KafkaController | None = None
         self.embedded_zookeeper: EmbeddedZooKeeper | None = None
         """With `zookeeper.connect=embedded`, from its start on."""
         self.starting = False
@@ -168,7 +170,7 @@ class KafkaServer:
         broker_info = await self._register(zk_client, sockets)
         controller = build_controller(config, outside, broker_info, self._registered_anew)
         self._hooks.built(BuiltBroker(core, sockets, controller))
-        self._zk_client, self._metadata_cache = zk_client, core.metadata_cache
+        self._zk_client, self._metadata_cache, self._controller = zk_client, core.metadata_cache, controller
         producer_ids = ProducerIdManager(self._request_producer_ids, self._clock.monotonic_ms)
         handlers = build_handlers(config, outside, core, cluster_id, controller, producer_ids, dynamic_config)
         for part in self._parts(
@@ -488,21 +490,32 @@ class KafkaServer:
         version = metadata_version.controlled_shutdown_version(config.inter_broker_protocol_version)
         for attempt in range(1, config.controlled_shutdown_max_retries + 1):
             try:
-                request = ControlledShutdownRequest(broker_id=config.broker_id, broker_epoch=self._broker_epoch)
-                response = self._call_controller(request, version)
-                if response.error_code == 0 and not response.remaining_partitions:
+                error, left = self._ask_for_shutdown(version)
+                if error is Errors.NONE and not left:
                     log.info("Controlled shutdown request returned successfully")
                     return
-                log.info(
-                    "Controlled shutdown: %s, %d partitions left",
-                    Errors.for_code(response.error_code).name,
-                    len(response.remaining_partitions),
-                )
+                log.info("Controlled shutdown: %s, %d partitions left", error.name, left)
             except KafkaError as error:
                 log.info("Controlled shutdown: %s", error)
             if attempt < config.controlled_shutdown_max_retries:
                 self._clock.sleep(config.controlled_shutdown_retry_backoff_ms / 1000)
         log.warning("Proceeding to do an unclean shutdown as all the controlled shutdown attempts failed")
+
+    def _ask_for_shutdown(self, version: int) -> tuple[Errors, int]:
+        """The controller's error, or how many partitions this broker still leads. A controller in this process is asked without
+        the network: with a wrong advertised.listeners it could not be reached. `KafkaError` if there is no answer."""
+        config, controller = self.config, self._controller
+        if controller is not None and controller.is_active:
+            answer: Future[set[TopicPartition] | KafkaError] = Future()
+            controller.controlled_shutdown(config.broker_id, self._broker_epoch, answer.set_result)
+            try:
+                left = answer.result(config.controller_socket_timeout_ms / 1000)
+            except TimeoutError:
+                raise KafkaError(Errors.REQUEST_TIMED_OUT) from None
+            return (left.error, 0) if isinstance(left, KafkaError) else (Errors.NONE, len(left))
+        request = ControlledShutdownRequest(broker_id=config.broker_id, broker_epoch=self._broker_epoch)
+        response = self._call_controller(request, version)
+        return Errors.for_code(response.error_code), len(response.remaining_partitions)
 
     async def _stop_parts(self) -> None:
         while self._started:

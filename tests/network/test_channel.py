@@ -378,13 +378,12 @@ def test_the_next_request_waits_until_the_response_is_sent() -> None:
 
 
 def test_a_connection_with_many_requests_gives_others_a_turn() -> None:
-    """When its turn is over; each time it comes to at least one of them."""
+    """When its turn is over."""
     broker = Broker()
     broker.meter.turn_ends = 0
     broker.channel.dataReceived(b"".join(heartbeat(i) for i in range(20)))
-    for handled in range(1, 20):
-        assert len(broker.requests) == handled
-        broker.clock.advance(0)
+    assert broker.answered() == [0]
+    broker.clock.advance(0)
     assert broker.answered() == list(range(20))
 
 

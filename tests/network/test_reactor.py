@@ -106,9 +106,54 @@ def test_a_timer_that_is_farther_away_than_epoll_can_wait(reactor: CountingReact
 
 
 def test_a_timer_that_an_event_has_set(reactor: CountingReactor, restless: Restless) -> None:
+    restless.at[50] = lambda: reactor.callLater(1e-6, reactor.stop)
+    run(reactor)
+    assert restless.reads <= 51
+
+
+def test_who_gives_way_comes_after_all_that_was_there(reactor: CountingReactor, restless: Restless) -> None:
     restless.at[50] = lambda: reactor.callLater(0, reactor.stop)
     run(reactor)
-    assert restless.reads == 50
+    assert restless.reads == 51
+
+
+def test_those_who_gave_way_share_a_turn(
+    reactor: CountingReactor, restless: Restless, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In their order. When it is over, sockets are looked at first."""
+    monkeypatch.setattr("kafkapy.network.reactor.TURN_SECONDS", 0)
+    seen: list[tuple[str, int]] = []
+
+    def work(name: str, times: int) -> None:
+        seen.append((name, restless.reads))
+        reactor.callLater(0, work, name, times - 1) if times else reactor.stop()
+
+    restless.at[10] = lambda: (work("a", 2), work("b", 9))
+    run(reactor)
+    assert seen[:5] == [("a", 10), ("b", 10), ("a", 11), ("b", 12), ("a", 13)]
+
+
+def test_who_gave_way_may_be_cancelled_or_put_off(reactor: CountingReactor, restless: Restless) -> None:
+    called: list[str] = []
+
+    def both() -> None:
+        reactor.callLater(0, called.append, "cancelled").cancel()
+        reactor.callLater(0, called.append, "put off").reset(0.01)
+        reactor.callLater(0, called.append, "now")
+        reactor.callLater(0.02, reactor.stop)
+
+    restless.at[5] = both
+    run(reactor)
+    assert called == ["now", "put off"]
+
+
+def test_a_failure_of_one_who_gave_way_is_logged(reactor: CountingReactor, restless: Restless) -> None:
+    def fail() -> None:
+        raise ValueError("of a test")
+
+    reactor.callLater(0, fail)
+    reactor.callLater(0, reactor.stop)
+    run(reactor)
 
 
 def test_a_timer_that_an_event_has_moved(reactor: CountingReactor, restless: Restless) -> None:

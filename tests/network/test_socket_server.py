@@ -573,3 +573,25 @@ def test_a_client_that_goes_is_forgotten(make_loopback: MakeLoopback) -> None:
     client.socket.close()
     loop.until(lambda: loop.server.connection_count == 0)
     assert not loop.server.quotas._by_ip
+
+
+def test_those_that_end_at_once_keep_nobody_waiting(
+    make_loopback: MakeLoopback, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When a turn should be over, they are set aside; what was sent before is handled, and each is closed in the end."""
+    monkeypatch.setattr("kafkapy.network.event_turns.TURN_SECONDS", -1)
+    loop = make_loopback()
+    port = loop.listen()
+    clients = [loop.connect(port) for _ in range(20)]
+    other = loop.connect(port)
+    loop.until(lambda: loop.server.connection_count == 21)
+    clients[7].heartbeat()
+    for client in clients:
+        client.socket.close()
+    other.heartbeat()
+    loop.turns(1)
+    assert len(loop.requests) >= 1
+    assert loop.server.connection_count >= 19
+    loop.until(lambda: loop.server.connection_count == 1)
+    assert len(loop.requests) == 2
+    assert other.is_served()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,6 +13,7 @@ from twisted.internet.defer import Deferred, succeed
 from twisted.internet.task import Clock
 
 from kafkapy.common.clock import MockClock
+from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.controlled_shutdown import ControlledShutdownResponse
 from kafkapy.server import kafka_server
@@ -129,6 +131,30 @@ def test_controlled_shutdown_is_asked_for_until_nothing_is_led_here(
     server._controlled_shutdown()
     assert [(r.broker_id, r.broker_epoch) for r in requests] == [(0, 7)] * asked
     assert server._clock.monotonic_ms() == waited_ms
+
+
+class OwnController:
+    """Answers at once."""
+
+    is_active = True
+
+    def __init__(self, answers: list[Any]) -> None:
+        self.answers = answers
+
+    def controlled_shutdown(self, broker_id: int, broker_epoch: int, callback: Callable[[Any], object]) -> None:
+        assert (broker_id, broker_epoch) == (0, 7)
+        callback(self.answers.pop(0))
+
+
+def test_the_controller_of_this_broker_is_asked_without_the_network(server: KafkaServer) -> None:
+    """Where advertised.listeners is wrong nobody reaches it."""
+    server._broker_epoch = 7
+    left = {TopicPartition("t", 0)}
+    controller: Any = OwnController([left, KafkaError(Errors.STALE_BROKER_EPOCH), set()])
+    server._controller = controller
+    server._controlled_shutdown()
+    assert controller.answers == []
+    assert server._clock.monotonic_ms() == 200
 
 
 @pytest.mark.parametrize(

@@ -52,11 +52,14 @@ from kafkapy.record.compression import CompressionType
 log = logging.getLogger("kafkapy.coordinator.group.GroupCoordinator")
 store_log = logging.getLogger("kafkapy.coordinator.group.GroupMetadataManager")
 
-GROUPS_PER_TURN = 200
+GROUPS_PER_TURN = 50
 """How many loaded groups are taken over before the reactor does something else."""
-OFFSETS_PER_TURN = 20_000
-"""How many offsets are looked at, whether they have expired, before it does: 5 ms."""
-OFFSETS_PER_STEP = 1000
+GROUPS_LOOKED_THROUGH_PER_TURN = 1000
+"""How many groups are asked for offsets of deleted partitions before it does."""
+
+OFFSETS_PER_TURN = 2_000
+"""How many offsets are looked at, whether they have expired, before it does."""
+OFFSETS_PER_STEP = 100
 """How many offsets are put into an answer at a time."""
 
 
@@ -496,9 +499,13 @@ class GroupCoordinator:
     def _remove_deleted(self, gone: frozenset[TopicPartition]) -> Iterator[None]:
         """A topic may be made again, and committed to, before the last turn: what is younger than this one stays."""
         now_ms = self._time.milliseconds()
-        removals = [(group, known) for group in self.groups.values() if (known := group.offsets.known_of(gone))]
         removed = 0
-        for group, known in removals:
+        for number, group in enumerate(list(self.groups.values())):
+            if number and number % GROUPS_LOOKED_THROUGH_PER_TURN == 0:
+                yield
+            known = group.offsets.known_of(gone)
+            if number >= GROUPS_LOOKED_THROUGH_PER_TURN:
+                known = [partition for partition in known if not group.offsets.is_committed_after(partition, now_ms)]
             for start in range(0, len(known), OFFSETS_PER_TURN):
                 part = known[start : start + OFFSETS_PER_TURN]
                 removed += len(part)

@@ -15,6 +15,8 @@ from kafkapy.protocol.errors import KafkaError
 
 logger = logging.getLogger("kafkapy.log.LogManager")
 
+_FORGOTTEN_TOGETHER_MS = 100
+
 
 class LogDeleter:
     """Logs that are in no map any more.
@@ -69,7 +71,9 @@ class LogDeleter:
         with self._lock:
             self._to_forget.append((log.parent_dir, log.topic_partition))
             if len(self._to_forget) == 1:
-                self._scheduler.schedule_in_thread("checkpoint-after-delete", self._forget_deleted)
+                self._scheduler.schedule_in_thread(
+                    "checkpoint-after-delete", self._forget_deleted, _FORGOTTEN_TOGETHER_MS
+                )
 
     def _forget_deleted(self) -> None:
         with self._lock:

@@ -14,7 +14,7 @@ log = logging.getLogger("kafkapy.server.Metrics")
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
-SAMPLES_PER_PIECE = 200
+SAMPLES_PER_PIECE = 50
 """Some 0.5 ms of work."""
 
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})

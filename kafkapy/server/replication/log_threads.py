@@ -19,7 +19,7 @@ log = logging.getLogger("kafkapy.server.ReplicaManager")
 
 class LargeAppends:
     """Appends that would keep others waiting: they are validated in a thread, while whoever else appends to the partition goes
-    on, and then written, a large one in a thread as well.
+    on, and then written, in a thread as well if they are large or begin a segment.
 
     What may have changed meanwhile is looked at again before they are written: who leads, how many replicas are in sync, the
     topic's config. A peer's bytes unfold in pieces (`LogValidator`), so each thread holds what it was sent, what becomes of that
@@ -39,7 +39,8 @@ class LargeAppends:
         validator, checked = await self._in_thread(first_log.validate, records, api_version)
         partition = replicas.get_partition(name)
         partition_log, epoch = partition.log_for_append(required_acks), partition.leader_epoch
-        if len(checked.records) <= AT_ONCE and not partition.thread_appends:
+        size = len(checked.records)
+        if size <= AT_ONCE and not partition.thread_appends and not partition_log.is_full_for(size):
             info = partition_log.append_validated(validator, checked, epoch)
         else:
             partition.thread_appends += 1

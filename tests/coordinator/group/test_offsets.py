@@ -448,6 +448,18 @@ def test_offsets_of_a_large_deleted_topic_go_in_turns_and_spare_the_commits_to_i
     assert h.offsets() == {T1: 7, U0: 1}
 
 
+def test_many_groups_are_looked_through_in_turns(h: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kafkapy.coordinator.group.group_coordinator.GROUPS_LOOKED_THROUGH_PER_TURN", 1)
+    for group in ("a", "b", "c"):
+        h.commit({T0: 1, U0: 1}, group_id=group)
+    h.coordinator.handle_deleted_partitions([TopicPartition(*T0)])
+    assert [h.offsets(group) for group in ("a", "b")] == [{U0: 1}, {T0: 1, U0: 1}]
+    h.time.advance(5)
+    h.commit({T0: 7}, group_id="b")
+    h.advance(0)
+    assert [h.offsets(group) for group in ("a", "b", "c")] == [{U0: 1}, {T0: 7, U0: 1}, {U0: 1}]
+
+
 def test_tombstones_that_fail_are_only_logged(h: Harness) -> None:
     h.commit({T0: 1})
     h.log.error = Errors.NOT_LEADER_OR_FOLLOWER

@@ -309,7 +309,7 @@ def test_a_deleted_log_is_renamed_at_once_and_removed_later(broker: Broker) -> N
     assert renamed.startswith("topic-with-dash-0.") and len(renamed) == len("topic-with-dash-0.") + 32 + len("-delete")
     again = manager.get_or_create_log(T0)
     assert again.log_end_offset == 0, "the name is free at once"
-    broker.scheduler.advance(0)
+    broker.scheduler.advance(100)
     assert broker.read("recovery-point-offset-checkpoint") == "0\n1\ntopic-with-dash 0 0\n"
     broker.scheduler.advance(59_999)
     assert renamed in broker.names()
@@ -328,7 +328,7 @@ def test_deleting_a_log_waits_for_no_disk(broker: Broker, monkeypatch: pytest.Mo
     for partition in (T0, T1):
         manager.async_delete(partition)
     assert synced == []
-    broker.scheduler.advance(0)
+    broker.scheduler.advance(100)
     assert synced.count(broker.dirs[0]) == 2, "with its new names, after either checkpoint"
 
 
@@ -563,7 +563,7 @@ def test_the_cleaner_is_kept_off_logs_that_change(broker: Broker) -> None:
     manager.get_or_create_log(T1)
     manager.async_delete(T0)
     manager.async_delete(T1)
-    broker.scheduler.advance(0)
+    broker.scheduler.advance(100)
     manager.shutdown()
     assert cleaner.calls == [
         "startup",

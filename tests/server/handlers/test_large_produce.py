@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kafkapy.clients.completion import Completion
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.log_config import LogConfig
 from kafkapy.protocol.errors import Errors, KafkaError
@@ -227,13 +228,31 @@ def test_a_request_of_very_many_partitions_takes_several_turns(make_core: MakeCo
     many = AT_ONCE * 2
     core.create_topic(partitions=many)
     client, other = core.connect(), core.connect()
+    turn: Completion[None] = Completion()
+    core.time.turn_is_over = lambda: not turn.done
+    core.time.turn = lambda: turn
     client.send(produce(*[(TOPIC, index, batch(b"%d" % index)) for index in range(many)]), VERSION)
     assert client.response() is None
     assert answer(other.call(produce((TOPIC, many - 1, batch(b"other"))), VERSION)).base_offset == 0
-    for _ in range(3):
-        core.advance(1)
+    turn.set_result(None)
     offsets = {index: one.base_offset for (_, index), one in answers(client.response()).items()}
     assert offsets == {index: int(index == many - 1) for index in range(many)}
+
+
+def test_a_segment_begins_in_a_thread(make_core: MakeCore) -> None:
+    """Its files are made there; what comes meanwhile is appended behind it."""
+    core = make_core()
+    core.create_topic(segment_bytes="400")
+    core.records.holds = True
+    first, second = core.connect(), core.connect()
+    assert answer(first.call(produce((TOPIC, 0, batch(b"a" * 200))), VERSION)).base_offset == 0
+    first.send(produce((TOPIC, 0, batch(b"b" * 200))), VERSION)
+    second.send(produce((TOPIC, 0, batch(b"c"))), VERSION)
+    assert (first.response(), second.response()) == (None, None)
+    assert len(core.partition().leader_log().log_segments) == 1
+    run_all(core)
+    assert {answer(client.response()).base_offset for client in (first, second)} == {1, 2}
+    assert len(core.partition().leader_log().log_segments) == 2
 
 
 # -- flush.messages
