@@ -98,7 +98,9 @@ class BrokerReactor(EPollReactor):
     def _add(self, xer: Any, primary: set[int], other: set[int], selectables: Any, event: int, antievent: int) -> None:
         super()._add(xer, primary, other, selectables, _with_end(event), _with_end(antievent))
 
-    def _remove(self, xer: Any, primary: set[int], other: set[int], selectables: Any, event: int, antievent: int) -> None:
+    def _remove(
+        self, xer: Any, primary: set[int], other: set[int], selectables: Any, event: int, antievent: int
+    ) -> None:
         super()._remove(xer, primary, other, selectables, _with_end(event), _with_end(antievent))
 
     # --- those who gave way

@@ -43,7 +43,7 @@ PARTITIONS_PER_TURN = 50
 """Orders of one request that are prepared together."""
 
 _AT_ONCE = 5
-"""Orders that are carried out before it is asked whether others should have their turn: a log that is deleted takes up to 0.6 ms."""
+"""Orders that are carried out before others may have their turn: a log that is deleted takes up to 0.6 ms."""
 
 LOG_MAKERS = 3
 """Threads that make the logs of a turn: most of that is the file system's time."""

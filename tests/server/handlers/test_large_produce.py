@@ -240,9 +240,9 @@ def test_a_request_of_very_many_partitions_takes_several_turns(make_core: MakeCo
 
 
 def test_a_segment_begins_in_a_thread(make_core: MakeCore) -> None:
-    """Its files are made there; what comes meanwhile is appended behind it."""
+    """Its files are made there. What comes meanwhile finds no room either."""
     core = make_core()
-    core.create_topic(segment_bytes="400")
+    core.create_topic(segment_bytes="300")
     core.records.holds = True
     first, second = core.connect(), core.connect()
     assert answer(first.call(produce((TOPIC, 0, batch(b"a" * 200))), VERSION)).base_offset == 0
@@ -252,7 +252,7 @@ def test_a_segment_begins_in_a_thread(make_core: MakeCore) -> None:
     assert len(core.partition().leader_log().log_segments) == 1
     run_all(core)
     assert {answer(client.response()).base_offset for client in (first, second)} == {1, 2}
-    assert len(core.partition().leader_log().log_segments) == 2
+    assert len(core.partition().leader_log().log_segments) == 3
 
 
 # -- flush.messages
