@@ -132,7 +132,7 @@ class BusyClock(SystemTime):
         self.later = lambda delay_ms, function: never
         self.schedule_once, self.schedule = unmoved.schedule_once, unmoved.schedule
         self.schedule_in_thread, self.in_thread = unmoved.schedule_in_thread, unmoved.in_thread
-        self.from_thread, self.turn = unmoved.from_thread, unmoved.turn
+        self.from_thread, self.turn, self.turn_is_over = unmoved.from_thread, unmoved.turn, unmoved.turn_is_over
 
 
 async def _no_ids() -> tuple[int, int]:

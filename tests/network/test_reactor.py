@@ -126,9 +126,16 @@ def test_those_who_gave_way_share_a_turn(
 
     def work(name: str, times: int) -> None:
         seen.append((name, restless.reads))
-        reactor.callLater(0, work, name, times - 1) if times else reactor.stop()
+        if times:
+            reactor.callLater(0, work, name, times - 1)
+        else:
+            reactor.stop()
 
-    restless.at[10] = lambda: (work("a", 2), work("b", 9))
+    def both() -> None:
+        work("a", 2)
+        work("b", 9)
+
+    restless.at[10] = both
     run(reactor)
     assert seen[:5] == [("a", 10), ("b", 10), ("a", 11), ("b", 12), ("a", 13)]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from kafkapy.clients.completion import Completion
-from kafkapy.common.clock import Clock
+from kafkapy.common.clock import Clock, in_turns
 from kafkapy.common.replica_assignment import ReplicaAssignment
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.wire_enums import ElectionType
@@ -106,7 +106,8 @@ class ControllerApisHandler:
         )
         if isinstance(results, KafkaError):
             results = dict.fromkeys(partitions, KafkaError(results.error, ""))
-        expected = {partition: leader for partition, leader in results.items() if isinstance(leader, int)}
+        told = in_turns(self._clock, results.items())
+        expected = {partition: leader async for partition, leader in told if isinstance(leader, int)}
 
         def late() -> list[TopicPartition]:
             states = ((p, self._metadata_cache.partition_state(*p), leader) for p, leader in expected.items())
@@ -116,7 +117,8 @@ class ControllerApisHandler:
         results.update(dict.fromkeys(late(), KafkaError(Errors.REQUEST_TIMED_OUT, "")))
         if body.topic_partitions is None:
             # Asked for all: those that have the right leader already are of no interest.
-            results = {p: r for p, r in results.items() if not _is(r, Errors.ELECTION_NOT_NEEDED)}
+            told = in_turns(self._clock, results.items())
+            results = {p: r async for p, r in told if not _is(r, Errors.ELECTION_NOT_NEEDED)}
         return _elect_leaders_response(results)
 
     def _partitions_to_elect(self, body: ElectLeadersRequest) -> list[TopicPartition]:

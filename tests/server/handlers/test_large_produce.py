@@ -223,14 +223,16 @@ def test_memory_of_the_pool_is_kept_until_the_records_are_written(make_core: Mak
     assert pool.available == 4_000_000
 
 
-def test_a_request_of_very_many_partitions_takes_several_turns(make_core: MakeCore) -> None:
+def test_a_request_of_very_many_partitions_takes_several_turns(
+    make_core: MakeCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     core = make_core()
     many = AT_ONCE * 2
     core.create_topic(partitions=many)
     client, other = core.connect(), core.connect()
     turn: Completion[None] = Completion()
-    core.time.turn_is_over = lambda: not turn.done
-    core.time.turn = lambda: turn
+    monkeypatch.setattr(core.time, "turn_is_over", lambda: not turn.done)
+    monkeypatch.setattr(core.time, "turn", lambda: turn)
     client.send(produce(*[(TOPIC, index, batch(b"%d" % index)) for index in range(many)]), VERSION)
     assert client.response() is None
     assert answer(other.call(produce((TOPIC, many - 1, batch(b"other"))), VERSION)).base_offset == 0
