@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from kafkapy.http.messages import HttpRequest
 from kafkapy.registry.formats import CONFLUENT_TYPES
 from kafkapy.registry.reading import SchemaReading
-from kafkapy.registry.refusals import RegistryRefusal, version_not_found
+from kafkapy.registry.refusals import INVALID_SCHEMA, RegistryRefusal, version_not_found
 from kafkapy.registry.requests import schema_request, version_number
 from kafkapy.registry.schema_library import SchemaLibrary
 from kafkapy.registry.schema_rules import RegistryChange, SchemaRules
@@ -190,7 +190,12 @@ def _check(api: RegistryApi, request: HttpRequest, parts: tuple[str, ...], body:
             raise version_not_found(number)
     else:
         previous = api.state.versions(subject)
-    reasons = api.rules.check(subject, given, previous, request.flag("normalize"))
+    try:
+        reasons = api.rules.check(subject, given, previous, request.flag("normalize"))
+    except RegistryRefusal as refusal:
+        if refusal.code != INVALID_SCHEMA or not request.flag("verbose"):
+            raise
+        reasons = [refusal.message]  # as Confluent's: who wants to know more hears it as a reason
     answer: dict[str, Any] = {"is_compatible": not reasons}
     return answer | ({"messages": reasons} if request.flag("verbose") else {})
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+INVALID_SCHEMA = 42201
+
 
 class RegistryRefusal(Exception):
     """An answer that is an error: HTTP status, Confluent's code, a sentence."""
@@ -60,7 +62,7 @@ def incompatible(subject: str, reasons: list[str]) -> RegistryRefusal:
 
 
 def invalid_schema(sentence: str) -> RegistryRefusal:
-    return RegistryRefusal(422, 42201, sentence)
+    return RegistryRefusal(422, INVALID_SCHEMA, sentence)
 
 
 def invalid_version(version: object) -> RegistryRefusal:

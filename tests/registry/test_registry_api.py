@@ -152,6 +152,13 @@ def test_levels(registry: MemoryRegistry, level: str, second: str, third: str, f
     assert (statuses == [200, 200]) is fits
 
 
+def test_what_is_no_schema_is_a_reason_for_who_asks_for_reasons(registry: MemoryRegistry) -> None:
+    path = "/compatibility/subjects/a/versions"
+    assert registry.refused("POST", path, {"schema": "{"}) == 42201
+    status, answer = registry.ask("POST", f"{path}?verbose=true", {"schema": "{"})
+    assert (status, answer["is_compatible"], len(answer["messages"])) == (200, False, 1)
+
+
 def test_transitive_looks_at_all_versions(registry: MemoryRegistry) -> None:
     registry.ask("PUT", "/config", {"compatibility": "NONE"})
     for schema in (STRING, INT):
