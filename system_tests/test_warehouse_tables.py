@@ -37,6 +37,7 @@ from kafkapy.warehouse.warehouse import Warehouse
 from system_tests.hdfs import POM, DataNode, NameNode
 from system_tests.services import KafkaService, Service
 from system_tests.spark_cluster import SparkMaster, SparkWorker
+from system_tests.warehouse_load import JVM_OPTIONS
 from tests.schemas.messages import User
 from tests.schemas.registry_server import running_registry
 from tests.warehouse.records import HOUR_MS
@@ -72,7 +73,12 @@ class Pipeline:
             "registry": {"url": registry},
             "grace_minutes": 0,
             "tables": [listings, {"topic": "users"}],
-            "spark": {"spark.log.level": "ERROR", "spark.sql.shuffle.partitions": "2", **spark},
+            "spark": {
+                "spark.log.level": "ERROR",
+                "spark.sql.shuffle.partitions": "2",
+                "spark.driver.extraJavaOptions": f"{JVM_OPTIONS} -Dderby.system.home={directory}",
+                **spark,
+            },
         }
         config = WarehouseConfig.of(found, directory)
         self.warehouse = Warehouse(session(config), config)
@@ -139,7 +145,12 @@ def test_on_a_cluster(broker: KafkaService, tmp_path: Path, services: list[Servi
     for service in (master, *(SparkWorker(tmp_path / f"worker-{number}", master, number) for number in range(2))):
         services.append(service)
         service.start()
-    spark = {"spark.master": master.url, "spark.driver.host": "127.0.0.1", "spark.executor.memory": "600m"}
+    spark = {
+        "spark.master": master.url,
+        "spark.driver.host": "127.0.0.1",
+        "spark.executor.memory": "600m",
+        "spark.executor.extraJavaOptions": JVM_OPTIONS,
+    }
     run(broker, tmp_path, "tables", spark)
 
 
