@@ -37,9 +37,10 @@ class Ledger:
         batches = [batch_of(self._read(f"{BATCHES}/{number:012}.json")) for number in self._numbers(BATCHES)]
         return _with_batches(state, batches)
 
-    def rollups(self) -> int:
-        """How many there have been, as far as their files say; 0 if those are folded."""
-        return 1 + max(self._numbers(ROLLUPS), default=-1)
+    def has_more_than(self, state: State) -> bool:
+        """Has another process decided something since? Only names are looked at."""
+        last = max(self._numbers(BATCHES), default=-1), max(self._numbers(ROLLUPS), default=-1)
+        return last[0] >= state.end or last[1] >= state.rollups
 
     def add_batch(self, batch: Batch) -> None:
         self._files.create(f"{BATCHES}/{batch.number:012}.json", _bytes(batch_json(batch)))

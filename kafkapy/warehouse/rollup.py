@@ -24,8 +24,13 @@ MOST_BROADCAST = 2_000_000
 """Rows that lose, above which Spark itself decides how to join."""
 
 
+class OutrunError(RuntimeError):
+    """Another process has rolled up at the same time: this rollup comes to nothing."""
+
+
 def roll_up(warehouse: Warehouse, cutoff: Hour, at: Callable[[str], object] = lambda step: None) -> Rollup | None:
-    """All hours below `cutoff` that have rows in current; None if there are none. `at`: told of each step (tests stop there)."""
+    """All hours below `cutoff` that have rows in current; None if there are none. `at`: told of each step (tests stop there).
+    Raises OutrunError, and what Spark raises."""
     with warehouse.lock:
         warehouse.reload()
         state = warehouse.state
@@ -40,7 +45,7 @@ def roll_up(warehouse: Warehouse, cutoff: Hour, at: Callable[[str], object] = la
     def record(now: State) -> Rollup:
         # Batches that came meanwhile stay in current: the boundary is the end that was seen at first.
         if now.rollups != state.rollups:
-            raise RuntimeError("Another process has rolled up at the same time: this rollup comes to nothing")
+            raise OutrunError("Another process has rolled up at the same time: this rollup comes to nothing")
         done = max(cutoff, now.cutoff)
         return Rollup(now.rollups, state.end, done, tuple(generations), warehouse.time.milliseconds())
 
@@ -96,7 +101,12 @@ def write_generation(
         sorted_rows.write.parquet(warehouse.files.url(path), compression="zstd")
     finally:
         losers.unpersist()
-    return _described(warehouse, table, hour, path, count)
+    made = _described(warehouse, table, hour, path, count)
+    if count and made.rows + lost != count:
+        raise RuntimeError(
+            f"{hour} of {table.name} has {count} rows in its batches, and {made.rows + lost} of them were read: nothing is changed"
+        )
+    return made
 
 
 def _losers(rows: Any, kind: str) -> Any:

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 from kafkapy.consumer.range_reader import EARLIEST
 from kafkapy.warehouse.client_options import client_options
-from kafkapy.warehouse.rollup import roll_up
+from kafkapy.warehouse.file_system import FileExists
+from kafkapy.warehouse.rollup import OutrunError, roll_up
 from kafkapy.warehouse.snapshot import Batch, Hour, State
 from kafkapy.warehouse.tasks import run_tasks
 from kafkapy.warehouse.warehouse import Warehouse
@@ -168,7 +169,10 @@ def run(
 def _housekeeping(warehouse: Warehouse, swept: float) -> float:
     cutoff = due_cutoff(warehouse.time.milliseconds(), warehouse.config.rollup_delay_minutes)
     if cutoff > warehouse.state.cutoff and warehouse.state.moves(cutoff):
-        roll_up(warehouse, cutoff)
+        try:
+            roll_up(warehouse, cutoff)
+        except (OutrunError, FileExists) as error:
+            _log.info("%s", error)
     if clock.monotonic() - swept > 60:
         warehouse.sweep()
         swept = clock.monotonic()

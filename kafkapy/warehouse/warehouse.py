@@ -61,14 +61,23 @@ class Warehouse:
             lost = [name for name, table in self.state.tables.items() if not self.metastore.knows(table)]
             self.metastore.perform(effects_of_restart(self.state, lost))
             self._applied = {self.state.rollups - 1: self.time.milliseconds()}
+            self._settle()
 
     def reload(self) -> None:
-        """What other processes have decided meanwhile."""
+        """What other processes have decided meanwhile. Views show it then: that process may have died before they did, and of two
+        that tell the metastore at the same time the one that knows less may come last."""
         with self.lock:
             before, self.state = self.state, self.ledger.load()
             self.metastore.learn(self.state.tables.values())
+            if (self.state.rollups, self.state.end) != (before.rollups, before.end):
+                self.metastore.perform(effects_of_restart(self.state))
             if self.state.rollups != before.rollups:
                 self._applied[self.state.rollups - 1] = self.time.milliseconds()
+
+    def _settle(self) -> None:
+        """Until views show all that is decided."""
+        while self.ledger.has_more_than(self.state):
+            self.reload()
 
     # -- batches
 
@@ -100,8 +109,7 @@ class Warehouse:
 
     def commit_batch(self, number: int, directory: str, rows: Sequence[Any], at_ms: int) -> Batch | None:
         """`rows`: what tasks gave back. From here on the batch is there. None: another process has committed it."""
-        if self.ledger.rollups() > self.state.rollups:
-            self.reload()
+        self._settle()
         batch = self.batch_of(number, directory, rows, at_ms)
         with self.lock:
             try:
@@ -109,10 +117,10 @@ class Warehouse:
             except FileExists:
                 _log.warning("Batch %d has been committed by another process", number)
                 self.reload()
-                self.metastore.perform(effects_of_restart(self.state))
                 return None
             self.state = self.state.with_batch(batch)
             self.metastore.perform(effects_of_batch(self.state, batch))
+            self._settle()
         return batch
 
     def batch_of(self, number: int, directory: str, rows: Sequence[Any], at_ms: int) -> Batch:
@@ -170,6 +178,7 @@ class Warehouse:
             self.ledger.add_rollup(rollup)
             self.state = self.state.with_rollup(rollup)
             self.metastore.perform(effects_of_rollup(self.state, rollup))
+            self._settle()
             self._applied[rollup.number] = self.time.milliseconds()
         return rollup
 
