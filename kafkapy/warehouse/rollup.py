@@ -103,9 +103,8 @@ def write_generation(
         losers.unpersist()
     made = _described(warehouse, table, hour, path, count)
     if count and made.rows + lost != count:
-        raise RuntimeError(
-            f"{hour} of {table.name} has {count} rows in its batches, and {made.rows + lost} of them were read: nothing is changed"
-        )
+        told = f"{hour} of {table.name} has {count} rows in its batches, of which {made.rows + lost} were read"
+        raise RuntimeError(f"{told}: nothing is changed")
     return made
 
 
