@@ -36,7 +36,7 @@ class Statements:
     def __init__(self) -> None:
         self.said: list[str] = []
         self.views: set[str] = set()
-        self.before: Callable[[str], None] | None = None
+        self.before: Callable[[str], object] | None = None
         self.catalog = self
 
     def sql(self, text: str) -> None:
