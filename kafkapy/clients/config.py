@@ -10,7 +10,7 @@ from kafkapy.clients.api_versions import NodeApiVersions
 from kafkapy.clients.broker_releases import parse_release, versions_of_release
 from kafkapy.clients.driver import SocketOptions
 from kafkapy.clients.metadata import Address, parse_bootstrap_servers
-from kafkapy.clients.option_table import check_ranges
+from kafkapy.clients.option_table import check_ranges, check_types
 from kafkapy.clients.security import Security
 from kafkapy.errors import KafkaConfigurationError
 from kafkapy.protocol.errors import KafkaError
@@ -43,6 +43,12 @@ class _Options:
         """Option -> default."""
         classes = [vars(base) for base in reversed(cls.__mro__)]
         return {name: base[name] for base in classes for name in base.get("__annotations__", ())}
+
+    @classmethod
+    def types(cls) -> dict[str, str]:
+        """Option -> its annotation."""
+        classes = [vars(base) for base in reversed(cls.__mro__)]
+        return {name: text for base in classes for name, text in base.get("__annotations__", {}).items()}
 
     def __post_init__(self) -> None:
         """Check and derive."""
@@ -92,11 +98,14 @@ class ClientConfig(_Options):
 
     def __post_init__(self) -> None:
         defaults = self.defaults()
-        check_ranges({name: getattr(self, name) for name in defaults}, defaults)
+        given = {name: getattr(self, name) for name in defaults}
+        check_types(given, self.types())
+        check_ranges(given, defaults)
         if self.client_dns_lookup != "use_all_dns_ips":
             raise KafkaConfigurationError(
                 f"client_dns_lookup={self.client_dns_lookup!r} is not supported: all addresses of a name are used"
             )
+        _check_socket_options(self.socket_options)
         self.pinned_versions: NodeApiVersions | None = None
         """From `api_version`: brokers are not asked then."""
         if self.api_version is not None and self.api_version != "auto":
@@ -120,10 +129,22 @@ class ClientConfig(_Options):
         )
 
 
+def _check_socket_options(options: Any) -> None:
+    """Raises KafkaConfigurationError for what `socket.setsockopt` cannot take."""
+    fits = isinstance(options, Iterable) and all(
+        isinstance(one, list | tuple) and len(one) in (3, 4) for one in options
+    )
+    if not fits:
+        raise KafkaConfigurationError(f"socket_options must be tuples (level, option, value); it is {options!r}")
+
+
 def _addresses(servers: str | Iterable[str]) -> list[Address]:
     """kafka-python lets the port be left out."""
-    parts = [servers] if isinstance(servers, str) else list(servers)
-    pieces = [piece.strip() for part in parts for piece in part.split(",") if piece.strip()]
+    try:
+        parts = [servers] if isinstance(servers, str) else list(servers)
+        pieces = [piece.strip() for part in parts for piece in part.split(",") if piece.strip()]
+    except (TypeError, AttributeError):
+        raise KafkaConfigurationError(f"bootstrap_servers must be strings as host:port; it is {servers!r}") from None
     try:
         return parse_bootstrap_servers([_with_port(piece) for piece in pieces])
     except KafkaError as error:

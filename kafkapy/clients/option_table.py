@@ -145,7 +145,7 @@ OPTIONS: dict[str, ClientOption] = {
         "The coordinator takes a member for dead that it has not heard of for so long.", 0
     ),
     "heartbeat_interval_ms": ClientOption("How often it hears of it; lower than session_timeout_ms.", 0),
-    "consumer_timeout_ms": ClientOption("Iteration ends when no record came for so long.", java="-"),
+    "consumer_timeout_ms": ClientOption("Iteration ends when no record came for so long; -1: never.", -1, "-"),
     "exclude_internal_topics": ClientOption(
         "Are `__consumer_offsets` and its like left out where a pattern is subscribed to?",
     ),
@@ -177,6 +177,27 @@ OPTIONS: dict[str, ClientOption] = {
     "max_block_ms": ClientOption("How long `send` waits for memory, or for a topic to be known.", 0),
     "max_request_size": ClientOption("The most that a record, or a request, may take.", 1),
 }
+
+
+def check_types(options: Mapping[str, Any], types: Mapping[str, str]) -> None:
+    """Raises KafkaConfigurationError for what is no text or no truth value where it should be one. `types`: annotations."""
+    for name, value in options.items():
+        if types[name] == "bool" and value not in (True, False):
+            raise KafkaConfigurationError(f"{name} must be True or False; it is {value!r}")
+        has_own_check = name.startswith("ssl_") or (
+            name in OPTIONS and bool(OPTIONS[name].choices)
+        )  # files may be paths
+        is_text = types[name] in ("str", "str | None") and not has_own_check
+        may_be_missing = name == "client_id" or types[name] == "str | None"
+        if is_text and not (isinstance(value, str) or (value is None and may_be_missing)):
+            raise KafkaConfigurationError(f"{name} must be a string; it is {value!r}")
+
+
+def check_function(name: str, value: Any, method: str = "", kind: str = "function") -> None:
+    """Raises KafkaConfigurationError for what is no function, has no method of that name, and is not None."""
+    if value is None or callable(value) or (method and hasattr(value, method)):
+        return
+    raise KafkaConfigurationError(f"{name} must be a {kind}; it is {value!r}")
 
 
 def check_ranges(options: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:

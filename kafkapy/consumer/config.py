@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kafkapy.clients.config import ClientConfig
-from kafkapy.clients.option_table import check_choice
+from kafkapy.clients.option_table import check_choice, check_function
 from kafkapy.consumer.assignors import (
     AbstractPartitionAssignor,
     RangePartitionAssignor,
@@ -63,8 +63,9 @@ class ConsumerConfig(ClientConfig):
         check_choice("auto_offset_reset", self.auto_offset_reset)
         self.reset_strategy = OffsetResetStrategy.of(self.auto_offset_reset)
         self._check_times()
-        if self.group_id is not None and not isinstance(self.group_id, str):
-            raise KafkaConfigurationError(f"group_id must be a string; it is {self.group_id!r}")
+        self._check_functions()
+        if self.consumer_timeout_ms < 0:
+            self.consumer_timeout_ms = float("inf")  # as in kafka-python
         self.isolation_level = _word(self.isolation_level)
         check_choice("isolation_level", self.isolation_level)
         if self.deserialization_policy not in ("raise", "skip") and not callable(self.deserialization_policy):
@@ -98,6 +99,11 @@ class ConsumerConfig(ClientConfig):
         if self.group_id is not None and self.heartbeat_interval_ms >= self.session_timeout_ms:
             raise KafkaConfigurationError("heartbeat_interval_ms must be lower than session_timeout_ms")
 
+    def _check_functions(self) -> None:
+        for name in ("key_deserializer", "value_deserializer"):
+            check_function(name, getattr(self, name), "deserialize", "Deserializer, or a function of the bytes")
+        check_function("default_offset_commit_callback", self.default_offset_commit_callback)
+
 
 def _word(given: Any) -> Any:
     """As kafka-python takes words: in any case, or as a member of `IsolationLevel`."""
@@ -120,6 +126,11 @@ def _check_instance_id(instance_id: str) -> None:
 
 def _assignors(strategies: Sequence[Any], needed: bool) -> list[AbstractPartitionAssignor]:
     """Instances of the consumer's own, in order of preference."""
+    if isinstance(strategies, str):
+        raise KafkaConfigurationError(
+            "partition_assignment_strategy must be a list of classes of kafkapy.coordinator.assignors, such as"
+            f" RangePartitionAssignor; it is {strategies!r}"
+        )
     if needed and not strategies:
         raise KafkaConfigurationError("partition_assignment_strategy must name at least one assignor")
     assignors: list[Any] = [strategy() if inspect.isclass(strategy) else strategy for strategy in strategies]

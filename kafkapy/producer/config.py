@@ -11,7 +11,7 @@ from typing import Any, Generic, Self
 from kafkapy.clients.client_options import Acks, ClientOptions, CompressionName
 from kafkapy.clients.config import ClientConfig
 from kafkapy.clients.facade import without_old_options
-from kafkapy.clients.option_table import check_choice, unrecognized
+from kafkapy.clients.option_table import check_choice, check_function, unrecognized
 from kafkapy.errors import KafkaConfigurationError
 from kafkapy.partitioner import DefaultPartitioner, Partitioner
 from kafkapy.producer.sender import SenderConfig
@@ -91,6 +91,8 @@ class ProducerConfig(ClientConfig):
         check_choice("compression_type", self.compression_type)
         if self.compression_type == "none":
             self.compression_type = None
+        for name in ("key_serializer", "value_serializer"):
+            check_function(name, getattr(self, name), "serialize", "Serializer, or a function that gives bytes")
         chooses = callable(self.partitioner) or hasattr(self.partitioner, "partition")
         if not chooses or isinstance(self.partitioner, str):  # which has a method of that name
             raise KafkaConfigurationError(

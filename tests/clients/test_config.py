@@ -111,6 +111,59 @@ def test_a_wrong_word_is_refused_with_the_nearest_right_one(config: Any, wrong: 
 
 
 @pytest.mark.parametrize(
+    ("config", "wrong", "sentence"),
+    [
+        (ConsumerConfig, {"enable_auto_commit": "false"}, "enable_auto_commit must be True or False; it is 'false'"),
+        (ProducerConfig, {"enable_idempotence": None}, "enable_idempotence must be True or False; it is None"),
+        (ConsumerConfig, {"group_id": 5}, "group_id must be a string; it is 5"),
+        (ConsumerConfig, {"client_rack": None}, "client_rack must be a string; it is None"),
+        (ProducerConfig, {"transactional_id": 7}, "transactional_id must be a string; it is 7"),
+        (ClientConfig, {"client_id": b"me"}, "client_id must be a string; it is b'me'"),
+        (ClientConfig, {"socket_options": 5}, "socket_options must be tuples (level, option, value); it is 5"),
+        (ClientConfig, {"bootstrap_servers": 9092}, "bootstrap_servers must be strings as host:port; it is 9092"),
+        (
+            ClientConfig,
+            {"bootstrap_servers": [("a", 9092)]},
+            "bootstrap_servers must be strings as host:port; it is [('a'",
+        ),
+        (
+            ConsumerConfig,
+            {"consumer_timeout_ms": "5"},
+            "consumer_timeout_ms must be a number of milliseconds, at least -1",
+        ),
+        (
+            ConsumerConfig,
+            {"key_deserializer": "utf-8"},
+            "key_deserializer must be a Deserializer, or a function of the bytes; it is 'utf-8'",
+        ),
+        (
+            ProducerConfig,
+            {"value_serializer": "utf-8"},
+            "value_serializer must be a Serializer, or a function that gives bytes; it is 'utf-8'",
+        ),
+        (
+            ConsumerConfig,
+            {"default_offset_commit_callback": 5},
+            "default_offset_commit_callback must be a function; it is 5",
+        ),
+        (
+            ConsumerConfig,
+            {"partition_assignment_strategy": "range"},
+            "partition_assignment_strategy must be a list of classes of kafkapy.coordinator.assignors",
+        ),
+    ],
+)
+def test_what_is_of_a_wrong_type_is_refused(config: Any, wrong: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(KafkaConfigurationError) as refused:
+        config(**wrong)
+    assert sentence in str(refused.value)
+
+
+def test_a_consumer_timeout_below_0_is_none_as_in_kafka_python() -> None:
+    assert ConsumerConfig(consumer_timeout_ms=-1).consumer_timeout_ms == float("inf")
+
+
+@pytest.mark.parametrize(
     ("word", "strategy"), [("smallest", "earliest"), ("largest", "latest"), ("EARLIEST", "earliest"), ("None", "none")]
 )
 def test_where_to_begin_as_kafka_python_takes_it(word: str, strategy: str) -> None:
