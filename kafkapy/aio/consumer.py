@@ -126,8 +126,11 @@ class KafkaConsumer(AsyncConsumer[K_co, V_co]):
     ) -> None:
         """Read these topics, or all that match; replaces the subscription before.
 
-        Raises IllegalStateError (partitions were assigned by hand; topics and a pattern), ValueError, TypeError.
+        Raises IllegalStateError (partitions were assigned by hand), ValueError (a bad name, no regular expression), TypeError
+        (no list; topics and a pattern, or neither, as aiokafka's).
         """
+        if bool(topics) == bool(pattern):
+            raise TypeError("subscribe takes either topics or a pattern")
         self._when_left(lambda: super(KafkaConsumer, self).subscribe(topics, pattern, listener))
 
     def assign(self, partitions: Collection[TopicPartition]) -> None:

@@ -162,6 +162,10 @@ class NetworkClient:
         """Is there a connection to any broker?"""
         return any(connection.state is ConnectionState.READY for connection in self._connections.values())
 
+    def why_unreachable(self) -> str:
+        """What became of the last connection, if no broker is connected; else nothing."""
+        return "" if self.bootstrap_connected() else self._last_failure
+
     def _open(self, node_id: int) -> NodeConnection:
         if self.closed:
             raise IllegalStateError("The client is closed")
@@ -338,7 +342,8 @@ class NetworkClient:
             delay = exponential(self.config.retry_backoff_ms, self.config.retry_backoff_max_ms, attempts)
             attempts += 1
             if self.driver.time.monotonic_ms() + delay >= deadline:
-                raise KafkaTimeoutError(f"{name} timed out after {timeout:g} ms. Its last failure: {failure}")
+                last = self.why_unreachable() or failure
+                raise KafkaTimeoutError(f"{name} timed out after {timeout:g} ms. Its last failure: {last}")
             if failure.invalid_metadata or failure.error is Errors.NOT_CONTROLLER:
                 self.metadata.request_update()
             await self.driver.sleep(delay)

@@ -13,10 +13,12 @@ from kafkapy.clients.metadata import ClusterMetadata
 from kafkapy.clients.network_client import NetworkClient
 from kafkapy.common.producer_id import ProducerIdAndEpoch
 from kafkapy.common.time import SystemTime
+from kafkapy.common.topic_names import reason_invalid
 from kafkapy.errors import (
     ClientError,
     IllegalStateError,
     IncompatibleBrokerVersion,
+    InvalidTopicError,
     KafkaTimeoutError,
     as_client_error,
     error_for,
@@ -130,6 +132,9 @@ class ProducerCore:
             view = self.topic_view(topic)
             if view is not None:
                 return view
+            invalid = reason_invalid(topic)
+            if invalid is not None:
+                raise InvalidTopicError(invalid)
             news = metadata.add_topics((topic,)) or metadata.request_update()
             try:
                 await wait_for(self.driver, news, max(0.0, deadline - self.driver.time.monotonic_ms()))
@@ -140,7 +145,8 @@ class ProducerCore:
                 metadata.topics.discard(topic)
                 raise error_for(error, f"Topic {topic}: {error.message}")
             if self.topic_view(topic) is None and self.driver.time.monotonic_ms() >= deadline:
-                raise KafkaTimeoutError(f"Failed to update metadata after {timeout / 1000:.1f} secs: no topic {topic}")
+                why = self.network.why_unreachable() or f"no topic {topic}"
+                raise KafkaTimeoutError(f"Failed to update metadata after {timeout / 1000:.1f} secs: {why}")
 
     # --- the producer id
 

@@ -28,8 +28,8 @@ class Intake:
         config = core.config
         self.core = core
         self.accumulator = core.accumulator
-        key_serializer = _serializer(config.key_serializer, "key_serializer")
-        value_serializer = _serializer(config.value_serializer, "value_serializer")
+        key_serializer = _serializer(config.key_serializer)
+        value_serializer = _serializer(config.value_serializer)
         self.key_serializer = for_client(key_serializer, is_key=True, waits=waits)
         self.value_serializer = for_client(value_serializer, is_key=False, waits=waits)
         self.partitioner = config.partitioner
@@ -190,13 +190,11 @@ class ClusterView:
         return {p.partition for p in partitions if p.leader_id in nodes} if partitions else None
 
 
-def _serializer(given: Any, name: str) -> Any:
-    """kafka-python takes functions too."""
+def _serializer(given: Any) -> Any:
+    """kafka-python takes functions too; `ProducerConfig` has refused what is neither."""
     if given is None or isinstance(given, Serializer) or hasattr(given, "serialize"):
         return given
-    if callable(given):
-        return SerializeWrapper(given)
-    raise TypeError(f"{name} must be a Serializer or a function; it is {given!r}")
+    return SerializeWrapper(given)
 
 
 def check_headers(headers: Any) -> None:
@@ -221,7 +219,9 @@ def _as_bytes(data: Any, what: str) -> bytes | None:
         return data
     if isinstance(data, bytes | bytearray | memoryview):
         return bytes(data)
-    raise TypeError(f"Unsupported type for serialized {what}: {type(data)}")
+    raise TypeError(
+        f"Unsupported type for serialized {what}: {type(data)}; give bytes, or the producer a {what}_serializer"
+    )
 
 
 def as_bytes_all(column: Sequence[Any], what: str) -> list[bytes | None]:

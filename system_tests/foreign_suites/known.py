@@ -64,7 +64,7 @@ KINDS: dict[str, dict[str, str]] = {
     "aiokafka": {
         "looks inside": """test_producer_correct_time_returned test_producer_send_error test_producer_send_reenque_resets_waiters
             test_producer_send_timeout test_kip_345 test_consumer_seek_ test_producer_indempotence_no_duplicates
-            test_kafka_consumer_offsets_errors test_producer_transactional_raise_out_of_sequence""",
+            test_kafka_consumer_offsets_errors test_consumer_compacted_topic test_producer_transactional_raise_out_of_sequence""",
         "on purpose": """TestAdmin test_create_.*_no_running_loop test_producer_notopic test_producer_send_leader_notfound
             test_producer_arguments test_consumer_arguments test_producer_transactional_send_offsets_error_checks
             test_producer_send_noack warn_unclosed test_consumer_commit_validation test_consumer_rebalance_on_new_topic

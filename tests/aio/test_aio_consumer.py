@@ -327,6 +327,24 @@ def test_a_subscription_that_follows_an_unsubscribe(monkeypatch: pytest.MonkeyPa
     asyncio.run(main())
 
 
+def test_subscribe_refuses_what_aiokafkas_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> None:
+        consumer = Consuming(monkeypatch).consumer
+        wrong: list[dict[str, Any]] = [
+            {"topics": ("t",), "pattern": "some"},
+            {"topics": (), "pattern": None},
+            {"topics": "t"},
+            {"topics": ["t"], "listener": object()},
+        ]
+        for arguments in wrong:
+            with pytest.raises(TypeError):
+                consumer.subscribe(**arguments)
+        with pytest.raises(ValueError, match="is no regular expression"):
+            consumer.subscribe(pattern="^(some(")
+
+    asyncio.run(main())
+
+
 def test_offsets_as_aiokafka_takes_them() -> None:
     assert offsets_of({P0: 1, P1: (2, "x")}) == {P0: OffsetAndMetadata(1, "", -1), P1: OffsetAndMetadata(2, "x", -1)}
     wrongs: list[Any] = [5, {}, {"t": 1}, {P0: "1"}, {P0: True}, {P0: (1, 2)}, {P0: (1,)}]

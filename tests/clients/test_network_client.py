@@ -370,6 +370,14 @@ def test_retry_ends_with_the_last_failure_in_its_words(setup: Setup) -> None:
         setup.driver.result_of(asked, 3000)
 
 
+def test_retry_in_vain_names_what_is_wrong_with_the_brokers(setup: Setup) -> None:
+    setup.cluster.down.add(0)
+    setup.cluster.brokers[0].cut()
+    asked = spawn(setup.client.controller(ElectLeadersRequest(), timeout_ms=2000))
+    with pytest.raises(KafkaTimeoutError, match=r"Its last failure: The connection to broker-0:9092 .*refused"):
+        setup.driver.result_of(asked, 3000)
+
+
 def test_retry_does_not_repeat_what_is_final(setup: Setup) -> None:
     attempts: list[int] = []
 

@@ -10,6 +10,7 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.errors import (
     ClientError,
     InvalidRecordError,
+    InvalidTopicError,
     KafkaTimeoutError,
     MessageSizeTooLargeError,
     NotLeaderForPartitionError,
@@ -332,6 +333,20 @@ def test_close_sends_what_waits_and_fails_what_cannot_be_sent() -> None:
     setup.driver.result_of(spawn(setup.core.close(500)), 600)
     with pytest.raises(ClientError, match="forcefully"):
         future.get(0)
+
+
+def test_who_waits_for_a_topic_is_told_that_no_broker_can_be_reached() -> None:
+    setup = Setup(max_block_ms=3000)
+    setup.cluster.down.add(0)
+    setup.cluster.brokers[0].cut()
+    with pytest.raises(KafkaTimeoutError, match=r"after 3.0 secs: The connection to broker-0:9092 .*refused"):
+        setup.driver.result_of(spawn(setup.core.wait_on_metadata("other")), 3100)
+
+
+def test_no_topic_can_have_such_a_name() -> None:
+    setup = Setup()
+    with pytest.raises(InvalidTopicError, match="Topic name is invalid: 'a b' contains"):
+        setup.driver.result_of(spawn(setup.core.wait_on_metadata("a b")), 0)
 
 
 def test_a_topic_that_never_comes() -> None:
