@@ -57,6 +57,7 @@ class ProducerBatch:
         "has_own_times",
         "headers",
         "keys",
+        "last_error",
         "last_node",
         "log_append_time",
         "number",
@@ -97,6 +98,8 @@ class ProducerBatch:
         self.attempts = 0
         self.retry_at_ms = 0.0
         self.last_node = -1
+        self.last_error: BaseException | None = None
+        """What the last attempt has failed with."""
         self.sent = False
         """It may have reached a broker."""
         self.done = False

@@ -356,6 +356,7 @@ class Sender:
             self._completed(batch, -1, -1)
         elif self._can_retry(batch, error, code, log_start_offset):
             _log.warning("Retrying %r, attempt %d: %s", batch, batch.attempts, error)
+            batch.last_error = error
             self.metrics.retried(batch, self.driver.time.monotonic_ms())
             self._back_off(batch)
             self.accumulator.put_back(batch)
@@ -428,6 +429,8 @@ class Sender:
                 f"Expiring {batch.record_count} record(s) for {batch.topic_partition}: {waited} ms has passed since "
                 "batch creation"
             )
+            if batch.last_error is not None:
+                sentence += f"; the last attempt has failed with {batch.last_error}"
             self._give_up(batch, KafkaTimeoutError(sentence), may_be_written=batch.attempts > 0)
 
     def _next_expiry(self, now: float) -> float:

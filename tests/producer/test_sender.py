@@ -237,6 +237,17 @@ def test_delivery_timeout_in_the_queue_and_in_flight() -> None:
     assert setup.core.accumulator.available == setup.config.buffer_memory
 
 
+def test_an_expired_batch_says_what_its_last_attempt_has_failed_with() -> None:
+    setup = Setup(delivery_timeout_ms=1000)
+    setup.fault = lambda *_: Errors.KAFKA_STORAGE_ERROR
+    future = setup.send(b"1")
+    setup.driver.advance(2000)
+    with pytest.raises(
+        KafkaTimeoutError, match=r"Expiring 1 record.*the last attempt has failed with.*KafkaStorageError"
+    ):
+        future.get(0)
+
+
 def test_after_an_expired_batch_sequences_begin_anew() -> None:
     setup = Setup(delivery_timeout_ms=1000, batch_size=0)
     setup.send(b"0")
