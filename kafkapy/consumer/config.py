@@ -64,8 +64,6 @@ class ConsumerConfig(ClientConfig):
         self.reset_strategy = OffsetResetStrategy.of(self.auto_offset_reset)
         self._check_times()
         self._check_functions()
-        if self.consumer_timeout_ms < 0:
-            self.consumer_timeout_ms = float("inf")  # as in kafka-python
         self.isolation_level = _word(self.isolation_level)
         check_choice("isolation_level", self.isolation_level)
         if self.deserialization_policy not in ("raise", "skip") and not callable(self.deserialization_policy):

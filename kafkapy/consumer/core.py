@@ -23,7 +23,7 @@ from kafkapy.consumer.fetch.pending_records import PendingRecords
 from kafkapy.consumer.group.coordinator import ConsumerCoordinator
 from kafkapy.consumer.health import ConsumerHealth, health_of
 from kafkapy.consumer.metrics import figures_of
-from kafkapy.consumer.subscription_state import FetchPosition, FetchState, SubscriptionState
+from kafkapy.consumer.subscription_state import FetchPosition, FetchState, SubscriptionState, SubscriptionType
 from kafkapy.errors import IllegalStateError, KafkaTimeoutError, NoOffsetForPartitionError, WakeupException
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.structs import ConsumerGroupMetadata, MemberState, OffsetAndMetadata, OffsetResetStrategy
@@ -74,6 +74,7 @@ class ConsumerCore:
         self._assigned_by: tuple[Any, ...] = ()
         """What the last assignment without a group was made of."""
         self._error: KafkaError | None = None
+        self._told_of_no_topics = False
         self.troubles: dict[str, str] = {}
         """Topics that are wanted and cannot be read, and why."""
         self.client.metadata.listeners.append(self._metadata_changed)
@@ -134,6 +135,9 @@ class ConsumerCore:
     def _prepare_fetch(self) -> None:
         """One round of work for group and positions."""
         self._raise_error()
+        if self.subscriptions.type is SubscriptionType.NONE and not self._told_of_no_topics:
+            self._told_of_no_topics = True
+            _log.warning("This consumer polls, and has no topics: nothing comes before it subscribes or assigns")
         if self.coordinator is not None:
             self.coordinator.poll()
         else:

@@ -327,6 +327,20 @@ def test_a_subscription_that_follows_an_unsubscribe(monkeypatch: pytest.MonkeyPa
     asyncio.run(main())
 
 
+def test_a_consumer_without_topics_says_once_that_nothing_comes(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def main() -> None:
+        setup = Consuming(monkeypatch)
+        for _ in range(2):
+            assert await setup.offsets(setup.consumer.poll(10)) == {}
+        assert [record.message for record in caplog.records if "has no topics" in record.message] == [
+            "This consumer polls, and has no topics: nothing comes before it subscribes or assigns"
+        ]
+
+    asyncio.run(main())
+
+
 def test_subscribe_refuses_what_aiokafkas_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
     async def main() -> None:
         consumer = Consuming(monkeypatch).consumer

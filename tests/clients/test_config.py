@@ -159,10 +159,6 @@ def test_what_is_of_a_wrong_type_is_refused(config: Any, wrong: dict[str, Any], 
     assert sentence in str(refused.value)
 
 
-def test_a_consumer_timeout_below_0_is_none_as_in_kafka_python() -> None:
-    assert ConsumerConfig(consumer_timeout_ms=-1).consumer_timeout_ms == float("inf")
-
-
 @pytest.mark.parametrize(
     ("word", "strategy"), [("smallest", "earliest"), ("largest", "latest"), ("EARLIEST", "earliest"), ("None", "none")]
 )
