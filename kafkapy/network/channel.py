@@ -48,6 +48,10 @@ flight, and as many of its batches as a log knows again when they are retried.""
 DECODED_AT_ONCE: Final = 1 << 16
 """Bytes of a frame that is decoded on the reactor; of larger ones only Produce and Fetch are: these have machine code for it."""
 
+LEAST_SECONDS: Final = 0.0001
+"""How long a connection goes on with requests that are at hand, whether the turn is over or not: what arrived together is
+answered together, as far as that keeps nobody waiting."""
+
 SMALL_ANSWER: Final = 4096
 """Bytes of an answer that may wait until the requests that arrived with its own are answered, too."""
 
@@ -199,10 +203,15 @@ class KafkaChannel(AnswerChannel):
     def _handle_frames(self, buffer: memoryview, end: int) -> None:
         """Handle the whole frames in `buffer[:end]`, keep the rest."""
         position = 0
+        turn_ends = 0.0
         while end - position >= 4 and not self.muted:
-            if position and monotonic() >= self._meter.turn_ends:
-                self._wait(0)  # others have their turn
-                break
+            if position:
+                now = monotonic()
+                if not turn_ends:
+                    turn_ends = max(self._meter.turn_ends, now + LEAST_SECONDS)
+                if now >= turn_ends:
+                    self._wait(0)  # others have their turn
+                    break
             (size,) = _SIZE.unpack_from(buffer, position)
             if size < 0 or size > self._max_request_size:
                 self.close(
