@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from functools import partial
-from typing import Protocol
+from typing import Final, Protocol
 
 from kafkapy.common.clock import Clock
 
@@ -12,6 +13,9 @@ log = logging.getLogger("kafkapy.server.Timer")
 
 _TICK_MS = 5
 _LONG_DELAY_MS, _LONG_TICK_MS = 1000, 100
+
+AT_ONCE: Final = 16
+"""Tasks that are done before it is asked whether others should have their turn: ten thousand may be due, or woken, together."""
 
 
 class Expirable(Protocol):
@@ -46,9 +50,22 @@ class Deadlines:
         bucket[task] = None
         task.bucket = bucket
 
+    def turn_is_over(self) -> bool:
+        return self._clock.turn_is_over()
+
+    def go_on_later(self, work: Callable[[], object]) -> None:
+        """When others have had their turn."""
+        self._clock.later(0, work)
+
     def _fire(self, end_ms: int) -> None:
         bucket = self._buckets.pop(end_ms)
-        for task in list(bucket):
+        self._expire(bucket, list(bucket))
+
+    def _expire(self, bucket: dict[Expirable, None], tasks: list[Expirable]) -> None:
+        for number, task in enumerate(tasks):
+            if number and number % AT_ONCE == 0 and self._clock.turn_is_over():
+                self.go_on_later(partial(self._expire, bucket, tasks[number:]))
+                return
             if task in bucket:
                 try:
                     task.expire()

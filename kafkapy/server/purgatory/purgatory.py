@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Hashable, Iterable
+from functools import partial
 
 from mypy_extensions import mypyc_attr
 
-from kafkapy.server.purgatory.deadlines import Deadlines, Expirable
+from kafkapy.server.purgatory.deadlines import AT_ONCE, Deadlines, Expirable
 
 log = logging.getLogger("kafkapy.server.DelayedOperationPurgatory")
 
@@ -62,8 +63,9 @@ class DelayedOperation:
 class DelayedOperationPurgatory:
     """Who waits for which key.
 
-    Invariant: an operation that is not completed stands in the list of each of its keys. Completed ones are dropped when their
-    key is next touched, or when half of all entries are completed (so memory stays in proportion to what waits).
+    Invariant: an operation that is not completed stands in the list of each of its keys, or is about to be looked at, since an
+    event happened on that key. Completed ones are dropped when their key is next touched, or when half of all entries are completed
+    (so memory stays in proportion to what waits).
     """
 
     def __init__(self, name: str, timer: Deadlines, purge_interval: int = 1000) -> None:
@@ -96,15 +98,19 @@ class DelayedOperationPurgatory:
         self._added += 1
 
     def check_and_complete(self, key: Hashable) -> int:
-        """An event happened on `key`: complete what can be (case B.1). How many did."""
+        """An event happened on `key`: complete what can be (case B.1). How many did so far: of very many, others come later."""
         if not self._watchers:
             return 0
         waiting = self._watchers.pop(key, None)
-        if waiting is None:
-            return 0
+        return 0 if waiting is None else self._look_at(key, waiting)
+
+    def _look_at(self, key: Hashable, waiting: list[DelayedOperation]) -> int:
         done = 0
         still: list[DelayedOperation] = []
-        for operation in waiting:
+        for number, operation in enumerate(waiting):
+            if number and number % AT_ONCE == 0 and self._timer.turn_is_over():
+                self._timer.go_on_later(partial(self._look_at, key, waiting[number:]))
+                break
             if operation.completed:
                 continue
             try:

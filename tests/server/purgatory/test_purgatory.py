@@ -5,7 +5,7 @@ import weakref
 import pytest
 
 from kafkapy.common.clock import MockClock
-from kafkapy.server.purgatory.deadlines import Deadlines
+from kafkapy.server.purgatory.deadlines import AT_ONCE, Deadlines
 from kafkapy.server.purgatory.purgatory import DelayedOperation, DelayedOperationPurgatory
 
 
@@ -152,3 +152,38 @@ def test_a_failure_does_not_touch_the_others_whose_time_is_up() -> None:
         waiting.try_complete_else_watch(operation, ["a"])
     clock.advance(1000)
     assert [operation.done for operation in operations] == [1, 0, 1]
+
+
+def test_many_that_an_event_wakes_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = MockClock()
+    waiting = purgatory(clock)
+    operations = [Waiting() for _ in range(3 * AT_ONCE)]
+    for operation in operations:
+        waiting.try_complete_else_watch(operation, ["a"])
+        operation.ready = operation is not operations[-2]
+    monkeypatch.setattr(clock, "turn_is_over", lambda: True)
+    assert waiting.check_and_complete("a") == AT_ONCE
+    late = Waiting()
+    waiting.try_complete_else_watch(late, ["a"])
+    clock.advance(1)
+    assert [operation.done for operation in operations].count(0) == 1
+    operations[-2].ready = late.ready = True
+    assert waiting.check_and_complete("a") == 2
+    clock.advance(1000)
+    assert all((operation.done, operation.expired) == (1, 0) for operation in [*operations, late])
+
+
+def test_many_that_expire_together_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = MockClock()
+    waiting = purgatory(clock)
+    operations = [Waiting() for _ in range(3 * AT_ONCE)]
+    for operation in operations:
+        waiting.try_complete_else_watch(operation, ["a"])
+    looks = iter([True, False])
+    monkeypatch.setattr(clock, "turn_is_over", lambda: next(looks))
+    later: list[float] = []
+    schedule = clock.later
+    monkeypatch.setattr(clock, "later", lambda delay, work: (later.append(delay), schedule(delay, work))[1])
+    clock.advance(200)
+    assert later == [0]
+    assert all((operation.done, operation.expired) == (1, 1) for operation in operations)
