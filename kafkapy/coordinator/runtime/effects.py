@@ -65,6 +65,8 @@ class Order:
     what: Any
 
 
+REPLIES_PER_TURN = 50
+
 Effect = Reply | StartTimer | CancelTimer | Write | Order
 
 
@@ -87,7 +89,8 @@ class Performer:
     """Does the effects of machines, timers and writes at once, and sends the answers when all of that is complete.
 
     Sending an answer may make the network handle that client's next request, and so come here again. Invariant: answers
-    are sent by the outermost call only, after its effects are done, in the order in which they came up.
+    are sent by the outermost call only, after its effects are done, in the order in which they came up. Of very many, as a
+    group of a thousand members gets, some are sent in each turn of the reactor, and others' answers pass them.
     """
 
     def __init__(
@@ -100,12 +103,16 @@ class Performer:
     ) -> None:
         """`on_order(machine, what)` does what only these machines want."""
         self._topic = topic
+        self._scheduler = scheduler
         self._time = time
         self._log = log
         self._on_order = on_order
         self.timers: Timers[tuple[Machine, str, str]] = Timers(scheduler, time, self._timer_fired)
         self._replies: deque[Reply] = deque()
         self._busy = False
+        self._late: deque[Reply] = deque()
+        """Those for other turns; `_goes_on` while one is to come."""
+        self._goes_on = False
 
     def perform(self, machine: Machine, effects: Iterable[Effect]) -> None:
         outermost = not self._busy
@@ -162,9 +169,22 @@ class Performer:
         self.perform(machine, machine.timer_fired(timer, of, self._time.milliseconds()))
 
     def _send_replies(self) -> None:
-        while self._replies:
+        for _ in range(REPLIES_PER_TURN):
+            if not self._replies:
+                return
             reply = self._replies.popleft()
             try:
                 reply.to(reply.response)
             except Exception:
                 self._log.exception("Failed to send %s", reply.response)
+        self._late.extend(self._replies)
+        self._replies.clear()
+        if self._late and not self._goes_on:
+            self._goes_on = True
+            self._scheduler.schedule_once("answers of a coordinator", self._go_on, 0)
+
+    def _go_on(self) -> None:
+        self._goes_on = False
+        while self._late and len(self._replies) < REPLIES_PER_TURN:
+            self._replies.append(self._late.popleft())
+        self.perform_all(())

@@ -64,8 +64,8 @@ class DelayedOperationPurgatory:
     """Who waits for which key.
 
     Invariant: an operation that is not completed stands in the list of each of its keys, or is about to be looked at, since an
-    event happened on that key. Completed ones are dropped when their key is next touched, or when half of all entries are completed
-    (so memory stays in proportion to what waits).
+    event happened on that key. Completed ones are dropped when their key is next touched, or when half of all entries are
+    completed (so memory stays in proportion to what waits).
     """
 
     def __init__(self, name: str, timer: Deadlines, purge_interval: int = 1000) -> None:

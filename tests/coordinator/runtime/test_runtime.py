@@ -10,7 +10,15 @@ import pytest
 from kafkapy.common.scheduler import MockScheduler
 from kafkapy.common.time import MockTime
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.coordinator.runtime.effects import CancelTimer, Effect, Performer, Reply, StartTimer, Write
+from kafkapy.coordinator.runtime.effects import (
+    REPLIES_PER_TURN,
+    CancelTimer,
+    Effect,
+    Performer,
+    Reply,
+    StartTimer,
+    Write,
+)
 from kafkapy.coordinator.runtime.owned_topic import LOAD_RETRY_MS, InternalTopic, OwnedTopic
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.heartbeat import HeartbeatResponse
@@ -229,6 +237,21 @@ def test_answers_leave_last_and_in_order(c: Coordinator) -> None:
     )
     assert machine.events == [("stored", Errors.NONE)]
     assert sent == [1, 2, 3, 4, 5]
+
+
+def test_very_many_answers_take_turns_and_others_pass_them(c: Coordinator) -> None:
+    performer, machine = Performer(c.topic, c.scheduler, c.scheduler.time, log), Echo()
+    sent: list[int] = []
+
+    def to(response: HeartbeatResponse) -> None:
+        sent.append(response.error_code)
+
+    performer.perform(machine, [Reply(to, HeartbeatResponse(error_code=n)) for n in range(3 * REPLIES_PER_TURN)])
+    assert sent == list(range(REPLIES_PER_TURN))
+    performer.reply(to, HeartbeatResponse(error_code=-1))
+    assert sent[-1] == -1
+    c.scheduler.advance(0)
+    assert sent == [*range(REPLIES_PER_TURN), -1, *range(REPLIES_PER_TURN, 3 * REPLIES_PER_TURN)]
 
 
 def test_timers_come_back_as_events(c: Coordinator) -> None:
