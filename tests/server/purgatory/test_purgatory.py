@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 
 import pytest
 
@@ -181,9 +182,14 @@ def test_many_that_expire_together_take_turns(monkeypatch: pytest.MonkeyPatch) -
         waiting.try_complete_else_watch(operation, ["a"])
     looks = iter([True, False])
     monkeypatch.setattr(clock, "turn_is_over", lambda: next(looks))
-    later: list[float] = []
+    given_way: list[int] = []
     schedule = clock.later
-    monkeypatch.setattr(clock, "later", lambda delay, work: (later.append(delay), schedule(delay, work))[1])
+
+    def later(delay_ms: float, work: Callable[[], object]) -> object:
+        given_way.append(sum(operation.done for operation in operations))
+        return schedule(delay_ms, work)
+
+    monkeypatch.setattr(clock, "later", later)
     clock.advance(200)
-    assert later == [0]
+    assert given_way == [AT_ONCE]
     assert all((operation.done, operation.expired) == (1, 1) for operation in operations)
