@@ -12,10 +12,13 @@ from kafkapy.common.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from kafkapy import admin as admin
+    from kafkapy import aio as aio
     from kafkapy import consumer as consumer
     from kafkapy import errors as errors
+    from kafkapy import helpers as helpers
     from kafkapy import partitioner as partitioner
     from kafkapy import producer as producer
+    from kafkapy import schemas as schemas
     from kafkapy import serializer as serializer
     from kafkapy import structs as structs
     from kafkapy import version as version
@@ -51,7 +54,20 @@ _HOMES = {
     "OffsetSpec": "structs",
     "__version__": "version",
 }
-_MODULES = ("admin", "consumer", "errors", "partitioner", "producer", "serializer", "structs", "version")
+_MODULES = (
+    "admin",
+    "aio",
+    "consumer",
+    "errors",
+    "helpers",
+    "partitioner",
+    "producer",
+    "schemas",
+    "serializer",
+    "structs",
+    "version",
+)
+"""Those that every install can import: `kafkapy.tx` needs Twisted."""
 
 __all__ = [
     "AsyncConsumerRebalanceListener",
@@ -76,7 +92,8 @@ compiled.install()
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES, *_MODULES})
+    """What users may want, and no helpers of this file."""
+    return sorted({*(name for name in globals() if name.startswith("__")), *_HOMES, *_MODULES})
 
 
 if not TYPE_CHECKING:

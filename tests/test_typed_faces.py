@@ -73,3 +73,12 @@ def test_options_are_those_of_the_configuration(options: Any, config: Any) -> No
 )
 def test_options_are_those_of_default_config(face: Any, options: Any) -> None:
     assert set(get_type_hints(options)) == set(face.DEFAULT_CONFIG)
+
+
+def test_dir_shows_what_users_want_and_all_of_it_is_there() -> None:
+    """Also in an interpreter that has imported nothing else."""
+    code = "import kafkapy; print(*(name for name in dir(kafkapy) if name[0] != '_' and getattr(kafkapy, name)))"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    modules = {name for name in shown if isinstance(getattr(kafkapy, name), types.ModuleType)}
+    assert {"aio", "admin", "errors", "helpers", "structs"} <= modules
+    assert set(shown) - modules == {name for name in kafkapy.__all__ if name[0] != "_"}
