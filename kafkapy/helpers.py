@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from kafkapy.admin.kafka_admin_client import KafkaAdminClient
+from kafkapy.clients.client_options import ClientOptions
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.consumer.kafka_consumer import KafkaConsumer
+from kafkapy.consumer.options import ConsumerOptions
 from kafkapy.consumer.records import ConsumerRecord
 from kafkapy.errors import RecordDeserializationError, UnknownTopicOrPartitionError
+from kafkapy.producer.config import ProducerOptions
 from kafkapy.producer.future import FutureRecordMetadata
 from kafkapy.producer.kafka_producer import KafkaProducer
+from kafkapy.serializer import K_co, V_co
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,14 +25,17 @@ if TYPE_CHECKING:
 _POLL_MS = 500
 
 
-def wait_for_broker(timeout_ms: int = 30_000, **options: Any) -> None:
+def wait_for_broker(timeout_ms: int = 30_000, **options: Unpack[ClientOptions]) -> None:
     """Until a broker answers. Raises NoBrokersAvailable (a KafkaTimeoutError)."""
-    KafkaAdminClient(bootstrap_timeout_ms=timeout_ms, **options).close()
+    options["bootstrap_timeout_ms"] = timeout_ms
+    KafkaAdminClient(**options).close()
 
 
-def tail(topic: str, count: int = 10, *, follow: bool = True, **options: Any) -> Iterator[ConsumerRecord]:
+def tail(
+    topic: str, count: int = 10, *, follow: bool = True, **options: Unpack[ConsumerOptions[K_co, V_co]]
+) -> Iterator[ConsumerRecord[K_co, V_co]]:
     """The last `count` offsets of each partition, then what comes (`follow`). Needs no group, and commits nothing."""
-    with KafkaConsumer(**{"enable_auto_commit": False, **options, "group_id": None}) as consumer:
+    with _reader(options) as consumer:
         partitions = _partitions(consumer, topic)
         starts, ends = consumer.beginning_offsets(partitions), consumer.end_offsets(partitions)
         consumer.assign(partitions)
@@ -44,21 +51,23 @@ def read_in_parallel(
     *,
     threads: int = 4,
     partitions: Sequence[int] | None = None,
-    **options: Any,
+    **options: Unpack[ConsumerOptions],
 ) -> pa.Table:
     """A range of offsets of every partition (see `KafkaConsumer.to_arrow`), several partitions at a time."""
     import pyarrow as pa
 
     from kafkapy.consumer.to_arrow import to_arrow
 
-    with KafkaConsumer(**{**options, "group_id": None}) as consumer:
+    with _reader(options) as consumer:
         wanted = [p.partition for p in _partitions(consumer, topic)] if partitions is None else list(partitions)
     with ThreadPoolExecutor(threads) as pool:
         tables = list(pool.map(lambda number: to_arrow(options, topic, start, end, partitions=[number]), wanted))
     return pa.concat_tables(tables)
 
 
-def copy_topic(source: str, target: str, *, to: Mapping[str, Any] | None = None, **options: Any) -> int:
+def copy_topic(
+    source: str, target: str, *, to: Mapping[str, Any] | None = None, **options: Unpack[ConsumerOptions]
+) -> int:
     """Copy what a topic has now, with keys, headers, timestamps and partition numbers; how many records that were.
 
     `to`: options of the producer, another cluster's for instance; None: the same cluster. The target must have as many
@@ -66,8 +75,8 @@ def copy_topic(source: str, target: str, *, to: Mapping[str, Any] | None = None,
     """
     copied = 0
     with (
-        KafkaConsumer(**{"enable_auto_commit": False, **options, "group_id": None}) as consumer,
-        KafkaProducer(**(options if to is None else to)) as producer,
+        _reader(options) as consumer,
+        KafkaProducer(**(_of_producers(options) if to is None else to)) as producer,
     ):
         partitions = _partitions(consumer, source)
         starts, ends = consumer.beginning_offsets(partitions), consumer.end_offsets(partitions)
@@ -95,9 +104,9 @@ class DeadLetterTopic:
     record, and `poll` raises why. A record whose key and value are null gets an empty value. Close it after the consumer.
     """
 
-    def __init__(self, topic: str, **options: Any) -> None:
+    def __init__(self, topic: str, **options: Unpack[ProducerOptions]) -> None:
         self.topic = topic
-        self._producer = KafkaProducer(**options)
+        self._producer: KafkaProducer = KafkaProducer(**options)
 
     def __call__(self, error: RecordDeserializationError) -> None:
         key, value = error.key_buffer, error.value_buffer
@@ -122,6 +131,17 @@ class DeadLetterTopic:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _reader(options: Mapping[str, Any]) -> KafkaConsumer[Any, Any]:
+    """A consumer without a group, which commits nothing."""
+    given: dict[str, Any] = {"enable_auto_commit": False, **options, "group_id": None}
+    return KafkaConsumer(**given)
+
+
+def _of_producers(options: Mapping[str, Any]) -> dict[str, Any]:
+    """A consumer's options as far as producers have them, too."""
+    return {name: value for name, value in options.items() if name in KafkaProducer.DEFAULT_CONFIG}
 
 
 def _delivered(producer: KafkaProducer, deliveries: list[FutureRecordMetadata]) -> None:

@@ -105,7 +105,7 @@ def test_a_dead_letter_that_cannot_be_delivered_leaves_the_consumer_at_the_recor
 
 
 def test_a_copy_has_all_of_each_record(servers: str) -> None:
-    assert copy_topic("from", "to", bootstrap_servers=servers) == 20
+    assert copy_topic("from", "to", bootstrap_servers=servers, isolation_level="read_committed") == 20
     there = {
         name: sorted(
             (r.partition, r.offset, r.timestamp, r.key, r.value, tuple(r.headers))

@@ -11,7 +11,7 @@ from kafkapy import ConsumerRebalanceListener, KafkaConsumer, KafkaProducer, Off
 from kafkapy.clients.client_options import AutoOffsetReset
 from kafkapy.consumer import ConsumerRecord
 from kafkapy.consumer.assignors import CooperativeStickyAssignor
-from kafkapy.helpers import DeadLetterTopic
+from kafkapy.helpers import DeadLetterTopic, copy_topic, tail, wait_for_broker
 from kafkapy.producer.future import FutureBatchMetadata, FutureRecordMetadata, RecordMetadata
 from kafkapy.structs import OffsetAndTimestamp
 
@@ -79,6 +79,14 @@ def consume() -> None:
         consumer.commit({TRADES: OffsetAndMetadata(3)})
         consumer.commit_async(callback=lambda offsets, outcome: print(sorted(offsets), outcome))
         consumer.subscribe("trades", listener=print)  # type: ignore[arg-type]
+
+
+def help_oneself() -> None:
+    for record in tail("trades", 10, follow=False, bootstrap_servers="one:9092", value_deserializer=int):
+        assert_type(record, ConsumerRecord[Any, int])
+    assert_type(copy_topic("a", "b", bootstrap_servers="one:9092", isolation_level="read_committed"), int)
+    wait_for_broker(bootstrap_server="one:9092")  # type: ignore[call-arg]
+    DeadLetterTopic("dead", acks="some")  # type: ignore[arg-type]
 
 
 KafkaConsumer(group="g")  # type: ignore[call-arg]
