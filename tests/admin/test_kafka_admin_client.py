@@ -60,6 +60,7 @@ from kafkapy.protocol.messages.delete_records import DeleteRecordsResponse
 from kafkapy.protocol.messages.delete_topics import DeleteTopicsResponse
 from kafkapy.protocol.messages.describe_configs import DescribeConfigsResponse
 from kafkapy.protocol.messages.describe_groups import DescribeGroupsResponse
+from kafkapy.protocol.messages.describe_producers import DescribeProducersResponse
 from kafkapy.protocol.messages.describe_transactions import DescribeTransactionsResponse
 from kafkapy.protocol.messages.find_coordinator import FindCoordinatorResponse
 from kafkapy.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsResponse
@@ -663,7 +664,65 @@ def test_transactions_that_hang_by_their_coordinators(setup: Setup) -> None:
     setup.on(ApiKey.LIST_TRANSACTIONS, list_all)
     setup.on(ApiKey.FIND_COORDINATOR, coordinated_by(1))
     setup.on(ApiKey.DESCRIBE_TRANSACTIONS, describe)
+    setup.on(ApiKey.DESCRIBE_PRODUCERS, producers_of({}))
     (hanging,) = setup.run(setup.admin.find_hanging_transactions())
     assert (hanging["transactional_id"], hanging["state"], hanging["coordinator_id"]) == ("old", "Ongoing", 1)
     assert hanging["age_ms"] >= 25 * minute
     assert setup.run(setup.admin.find_hanging_transactions(max_transaction_timeout_ms=30 * minute)) == []
+
+
+def producers_of(open_since: dict[TopicPartition, dict[int, int]]) -> Any:
+    """Partition -> producers that have a transaction open there, and when their last record came; all others have none."""
+    message = DescribeProducersResponse
+
+    def handle(request: Any) -> DescribeProducersResponse:
+        return message(
+            topics=[
+                message.TopicResponse(
+                    name=topic.name,
+                    partitions=[
+                        message.PartitionResponse(
+                            partition_index=index,
+                            active_producers=[
+                                message.ProducerState(
+                                    producer_id=producer_id, last_timestamp=last_ms, current_txn_start_offset=3
+                                )
+                                for producer_id, last_ms in open_since.get(
+                                    TopicPartition(topic.name, index), {}
+                                ).items()
+                            ],
+                        )
+                        for index in topic.partition_indexes
+                    ],
+                )
+                for topic in request.topics
+            ]
+        )
+
+    return handle
+
+
+def test_transactions_that_hang_in_a_log_and_no_coordinator_knows(setup: Setup) -> None:
+    """Producer 8's coordinator knows of partition 0 alone, and nobody knows of producer 7."""
+    now = setup.driver.time.milliseconds()
+    long_ago = now - 25 * 60_000
+    setup.on(ApiKey.DESCRIBE_PRODUCERS, producers_of({P0: {7: long_ago, 8: long_ago, 9: now}, P1: {8: long_ago}}))
+    listed = ListTransactionsResponse.TransactionState(
+        transactional_id="tx", producer_id=8, transaction_state="Ongoing"
+    )
+    topics = [DescribeTransactionsResponse.TopicData(topic="t", partitions=[0])]
+    described = DescribeTransactionsResponse.TransactionState(
+        transactional_id="tx", producer_id=8, transaction_state="Ongoing", transaction_start_time_ms=now, topics=topics
+    )
+    setup.on(ApiKey.LIST_TRANSACTIONS, lambda _: ListTransactionsResponse(transaction_states=[listed]))
+    setup.on(ApiKey.FIND_COORDINATOR, coordinated_by(1))
+    setup.on(ApiKey.DESCRIBE_TRANSACTIONS, lambda _: DescribeTransactionsResponse(transaction_states=[described]))
+
+    def found(**options: Any) -> list[tuple[int, list[TopicPartition]]]:
+        hanging = setup.run(setup.admin.find_hanging_transactions(**options))
+        assert all(each["transactional_id"] is None and each["age_ms"] >= 25 * 60_000 for each in hanging)
+        return [(each["producer_id"], each["topic_partitions"]) for each in hanging]
+
+    assert found() == [(7, [P0]), (8, [P1])]
+    assert found(broker_ids=[1]) == [(8, [P1])], "partition 1 is led there"
+    assert found(max_transaction_timeout_ms=30 * 60_000) == []

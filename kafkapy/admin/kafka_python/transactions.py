@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from kafkapy.admin.kafka_python.base import Face
-from kafkapy.admin.results import values_of
+from kafkapy.admin.results import value_of, values_of
 from kafkapy.admin.types import (
     AbortTransactionSpec,
     PartitionProducerState,
@@ -65,23 +65,20 @@ class TransactionMethods(Face):
     async def find_hanging_transactions(
         self, broker_ids: Iterable[int] | None = None, max_transaction_timeout_ms: int = 900_000
     ) -> list[dict[str, Any]]:
-        """Transactions that are older than any may be, as dicts: of those that coordinators know.
+        """Transactions that are older than any may be, as dicts.
 
-        What is open in a partition's log and known to none is found by `kafka-transactions.sh find-hanging`.
+        Those that coordinators (on these brokers) know, as in kafka-python. Then those that are open in the log of a partition
+        (led there), and that no coordinator will end, as `kafka-transactions.sh find-hanging` has them: each partition has a
+        dict of its own, with None as `transactional_id`, `state` and `coordinator_id`; `age_ms` counts from the last record.
         """
         listed = await self.list_transactions(broker_ids=broker_ids)
-        ids = sorted({listing.transactional_id for listings in listed.values() for listing in listings})
         now = self.client.driver.time.milliseconds()
+        limit_ms = max_transaction_timeout_ms + _SLACK_MS
         hanging = []
-        described = await self.core.transaction_descriptions(self._call("coordinator"), ids)
-        for transactional_id, found in described.items():
-            if isinstance(found, KafkaError):
-                if found.error is Errors.TRANSACTIONAL_ID_NOT_FOUND:
-                    continue  # it has expired since it was listed
-                raise found
+        for transactional_id, found in (await self._described(listed)).items():
             age = now - found.transaction_start_time_ms
             begun = found.transaction_start_time_ms >= 0
-            if begun and found.state not in _OVER and age >= max_transaction_timeout_ms + _SLACK_MS:
+            if begun and found.state not in _OVER and age >= limit_ms:
                 hanging.append(
                     {
                         "transactional_id": transactional_id,
@@ -93,4 +90,47 @@ class TransactionMethods(Face):
                         "topic_partitions": sorted(found.topic_partitions),
                     }
                 )
-        return hanging
+        return hanging + await self._hanging_in_logs(None if broker_ids is None else set(broker_ids), now, limit_ms)
+
+    async def _described(self, listed: dict[int, list[TransactionListing]]) -> dict[str, TransactionDescription]:
+        ids = sorted({listing.transactional_id for listings in listed.values() for listing in listings})
+        described = await self.core.transaction_descriptions(self._call("coordinator"), ids)
+        return {
+            transactional_id: value_of(found)
+            for transactional_id, found in described.items()
+            # One that is not found has expired since it was listed.
+            if not (isinstance(found, KafkaError) and found.error is Errors.TRANSACTIONAL_ID_NOT_FOUND)
+        }
+
+    async def _hanging_in_logs(self, leaders: set[int] | None, now: int, limit_ms: int) -> list[dict[str, Any]]:
+        names = [
+            TopicPartition(topic.name, partition.partition)
+            for topic in (await self.core.list_topics()).values()
+            for partition in topic.partitions
+            if partition.leader_id >= 0 and (leaders is None or partition.leader_id in leaders)
+        ]
+        states = values_of(await self.core.producer_states(self._call("DescribeProducers"), names, None))
+        open_since_long = [
+            (name, producer)
+            for name, state in states.items()
+            for producer in state.active_producers
+            if producer.current_transaction_start_offset >= 0 and now - producer.last_timestamp >= limit_ms
+        ]
+        if not open_since_long:
+            return []
+        producer_ids = {producer.producer_id for _, producer in open_since_long}
+        described = await self._described(await self.list_transactions(producer_id_filters=producer_ids))
+        known = {(found.producer_id, name) for found in described.values() for name in found.topic_partitions}
+        return [
+            {
+                "transactional_id": None,
+                "producer_id": producer.producer_id,
+                "producer_epoch": producer.producer_epoch,
+                "state": None,
+                "age_ms": now - producer.last_timestamp,
+                "coordinator_id": None,
+                "topic_partitions": [name],
+            }
+            for name, producer in open_since_long
+            if (producer.producer_id, name) not in known
+        ]
