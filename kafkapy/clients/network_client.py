@@ -121,11 +121,6 @@ class NetworkClient:
         backoff = self._backoffs.get(node_id)
         return 0 if backoff is None else max(0.0, backoff.until_ms - self.driver.time.monotonic_ms())
 
-    def in_flight_count(self, node_id: int) -> int:
-        """Requests that are not answered, those that wait to be sent included."""
-        connection = self._connections.get(node_id)
-        return 0 if connection is None else connection.connection.pending
-
     def versions_of(self, node_id: int) -> NodeApiVersions | None:
         """What the broker serves; None before its handshake."""
         connection = self._connections.get(node_id)
