@@ -109,6 +109,7 @@ def test_handlers_are_killed_under_load(
     note("handled more than once", f"{len(found) - len(set(found)):,}")
 
 
+@pytest.mark.long
 def test_the_disk_is_full(new_broker: NewBroker, tmp_path: Path, note: Note) -> None:
     """Whoever sends hears it, in a sentence that names the cause; with room again the same bus and the same dispatcher go on, and
     every event that was acknowledged is handled."""

@@ -66,6 +66,7 @@ def check_read_by_python(url: str, last_line: str) -> None:
     assert seen >= 2
 
 
+@pytest.mark.long  # its packages are large
 @pytest.mark.timeout(600)
 def test_node(registry: SchemaRegistryProcess, tmp_path: Path) -> None:
     (tmp_path / "package.json").write_text('{"name": "sold", "private": true}')

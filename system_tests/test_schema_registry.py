@@ -54,6 +54,7 @@ def schema(subject: str) -> str:
     return json.dumps({"type": "record", "name": f"R{subject.replace('-', '_')}", "fields": []})
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_the_primary_is_killed_under_load(
     broker: KafkaService,
