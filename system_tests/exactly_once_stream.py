@@ -25,6 +25,8 @@ DIRECTORY = "KAFKAPY_TEST_DIRECTORY"
 """In the environment: by it the test knows the processes of its Spark, and they know where the files are."""
 POINTS = ("before the decision", "after the decision", "between two commits", "before the end")
 RECORDS_OF_A_BATCH = 5_000
+SHORT_LIVED = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+"""Options of JVMs that don't live long enough for what the better compiler makes."""
 
 
 def die_at(point: str) -> None:
@@ -80,6 +82,9 @@ def main(bootstrap: str, incoming: str, outgoing: str, directory: Path, master: 
         "spark.ui.enabled": "false",
         "spark.driver.memory": "512m",
         "spark.executor.memory": "512m",
+        "spark.driver.extraJavaOptions": SHORT_LIVED,
+        "spark.executor.extraJavaOptions": SHORT_LIVED,
+        "spark.sql.codegen.wholeStage": "false",
         "spark.local.dir": str(directory / "local"),
         "spark.log.level": "ERROR",
         "spark.sql.shuffle.partitions": "4",

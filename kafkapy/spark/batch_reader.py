@@ -12,6 +12,7 @@ from kafkapy.spark.offset_reader import OffsetReader
 from kafkapy.spark.options import SourceOptions
 from kafkapy.spark.partition_reader import PartitionReader, plan_tasks
 from kafkapy.spark.pushed_filters import PushedFilters
+from kafkapy.spark.worker import spare_collections
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,6 +33,7 @@ class KafkaBatchReader(DataSourceReader):
             ranges = self._narrow(self._ranges(reader), reader)
         finally:
             reader.close()
+        spare_collections()
         return plan_tasks(ranges, self._options)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

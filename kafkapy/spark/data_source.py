@@ -11,6 +11,7 @@ from pyspark.sql.types import StructType
 from kafkapy.spark.errors import OptionError
 from kafkapy.spark.options import Mode, SourceOptions, check_read, include_headers, sink_options, source_options
 from kafkapy.spark.schema import check_sink_schema, source_schema
+from kafkapy.spark.worker import spare_collections
 
 if TYPE_CHECKING:
     from kafkapy.spark.batch_reader import KafkaBatchReader
@@ -28,6 +29,7 @@ class KafkaDataSource(DataSource):
 
     def schema(self) -> StructType:
         check_read(self.options)
+        spare_collections()
         return source_schema(include_headers(self.options))
 
     def reader(self, schema: StructType) -> KafkaBatchReader:
@@ -50,6 +52,7 @@ class KafkaDataSource(DataSource):
         options = sink_options(self.options)
         check_sink_schema(schema, options.topic)
         _warn(options.warnings)
+        spare_collections()
         return KafkaBatchWriter(options)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamArrowWriter:

@@ -75,6 +75,8 @@ SMALL = 1_000
 """Offsets: so few are read in less time than the task around them takes."""
 ENOUGH_TASKS = 32
 """Ranges share tasks only where there are more than this: all machines shall have work."""
+FEWEST_TASKS = 8
+"""Of ranges that share them, however few records these have: whoever works on them long wants more than one machine."""
 MOST_RANGES = 32
 """In one task."""
 
@@ -84,11 +86,13 @@ def share_tasks(
 ) -> list[tuple[OffsetRange, ...]]:
     """What each task reads: of those that are small, some go into one task together.
 
-    At least `min_partitions` tasks are left if there were as many pieces; none has more than `max_records` offsets.
+    At least `min_partitions` tasks are left if there were as many pieces; none has more than `max_records` offsets. More
+    than `ENOUGH_TASKS` pieces become so many tasks, or fewer if these would have less than `SMALL` offsets each.
     """
     large = [(piece,) for piece in pieces if piece.size > SMALL]
     small = [piece for piece in pieces if piece.size <= SMALL]
-    tasks = max(ENOUGH_TASKS - len(large), (min_partitions or 0) - len(large), math.ceil(len(small) / MOST_RANGES))
+    tasks = max(_enough_tasks(pieces), min_partitions or 0) - len(large)
+    tasks = max(tasks, math.ceil(len(small) / MOST_RANGES))
     shared: list[tuple[OffsetRange, ...]] = []
     for group in _evenly(small, tasks):
         first, size = 0, 0
@@ -99,6 +103,13 @@ def share_tasks(
             size += piece.size
         shared.append(tuple(group[first:]))
     return sorted(large + shared)
+
+
+def _enough_tasks(pieces: Sequence[OffsetRange]) -> int:
+    if len(pieces) <= ENOUGH_TASKS:
+        return ENOUGH_TASKS
+    offsets = sum(piece.size for piece in pieces)
+    return min(max(FEWEST_TASKS, math.ceil(offsets / SMALL)), ENOUGH_TASKS)
 
 
 def _evenly(pieces: Sequence[OffsetRange], parts: int) -> list[Sequence[OffsetRange]]:

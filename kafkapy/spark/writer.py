@@ -28,6 +28,7 @@ class KafkaBatchWriter(DataSourceArrowWriter):
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         if self._options.exactly_once is not None:
             commit(messages, self._options)
+        spare_collections()
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         if self._options.exactly_once is not None:

@@ -95,7 +95,7 @@ def test_many_small_partitions_share_tasks(spark: Any, kafka: Any) -> None:
         kafka.fill(topic, partition, 3, first=3 * partition)
     frame = load(spark, kafka, subscribe=topic)
     assert values(frame) == list(range(600))
-    assert frame.rdd.getNumPartitions() == 32
+    assert frame.rdd.getNumPartitions() == 8
     assert load(spark, kafka, subscribe=topic, minPartitions="200").rdd.getNumPartitions() == 200
 
 

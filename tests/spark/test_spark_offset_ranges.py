@@ -90,9 +90,11 @@ def test_many_small_ranges_share_tasks() -> None:
     few = ranges_of(*[5] * 32)
     assert share_tasks(few) == [(r,) for r in few]
     tasks = share_tasks(ranges_of(*[5] * 200))
-    assert len(tasks) == 32
-    assert {len(task) for task in tasks} == {6, 7}
+    assert len(tasks) == 8
+    assert {len(task) for task in tasks} == {25}
     assert [r for task in tasks for r in task] == ranges_of(*[5] * 200)
+    assert len(share_tasks(ranges_of(*[100] * 200))) == 20
+    assert len(share_tasks(ranges_of(*[900] * 200))) == 32
     assert len(share_tasks(ranges_of(*[5] * 3200))) == 100
 
 
@@ -106,7 +108,7 @@ def test_a_large_range_has_a_task_of_its_own() -> None:
 def test_ranges_share_tasks_within_the_limits_of_the_query() -> None:
     assert len(share_tasks(ranges_of(*[5] * 200), min_partitions=150)) == 150
     assert len(share_tasks(ranges_of(*[5] * 200), min_partitions=500)) == 200
-    assert len(share_tasks(ranges_of(*[5] * 200), max_records=10)) == 104  # of at most 2, cut out of 32 of 6 or 7
+    assert len(share_tasks(ranges_of(*[5] * 200), max_records=10)) == 104  # of at most 2, cut out of 8 of 25
 
 
 @settings(max_examples=60, deadline=None)
