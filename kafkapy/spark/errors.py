@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 
 class OptionError(ValueError):
     """An option, or several together, make no sense (Spark's source: IllegalArgumentException)."""
@@ -32,3 +35,10 @@ DATA_LOSS_WARNING = (
     "Kafka or the topic may have been deleted before all the data in the topic was processed. If you want your "
     'streaming query to fail on such cases, set the source option "failOnDataLoss" to "true".'
 )
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The known name that is nearest, as the end of a sentence; "" if none is near. Case does not count."""
+    names = {one.lower(): one for one in known}
+    nearest = get_close_matches(name.lower(), names, 1)
+    return f" (did you mean '{names[nearest[0]]}'?)" if nearest else ""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from kafkapy.clients import java_properties
 from kafkapy.errors import KafkaConfigurationError
-from kafkapy.spark.errors import OptionError
+from kafkapy.spark.errors import OptionError, did_you_mean
 
 PREFIX = "kafka."
 
@@ -221,7 +221,8 @@ def _params(
         elif name in WITHOUT_EFFECT or name in of_the_other_side:
             warnings.append(f"Kafka option 'kafka.{name}' has no effect on this {kind}")
         else:
-            raise OptionError(f"Unknown option 'kafka.{name}': Kafka's {kind} has no config of this name")
+            hint = did_you_mean(PREFIX + name, [PREFIX + known for known in acting])
+            raise OptionError(f"Unknown option 'kafka.{name}': Kafka's {kind} has no config of this name{hint}")
     return params
 
 

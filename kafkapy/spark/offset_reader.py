@@ -11,7 +11,7 @@ from kafkapy.admin.partitions import UNKNOWN_OFFSET
 from kafkapy.admin.results import values_of
 from kafkapy.common.time import SystemTime, Time
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.protocol.errors import KafkaError
+from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.spark.errors import OffsetError
 from kafkapy.spark.kafka_params import SECURITY
 from kafkapy.spark.offset_limits import (
@@ -37,7 +37,7 @@ class OffsetReader:
     """Asks the cluster through one admin client, which is made anew after a failure. Not thread-safe.
 
     Every question is asked `fetchOffset.numRetries` times before its `KafkaError` is raised, but not again once
-    `default.api.timeout.ms` has passed since it was asked first.
+    `default.api.timeout.ms` has passed since it was asked first, nor where the configs are wrong.
     """
 
     def __init__(self, options: SourceOptions, time: Time | None = None) -> None:
@@ -171,6 +171,8 @@ class OffsetReader:
             try:
                 return ask()
             except KafkaError as error:
+                if error.error is Errors.INVALID_CONFIG:
+                    raise
                 _log.warning("Error in attempt %d getting Kafka offsets: %s", attempt, error)
                 self.close()
                 interval_ms = self._options.fetch_offset_retry_interval_ms

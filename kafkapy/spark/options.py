@@ -14,9 +14,17 @@ from typing import Any, NamedTuple
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.spark.delivery import OF_DELIVERY, ExactlyOnce, delivery, exactly_once_options, sink_name
-from kafkapy.spark.errors import OptionError
+from kafkapy.spark.errors import OptionError, did_you_mean
 from kafkapy.spark.java_pattern import python_pattern
-from kafkapy.spark.kafka_params import GROUP_ID_WARNING, PREFIX, KafkaParams, consumer_params, producer_params
+from kafkapy.spark.kafka_params import (
+    CONSUMER,
+    GROUP_ID_WARNING,
+    PREFIX,
+    PRODUCER,
+    KafkaParams,
+    consumer_params,
+    producer_params,
+)
 from kafkapy.spark.offset_limits import (
     EarliestOffsets,
     GlobalTimestamp,
@@ -304,8 +312,16 @@ def _read(options: Mapping[str, str], mode: Mode, warnings: list[str]) -> tuple[
         elif name.startswith(PREFIX):
             kafka[name.removeprefix(PREFIX)] = text
         elif not (mode is Mode.WRITE and name in SPARKS_OWN):
-            raise OptionError(f"Unknown option '{name}'. {_known(mode)}")
+            raise OptionError(f"Unknown option '{name}'{_nearest(name, mode)}. {_known(mode)}")
     return values, kafka
+
+
+def _nearest(name: str, mode: Mode) -> str:
+    """A client's config is often written without its prefix."""
+    configs = PRODUCER if mode is Mode.WRITE else CONSUMER
+    if name in configs:
+        return f" (did you mean '{PREFIX}{name}'?)"
+    return did_you_mean(name, [option.name for option in OPTIONS if mode in option.modes])
 
 
 def _known(mode: Mode) -> str:

@@ -44,3 +44,12 @@ def test_questions_are_asked_again() -> None:
 def test_but_not_once_the_time_of_the_client_is_up() -> None:
     assert asked(60_000) == (1, 60_000)
     assert asked(3_000, default_api_timeout_ms="3000") == (1, 3_000)
+
+
+def test_wrong_configs_are_told_at_once() -> None:
+    time = MockTime()
+    begin = time.monotonic_ms()
+    options = source_options({"kafka.bootstrap.servers": "no-port", "subscribe": "t"}, Mode.BATCH)
+    with pytest.raises(KafkaError, match=r"Invalid url in bootstrap.servers: no-port"):
+        OffsetReader(options, time).partitions()
+    assert time.monotonic_ms() == begin

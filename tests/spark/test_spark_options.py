@@ -141,6 +141,21 @@ def test_an_unknown_option_is_named(mode: Mode) -> None:
     assert "Unknown option 'kafka.fetch.bytes'" in refusal({**base, "kafka.fetch.bytes": "1"}, mode)
 
 
+@pytest.mark.parametrize(
+    ("mode", "name", "nearest"),
+    [
+        (Mode.BATCH, "startingOfset", "startingOffsets"),
+        (Mode.STREAM, "bootstrap.servers", "kafka.bootstrap.servers"),
+        (Mode.WRITE, "acks", "kafka.acks"),
+        (Mode.WRITE, "sink_name", "sinkName"),
+        (Mode.BATCH, "kafka.fetch.max.byte", "kafka.fetch.max.bytes"),
+    ],
+)
+def test_the_nearest_option_is_named(mode: Mode, name: str, nearest: str) -> None:
+    base = SERVERS if mode is Mode.WRITE else BASE
+    assert f"(did you mean '{nearest}'?)" in refusal({**base, name: "1"}, mode)
+
+
 def test_limits_by_preference() -> None:
     offsets = {"startingOffsets": '{"t":{"0":3,"1":-2}}', "endingOffsets": '{"t":{"0":7,"1":-1}}'}
     options = batch(**offsets)
