@@ -1,17 +1,19 @@
-"""A Spark program that copies a topic exactly once, in batches; its driver dies at a point of the commit that a file names.
+"""A Spark program that copies a topic exactly once, in batches; tasks, executors and the driver die at points that a file names.
 
     python -m system_tests.exactly_once_stream BOOTSTRAP INPUT OUTPUT DIRECTORY MASTER
 
-DIRECTORY has the checkpoint, `driver.pid` with the processes of the driver, and `armed`, if the next commit is to be the last.
+DIRECTORY has the checkpoint, `driver.pid` with the processes of the driver, and `armed`, if one is to die: "task", "executor"
+or one of the `POINTS` of the driver's commit. Who dies of it removes it.
 It ends with 0 when all records that were there at its start have been copied.
 """
 
 from __future__ import annotations
 
 import os
+import random
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,18 +31,52 @@ SHORT_LIVED = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 """Options of JVMs that don't live long enough for what the better compiler makes."""
 
 
+def is_turn_of(*victims: str) -> bool:
+    """Is one of them to die, and no other process has taken that upon itself?"""
+    armed = Path(os.environ[DIRECTORY]) / "armed"
+    try:
+        if armed.read_text() not in victims:
+            return False
+        armed.unlink()
+    except FileNotFoundError:
+        return False
+    return True
+
+
 def die_at(point: str) -> None:
-    directory = Path(os.environ[DIRECTORY])
-    armed = directory / "armed"
-    if not armed.exists() or armed.read_text() != point:
+    if not is_turn_of(point):
         return
-    armed.unlink()
-    for pid in (directory / "driver.pid").read_text().split():
+    for pid in (Path(os.environ[DIRECTORY]) / "driver.pid").read_text().split():
         os.kill(int(pid), signal.SIGKILL)
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def die_in_task() -> None:
+    """A task's Python worker dies, or its executor: the worker then goes on until it sees that nobody listens."""
+    if is_turn_of("task"):
+        os.kill(os.getpid(), signal.SIGKILL)
+    if is_turn_of("executor"):
+        os.kill(_executor(), signal.SIGKILL)
+
+
+def _executor() -> int:
+    """The JVM whose daemon has forked this worker; the worker where executor and driver are one."""
+    daemon = Path(f"/proc/{os.getppid()}/stat").read_text()
+    java = int(daemon.rpartition(")")[2].split()[1])
+    return java if b"CoarseGrainedExecutorBackend" in Path(f"/proc/{java}/cmdline").read_bytes() else os.getpid()
+
+
 class MortalWriter(KafkaStreamWriter):
+    def write(self, iterator: Iterator[Any]) -> Any:
+        """With victims before a task has sent anything, and when its transaction is complete and open."""
+        is_early = random.random() < 0.5
+        if is_early:
+            die_in_task()
+        done = super().write(iterator)
+        if not is_early:
+            die_in_task()
+        return done
+
     def commit(self, messages: Sequence[Any], batchId: int) -> None:
         decide: Callable[[Turn, Decision], None] = Turn.decide
         end = SinkTransactions.end

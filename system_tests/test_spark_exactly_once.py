@@ -32,7 +32,8 @@ VICTIMS = [victim for n, point in enumerate(POINTS) for victim in (point, "execu
     "driver",
     "task",
 ]
-"""In turns. Half of them take the driver with them, whose next start takes as long as many batches."""
+"""In turns: tasks while they write, executors under such a task. Half of them are drivers, whose next start takes as long as
+many batches."""
 
 
 class Stream:
@@ -58,30 +59,26 @@ class Stream:
         with open(self.directory / "stream.out", "ab") as output:
             self._process = subprocess.Popen(command, stdout=output, stderr=output, cwd=ROOT, env=environment)
 
-    def processes(self, word: bytes) -> list[int]:
-        """Of this stream's Spark, those with this word in their command."""
+    def processes(self) -> list[int]:
+        """All of this stream's Spark."""
         mark = f"{DIRECTORY}={self.directory}".encode()
         found = []
         for place in Path("/proc").glob("[0-9]*"):
             try:
-                if word in (place / "cmdline").read_bytes() and mark in (place / "environ").read_bytes().split(b"\0"):
+                if mark in (place / "environ").read_bytes().split(b"\0"):
                     found.append(int(place.name))
             except OSError:
                 pass  # it has ended
         return found
 
-    def kill_one(self, word: bytes) -> bool:
-        found = self.processes(word)
-        return bool(found) and _kill(random.choice(found))
-
     def kill_driver(self) -> bool:
         """Its two processes, if they live: others may have their numbers by now."""
-        ours = set(self.processes(b""))
+        ours = set(self.processes())
         killed = [_kill(int(pid)) for pid in (self.directory / "driver.pid").read_text().split() if int(pid) in ours]
         return any(killed)
 
     def kill_all(self) -> None:
-        for pid in self.processes(b""):
+        for pid in self.processes():
             _kill(pid)
         if self._process is not None:
             self._process.wait()
@@ -151,10 +148,6 @@ def test_each_record_once(broker: KafkaService, tmp_path: Path, kills: int, note
 
 def harm(stream: Stream, victim: str) -> bool:
     """True when somebody was killed."""
-    if victim == "task":
-        return stream.kill_one(b"pyspark.daemon")
-    if victim == "executor":
-        return stream.kill_one(b"CoarseGrainedExecutorBackend") or stream.kill_one(b"pyspark.daemon")
     if victim == "driver":
         return stream.kill_driver()
     armed = stream.directory / "armed"
