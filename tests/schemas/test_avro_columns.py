@@ -69,6 +69,11 @@ def test_the_same_values(data: st.DataObject) -> None:
     assert found.cast(type).equals(pa.array(values, type))
 
 
+NEGATIVE = ((1, 3), (7, 1), (7, 3))
+"""Where the test below may put which byte, so that a union's branch or an enum's symbol is a negative one: fastavro counts these
+from the end, as Python does; Avro knows none."""
+
+
 @settings(deadline=None, max_examples=200)
 @given(seed=st.integers(0, 10**9))
 def test_damage_stays_with_its_value(seed: int) -> None:
@@ -96,6 +101,8 @@ def test_damage_stays_with_its_value(seed: int) -> None:
         expected = fastavro.schemaless_reader(source, schema)
         whole = source.tell() == len(data[2])
     except Exception:
+        whole = False
+    if any(len(data[2]) > at and data[2][at] == byte for at, byte in NEGATIVE):
         whole = False
     assert bool(broken[2]) != whole
     if whole:
