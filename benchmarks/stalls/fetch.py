@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import threading
 import time
 from collections.abc import Iterator
@@ -108,6 +109,39 @@ class ColdReading(Scenario):
         delete_topics(server, self.topic)
 
 
+class Waiting(Scenario):
+    """Each record is what thousands of fetches have waited for, and all of them run out of time together in the end."""
+
+    name = "3,000 fetches wait for one partition, 5 times"
+    topic = "stalls-awaited"
+    readers = 3000
+    records = 5
+
+    def prepare(self, server: Server) -> None:
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        make_topic(server, self.topic)
+
+    def load(self, server: Server) -> None:
+        readers = [FrameClient(server.port) for _ in range(self.readers)]
+        record = produce_request(self.topic, batch(values(1, 100)))
+        with FrameClient(server.port) as writer:
+            for offset in range(self.records + 1):
+                waiting = fetch_request(self.topic, offset, MB)
+                waiting.max_wait_ms = 2000
+                for reader in readers:
+                    reader.socket.sendall(reader.frame(waiting, _VERSION))
+                if offset < self.records:
+                    writer.ask(record, 9)
+                for reader in readers:
+                    reader.receive()
+        for reader in readers:
+            reader.socket.close()
+
+    def clean(self, server: Server) -> None:
+        delete_topics(server, self.topic)
+
+
 def forget_pages(directory: Path) -> None:
     """None of the files' pages are in memory afterwards."""
     for path in directory.iterdir():
@@ -144,4 +178,5 @@ def scenarios() -> list[Scenario]:
         SlowReaders("ten slow readers of 50 MB, Fetch version 2", 50),
         ColdReading(),
         Reading("read 1 GB from the page cache", 1000),
+        Waiting(),
     ]
