@@ -100,11 +100,12 @@ class ProducerStateManager:
         if entry is None:
             entry = self.producers[info.producer_id] = ProducerStateEntry(info.producer_id)
         entry.update(info)
+        latest, in_order = next(reversed(self.ongoing_txns), -1), True
         for txn in info.started_transactions:
-            latest = next(reversed(self.ongoing_txns), -1)
+            in_order = in_order and txn.first_offset.message_offset >= latest
             self.ongoing_txns[txn.first_offset.message_offset] = txn
-            if txn.first_offset.message_offset < latest:  # batches of several producers came together
-                self.ongoing_txns = dict(sorted(self.ongoing_txns.items()))
+        if not in_order:  # batches of several producers came together; sorted once, a replay brings thousands
+            self.ongoing_txns = dict(sorted(self.ongoing_txns.items()))
 
     def note_batch(
         self,
