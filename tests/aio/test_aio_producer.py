@@ -78,6 +78,7 @@ def test_a_cancelled_send_has_queued_nothing_and_leaves_the_producer_usable(brok
     async def main() -> None:
         async with KafkaProducer(bootstrap_servers=broker.address) as producer:
             sent = []
+            await producer.partitions_for("t")  # else all may be cancelled before the topic is known
             for i in range(300):
                 task = asyncio.create_task(producer.send("t", b"%d" % i, key=b"k"))
                 for _ in range(i % 3):

@@ -21,6 +21,7 @@ from kafkapy.common.clock import MockClock, P, R
 from kafkapy.common.leader_and_isr import LeaderAndIsr
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
+from kafkapy.log.log_types import TakesLong
 from kafkapy.log.manager.log_manager import LogManager
 from kafkapy.network.channel import KafkaChannel
 from kafkapy.network.connection_quotas import ConnectionLimits
@@ -43,6 +44,7 @@ from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.handlers.control import PARTITIONS_PER_TURN
 from kafkapy.server.inter_broker.producer_ids import ProducerIdManager
 from kafkapy.server.kafka_apis import KafkaApis
+from kafkapy.server.replication.log_threads import LargeAppends
 from kafkapy.server.replication.replica_fetcher_manager import InitialFetch
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
 
@@ -388,7 +390,11 @@ class BrokerCore:
         """Append one batch as a producer with acks=1 would; its base offset."""
         name = TopicPartition(topic, index)
         when = self.time.milliseconds() if timestamp is None else timestamp
-        info = self.replicas.append_to_local_log(name, bytearray(batch(*values, timestamp=when)), 1)
+        records = bytearray(batch(*values, timestamp=when))
+        try:
+            info = self.replicas.append_to_local_log(name, records, 1)
+        except TakesLong:  # a segment begins
+            info = spawn(LargeAppends(self.replicas, MockClock().in_thread).append(name, records, 1, 11)).result()
         self.replicas.appended(name)
         return info.first_offset
 
