@@ -79,7 +79,6 @@ HOT_MODULES = (
     "kafkapy.server.handlers.list_offsets",
     "kafkapy.server.handlers.metadata",
     "kafkapy.server.handlers.produce",
-    "kafkapy.server.kafka_apis",
 )
 """What produce and fetch run through, from the handlers down. What is derived from one of their
 classes stands here, too, and so do the bases of those with `__slots__`."""

@@ -31,7 +31,7 @@ from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest
 from kafkapy.server.handlers.find_coordinator import FindCoordinatorHandler
 from kafkapy.server.handlers.group_offsets import GroupOffsetsHandler
 from kafkapy.server.handlers.groups import GroupsHandler
-from kafkapy.server.kafka_apis import HANDLERS, KafkaApis
+from kafkapy.server.kafka_apis import HANDLERS, Handlers, KafkaApis
 from kafkapy.server.metadata.metadata_cache import MetadataCache
 from kafkapy.zk.errors import ZooKeeperError
 from tests.coordinator.group.group_harness import DELAY, GROUP, Harness, subscription
@@ -98,13 +98,17 @@ class Broker:
         config, zk_client, authorizer = (cast(Any, part) for part in (self.config, self.zk, self.authorizer))
         groups = self.h.coordinator
         transactions = TransactionCoordinator(TransactionConfig(), self.h.log, self.h.scheduler, self.h.time)
-        handlers: Any = SimpleNamespace(
-            find_coordinator=FindCoordinatorHandler(groups, transactions, self.cache, topics, authorizer, self.clock),
-            groups=GroupsHandler(groups, authorizer, config, self.clock),
-            group_offsets=GroupOffsetsHandler(
+        of_groups = {
+            "find_coordinator": FindCoordinatorHandler(
+                groups, transactions, self.cache, topics, authorizer, self.clock
+            ),
+            "groups": GroupsHandler(groups, authorizer, config, self.clock),
+            "group_offsets": GroupOffsetsHandler(
                 groups, self.cache, authorizer, config, zk_client, self.clock.in_thread, self.clock
             ),
-        )
+        }
+        no_others: dict[str, Any] = dict.fromkeys(Handlers._fields)
+        handlers = Handlers(**(no_others | of_groups))
         self.apis = KafkaApis({api: HANDLERS[api](handlers) for api in GROUP_APIS}, self.clock.in_thread)
         self.update({"t": [0, 0]})
 
