@@ -80,8 +80,8 @@ HOT_MODULES = (
     "kafkapy.server.handlers.metadata",
     "kafkapy.server.handlers.produce",
 )
-"""What produce and fetch run through, from the handlers down. What is derived from one of their
-classes stands here, too, and so do the bases of those with `__slots__`."""
+"""What turns of the event loop, produce, fetch, Metadata and ListOffsets run through, from the handlers down. What is
+derived from one of their classes stands here, too, and so do the bases of those with `__slots__`."""
 
 CODECS = {
     f"kafkapy.protocol.messages.{api}": f"kafkapy.protocol.messages.{api}_codecs"
