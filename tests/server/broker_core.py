@@ -140,6 +140,7 @@ class RecordedFetchers:
 
     def __init__(self) -> None:
         self.following: dict[TopicPartition, InitialFetch] = {}
+        self.work: dict[TopicPartition, Completion[None]] = {}
 
     def add(self, partitions: Mapping[TopicPartition, InitialFetch]) -> None:
         self.following.update(partitions)
@@ -150,6 +151,9 @@ class RecordedFetchers:
 
     def stop_idle_fetchers(self) -> None:
         """There are none."""
+
+    def work_on(self, partition: TopicPartition) -> Completion[None] | None:
+        return self.work.get(partition)
 
 
 class RecordedRoles:

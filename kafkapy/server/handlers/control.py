@@ -98,6 +98,7 @@ class ControlHandler:
             async for orders in self._in_turns(orders_of(body)):
                 await self._prepare_new_partitions(body, orders)
                 async for few in in_turns(self._clock, _few_at_a_time(orders)):
+                    await self._leadership.let_fetchers_finish(few)
                     error = self._leadership.become_leader_or_follower(body, few, errors)
                     if error is not Errors.NONE:
                         raise KafkaError(error)
@@ -146,6 +147,7 @@ class ControlHandler:
         async with self._one_after_the_other:
             async for orders in self._in_turns(stop_orders_of(body, request.api_version)):
                 async for few in in_turns(self._clock, _few_at_a_time(orders)):
+                    await self._leadership.let_fetchers_finish(few)
                     error = self._leadership.stop_replicas(body, few, errors)
                     if error is not Errors.NONE:
                         return stop_replica_response(error, {})

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable
+from functools import partial
 
 from kafkapy.cluster.partition import Partition
 from kafkapy.common.topic_partition import TopicPartition
@@ -14,7 +15,7 @@ from kafkapy.server.replication.replica_manager import ReplicaManager
 
 
 class LargeFollowerAppend:
-    """Implements `replica_fetcher.LargeAppend`. While it is under way the log is not exchanged, and should this broker lead the
+    """Implements `replica_fetcher.LogChange`. While it is under way the log is not exchanged, and should this broker lead the
     partition meanwhile, clients' appends wait in threads: see `Partition.thread_appends`."""
 
     def __init__(self, replica: Partition, log: Log, records: memoryview, leader_epoch: int) -> None:
@@ -33,6 +34,28 @@ class LargeFollowerAppend:
 
     def done(self) -> None:
         self._replica.thread_appends -= 1
+
+
+class Truncation:
+    """Implements `replica_fetcher.LogChange`: a new segment list, and the producers' state replayed. As of `LargeFollowerAppend`,
+    the log is not exchanged meanwhile."""
+
+    def __init__(self, replica: Partition, truncate: Callable[[], None]) -> None:
+        self._replica = replica
+        self._truncate = truncate
+        self._error: Exception | None = None
+        replica.thread_appends += 1
+
+    def run(self) -> None:
+        try:
+            self._truncate()
+        except Exception as error:
+            self._error = error
+
+    def done(self) -> None:
+        self._replica.thread_appends -= 1
+        if self._error is not None:
+            raise self._error
 
 
 class FollowerLogs:
@@ -90,11 +113,17 @@ class FollowerLogs:
                 min(data.log_start_offset, log.high_watermark), "leader offset increment"
             )
 
-    def truncate(self, offsets: Mapping[TopicPartition, int]) -> None:
-        self._log_manager.truncate_to(offsets)
+    def agree_on_end(self, partition: TopicPartition) -> None:
+        log = self.follower_log(partition)
+        log.truncate_to(log.log_end_offset)
 
-    def truncate_fully_and_start_at(self, partition: TopicPartition, offset: int) -> None:
-        self._log_manager.truncate_fully_and_start_at(partition, offset)
+    def truncation(self, partition: TopicPartition, offset: int) -> Truncation:
+        replica, _ = self._followed(partition)
+        return Truncation(replica, partial(self._log_manager.truncate_to, {partition: offset}))
+
+    def full_truncation(self, partition: TopicPartition, offset: int) -> Truncation:
+        replica, _ = self._followed(partition)
+        return Truncation(replica, partial(self._log_manager.truncate_fully_and_start_at, partition, offset))
 
     def appended_from_leader(self, partitions: Iterable[TopicPartition]) -> None:
         """Consumers may read from followers (KIP-392)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -33,6 +33,8 @@ class Fetchers(Protocol):
     def remove(self, partitions: Iterable[TopicPartition]) -> None: ...
 
     def stop_idle_fetchers(self) -> None: ...
+
+    def work_on(self, partition: TopicPartition) -> Awaitable[None] | None: ...
 
 
 class LogDirMoves(Protocol):
@@ -157,6 +159,12 @@ class Leadership:
             for listener in self._listeners:
                 listener.roles_changed(leaders, followers)
         return Errors.NONE
+
+    async def let_fetchers_finish(self, orders: Iterable[PartitionOrder | StopOrder]) -> None:
+        """Wait for what threads do to the logs of these partitions for fetchers."""
+        for order in orders:
+            while (work := self._fetchers.work_on(order.partition)) is not None:
+                await work
 
     def partitions_deleted(self, partitions: list[TopicPartition]) -> None:
         """The controller's UpdateMetadata says so."""

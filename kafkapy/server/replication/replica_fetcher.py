@@ -86,14 +86,24 @@ class PartitionFetch:
         return self.lag is not None and self.lag <= 0
 
 
-class LargeAppend(Protocol):
+class LogChange(Protocol):
+    """What is done to a follower's log in a thread: it may take long."""
+
     def run(self) -> None:
-        """In a thread. Nothing is appended if the leader's epoch is over."""
+        """In a thread; raises nothing. Nothing is appended if the leader's epoch is over."""
         ...
 
     def done(self) -> None:
         """On the reactor thread, after `run`."""
         ...
+
+
+class ThreadWork(NamedTuple):
+    """What a fetcher wants done in a thread before it goes on. Until then nobody else should change the partition's log: who does
+    waits for it, on whatever thread."""
+
+    partition: TopicPartition
+    run: Callable[[], None]
 
 
 class Replicas(Protocol):
@@ -107,7 +117,7 @@ class Replicas(Protocol):
 
     def large_append(
         self, partition: TopicPartition, data: FetchResponse.PartitionData, leader_epoch: int
-    ) -> LargeAppend:
+    ) -> LogChange:
         """As `append_from_leader`, done in parts: run in a thread, done, and finished."""
         ...
 
@@ -117,9 +127,17 @@ class Replicas(Protocol):
         """Raises what went wrong in the thread."""
         ...
 
-    def truncate(self, offsets: Mapping[TopicPartition, int]) -> None: ...
+    def agree_on_end(self, partition: TopicPartition) -> None:
+        """The log has no record that its leader lacks: it forgets epochs that begin at its end."""
+        ...
 
-    def truncate_fully_and_start_at(self, partition: TopicPartition, offset: int) -> None: ...
+    def truncation(self, partition: TopicPartition, offset: int) -> LogChange:
+        """Drops everything at or behind `offset`; its `done` raises what went wrong."""
+        ...
+
+    def full_truncation(self, partition: TopicPartition, offset: int) -> LogChange:
+        """Drops everything, to go on at `offset`; its `done` raises what went wrong."""
+        ...
 
     def appended_from_leader(self, partitions: Iterable[TopicPartition]) -> None:
         """All of an answer has been taken in: wake who waits for these partitions."""
@@ -279,9 +297,10 @@ class ReplicaFetcher:
             fetch = self.partitions[partition]
             epoch = self._replicas.follower_log(partition).latest_epoch
             if epoch is None:
-                self._truncate_to(
-                    partition, fetch, fetch.fetch_offset, "no leader epoch is known: to the high watermark"
-                )
+                # Of a message format that knows no producers either: nothing is replayed.
+                cause = "no leader epoch is known: to the high watermark"
+                for work in self._truncate_to(partition, fetch, fetch.fetch_offset, cause):
+                    work.run()
                 continue
             topic = topics.get(partition.topic)
             if topic is None:
@@ -380,19 +399,18 @@ class ReplicaFetcher:
         """Take the leader's answer."""
         for work in self.handle_in_turns(step, response, now_ms):
             if work is not None:
-                work()
+                work.run()
 
-    def handle_in_turns(self, step: Step, response: Any, now_ms: int) -> Iterator[Callable[[], None] | None]:
-        """Take the leader's answer; others may have a turn wherever it yields. What it yields is to be done in a thread before
-        it goes on."""
+    def handle_in_turns(self, step: Step, response: Any, now_ms: int) -> Iterator[ThreadWork | None]:
+        """Take the leader's answer; others may have a turn wherever it yields. What it yields is to be done before it goes on."""
         if isinstance(response, FetchResponse):
             yield from self._handle_fetch(response, now_ms)
         elif isinstance(response, OffsetForLeaderEpochResponse):
-            self._handle_epochs(step, response, now_ms)
+            yield from self._handle_epochs(step, response, now_ms)
         elif isinstance(response, ListOffsetsResponse):
-            self._handle_offsets(step, response, now_ms)
+            yield from self._handle_offsets(step, response, now_ms)
 
-    def _handle_fetch(self, response: FetchResponse, now_ms: int) -> Iterator[Callable[[], None] | None]:
+    def _handle_fetch(self, response: FetchResponse, now_ms: int) -> Iterator[ThreadWork | None]:
         session = self._session
         if not session.accept(response):
             error = Errors.for_code(response.error_code)
@@ -411,9 +429,14 @@ class ReplicaFetcher:
                 if found is None:
                     continue
                 fetch, asked = found
+                if self._diverges(data):
+                    end = data.diverging_epoch
+                    yield from self._guarded(partition, self._truncate(partition, fetch, end.epoch, end.end_offset))
+                    appended.append(partition)
+                    continue
                 large = self._large_append(partition, fetch, data)
                 if large is not None:
-                    yield large.run
+                    yield ThreadWork(partition, large.run)
                     large.done()
                     if self._as_asked(partition) != found:
                         continue
@@ -439,9 +462,14 @@ class ReplicaFetcher:
             return None
         return fetch, asked
 
+    def _diverges(self, data: FetchResponse.PartitionData) -> bool:
+        return (
+            data.diverging_epoch is not None and self.config.truncates_on_fetch and data.error_code == Errors.NONE.code
+        )
+
     def _large_append(
         self, partition: TopicPartition, fetch: PartitionFetch, data: FetchResponse.PartitionData
-    ) -> LargeAppend | None:
+    ) -> LogChange | None:
         """None for what is done at once: few bytes, or an error."""
         if (
             len(data.records or b"") <= PER_TURN
@@ -458,17 +486,13 @@ class ReplicaFetcher:
 
     def _take(
         self, partition: TopicPartition, fetch: PartitionFetch, asked: PartitionWish, data: FetchResponse.PartitionData,
-        large: LargeAppend | None,
+        large: LogChange | None,
     ) -> bool:  # fmt: skip
         """The answer for one partition. False if it is to be left alone for a while."""
         if data.error_code != Errors.NONE.code:
             return self._take_error(partition, fetch, Errors.for_code(data.error_code))
         try:
-            if data.diverging_epoch is not None and self.config.truncates_on_fetch:
-                end = data.diverging_epoch
-                self._truncate(partition, fetch, end.epoch, end.end_offset)
-            else:
-                self._append(partition, fetch, asked, data, large)
+            self._append(partition, fetch, asked, data, large)
         except KafkaError as error:
             if error.error is Errors.CORRUPT_MESSAGE:
                 # Perhaps it was torn on its way, or the leader's log is being truncated: the next answer may be whole.
@@ -485,7 +509,7 @@ class ReplicaFetcher:
 
     def _append(
         self, partition: TopicPartition, fetch: PartitionFetch, asked: PartitionWish, data: FetchResponse.PartitionData,
-        large: LargeAppend | None,
+        large: LogChange | None,
     ) -> None:  # fmt: skip
         partition_log = self._replicas.follower_log(partition)
         if large is None and fetch.fetch_offset != partition_log.log_end_offset:
@@ -534,14 +558,15 @@ class ReplicaFetcher:
 
     # ------------------------------------------------------------------------------------------------ truncation
 
-    def _handle_epochs(self, step: Step, response: OffsetForLeaderEpochResponse, now_ms: int) -> None:
+    def _handle_epochs(self, step: Step, response: OffsetForLeaderEpochResponse, now_ms: int) -> Iterator[ThreadWork]:
         answers = {
             TopicPartition(topic.topic, answer.partition): answer
             for topic in response.topics
             for answer in topic.partitions
         }
         for partition, fetch, answer in self._answered(step, answers, Phase.TRUNCATING, "where epochs end", now_ms):
-            self._guarded(partition, self._truncate, partition, fetch, answer.leader_epoch, answer.end_offset)
+            cut = self._truncate(partition, fetch, answer.leader_epoch, answer.end_offset)
+            yield from self._guarded(partition, cut)
 
     def _answered(
         self, step: Step, answers: Mapping[TopicPartition, Any], phase: Phase, asked_for: str, now_ms: int
@@ -570,32 +595,44 @@ class ReplicaFetcher:
             return None
         return fetch
 
-    def _truncate(self, partition: TopicPartition, fetch: PartitionFetch, leaders_epoch: int, leaders_end: int) -> None:
+    def _truncate(
+        self, partition: TopicPartition, fetch: PartitionFetch, leaders_epoch: int, leaders_end: int
+    ) -> Iterator[ThreadWork]:
         """The leader says where the largest epoch that it knows of ours ends: cut what lies behind."""
         partition_log = self._replicas.follower_log(partition)
         offset, completed = truncation_point(partition_log, fetch.fetch_offset, leaders_epoch, leaders_end)
         cause = f"in the log of leader {self.config.leader_id}, epoch {leaders_epoch} ends at {leaders_end}"
-        self._truncate_to(partition, fetch, offset, cause, completed)
+        yield from self._truncate_to(partition, fetch, offset, cause, completed)
 
     def _truncate_to(
         self, partition: TopicPartition, fetch: PartitionFetch, offset: int, cause: str, completed: bool = True
-    ) -> None:
+    ) -> Iterator[ThreadWork]:
         partition_log = self._replicas.follower_log(partition)
         end, high_watermark = partition_log.log_end_offset, partition_log.high_watermark
-        self._replicas.truncate({partition: offset})
-        if offset < end:
+        if offset >= end:
+            self._replicas.agree_on_end(partition)
+        else:
+            truncation = self._replicas.truncation(partition, offset)
+            yield ThreadWork(partition, truncation.run)
+            truncation.done()
             log.log(
                 logging.WARNING if offset < high_watermark else logging.INFO,
                 "Partition %s: truncated from offset %d to %d (leader epoch %d, high watermark %d)%s, because %s",
                 partition, end, offset, fetch.leader_epoch, high_watermark,
                 "; BELOW THE HIGH WATERMARK: records that had been committed are gone" if offset < high_watermark else "", cause,
             )  # fmt: skip
-        fetch.fetch_offset = partition_log.log_end_offset
-        fetch.last_fetched_epoch = NO_EPOCH if partition_log.latest_epoch is None else partition_log.latest_epoch
         fetching = completed or self.config.truncates_on_fetch
-        self._enter(partition, fetch, Phase.FETCHING if fetching else Phase.TRUNCATING)
+        self._go_on_at(partition, fetch, partition_log.log_end_offset, Phase.FETCHING if fetching else Phase.TRUNCATING)
 
-    def _handle_offsets(self, step: Step, response: ListOffsetsResponse, now_ms: int) -> None:
+    def _go_on_at(self, partition: TopicPartition, fetch: PartitionFetch, offset: int, phase: Phase) -> None:
+        if self.partitions.get(partition) is not fetch:
+            return  # it was removed while a thread was at work, and perhaps added again
+        epoch = self._replicas.follower_log(partition).latest_epoch
+        fetch.fetch_offset = offset
+        fetch.last_fetched_epoch = NO_EPOCH if epoch is None else epoch
+        self._enter(partition, fetch, phase)
+
+    def _handle_offsets(self, step: Step, response: ListOffsetsResponse, now_ms: int) -> Iterator[ThreadWork]:
         answers = {
             TopicPartition(topic.name, answer.partition_index): answer
             for topic in response.topics
@@ -605,35 +642,40 @@ class ReplicaFetcher:
         phase, found = (Phase.FINDING_END, self._found_end) if latest else (Phase.FINDING_START, self._found_start)
         for partition, fetch, answer in self._answered(step, answers, phase, "its offsets", now_ms):
             offset = answer.offset or (answer.old_style_offsets or [0])[0]
-            self._guarded(partition, found, partition, fetch, offset)
+            yield from self._guarded(partition, found(partition, fetch, offset))
 
-    def _found_end(self, partition: TopicPartition, fetch: PartitionFetch, leaders_end: int) -> None:
+    def _found_end(self, partition: TopicPartition, fetch: PartitionFetch, leaders_end: int) -> Iterator[ThreadWork]:
         end = self._replicas.follower_log(partition).log_end_offset
         if leaders_end < end:
             # An unclean election has made a replica leader that had less than we.
-            self._truncate_to(partition, fetch, leaders_end, f"the log of leader {self.config.leader_id} ends there")
+            cause = f"the log of leader {self.config.leader_id} ends there"
+            yield from self._truncate_to(partition, fetch, leaders_end, cause)
         else:
             fetch.lag = leaders_end - end
             self._enter(partition, fetch, Phase.FINDING_START)
 
-    def _found_start(self, partition: TopicPartition, fetch: PartitionFetch, leaders_start: int) -> None:
-        partition_log = self._replicas.follower_log(partition)
-        end = partition_log.log_end_offset
+    def _found_start(
+        self, partition: TopicPartition, fetch: PartitionFetch, leaders_start: int
+    ) -> Iterator[ThreadWork]:
+        end = self._replicas.follower_log(partition).log_end_offset
         if leaders_start > end:
             log.warning(
                 "Partition %s: all records up to offset %d are given up, because the log of leader %d starts at %d only",
                 partition, end, self.config.leader_id, leaders_start,
             )  # fmt: skip
-            self._replicas.truncate_fully_and_start_at(partition, leaders_start)
-        fetch.fetch_offset = max(leaders_start, end)
-        fetch.last_fetched_epoch = NO_EPOCH if partition_log.latest_epoch is None else partition_log.latest_epoch
-        self._enter(partition, fetch, Phase.FETCHING)
+            truncation = self._replicas.full_truncation(partition, leaders_start)
+            yield ThreadWork(partition, truncation.run)
+            truncation.done()
+        self._go_on_at(partition, fetch, max(leaders_start, end), Phase.FETCHING)
 
-    def _guarded(self, partition: TopicPartition, action: Callable[..., None], *arguments: Any) -> None:
+    def _guarded(self, partition: TopicPartition, action: Iterator[ThreadWork]) -> Iterator[ThreadWork]:
         """What goes wrong with one partition is no concern of the others."""
+        fetch = self.partitions.get(partition)
         try:
-            action(*arguments)
+            yield from action
         except Exception as error:
+            if self.partitions.get(partition) is not fetch:
+                return
             log.error("Partition %s is not fetched any more until it gets a new leader epoch: %s", partition, error,
                       exc_info=None if isinstance(error, KafkaError) else error)  # fmt: skip
             self._fail(partition)

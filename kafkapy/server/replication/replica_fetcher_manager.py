@@ -20,7 +20,13 @@ from kafkapy.protocol.errors import KafkaError
 from kafkapy.protocol.messages.fetch import FetchRequest
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.inter_broker.client_config import inter_broker_client_config
-from kafkapy.server.replication.replica_fetcher import FetcherConfig, FollowerQuota, ReplicaFetcher, Replicas
+from kafkapy.server.replication.replica_fetcher import (
+    FetcherConfig,
+    FollowerQuota,
+    ReplicaFetcher,
+    Replicas,
+    ThreadWork,
+)
 
 log = logging.getLogger("kafkapy.server.ReplicaFetcherManager")
 
@@ -90,6 +96,12 @@ class ReplicaFetcherManager:
             if loop is not None:
                 loop.machine.remove(partition)
 
+    def work_on(self, partition: TopicPartition) -> Completion[None] | None:
+        """What a thread is doing to the partition's log for its fetcher. Whoever is to change the partition waits for it first,
+        so as not to wait for the log's lock on the reactor thread."""
+        loop = self._where.get(partition)
+        return None if loop is None else loop.work_on(partition)
+
     def stop_idle_fetchers(self) -> None:
         for key, loop in list(self._fetchers.items()):
             if not loop.machine.partitions and not loop.machine.failed:
@@ -97,9 +109,13 @@ class ReplicaFetcherManager:
                 del self._fetchers[key]
 
     def resize(self, num_fetchers: int) -> None:
-        """`num.replica.fetchers` has changed: partitions are spread anew."""
-        if num_fetchers == self._num_fetchers:
+        """`num.replica.fetchers` has changed: partitions are spread anew, where no thread is at work for a fetcher."""
+        if num_fetchers == self._num_fetchers or self._stopped:
             return
+        for loop in self._fetchers.values():
+            if loop.work is not None:
+                loop.work.add_callback(lambda _: self.resize(num_fetchers))
+                return
         log.info("num.replica.fetchers changes from %d to %d", self._num_fetchers, num_fetchers)
         self._num_fetchers = num_fetchers
         again = {
@@ -204,6 +220,9 @@ class FetcherLoop:
         """The Fetch that is out; None if another question is, or nothing."""
         self._interrupted = False
         self._unreachable = False
+        self.work: Completion[None] | None = None
+        """In a thread."""
+        self._worked_on: TopicPartition | None = None
         self._timer: TimerHandle | None = None
         self._task: Completion[None] | None = None
 
@@ -234,6 +253,9 @@ class FetcherLoop:
             self._client.close()
             if self._idle is not None:
                 self._idle.set_result(None)
+
+    def work_on(self, partition: TopicPartition) -> Completion[None] | None:
+        return self.work if self._worked_on == partition else None
 
     def _start(self) -> None:
         if not self._stopped:
@@ -285,8 +307,18 @@ class FetcherLoop:
                 if work is None:
                     await self._driver.sleep(0)
                 else:
-                    await self._in_thread(work)
+                    await self._do(work)
             await self._flush()
+
+    async def _do(self, work: ThreadWork) -> None:
+        done: Completion[None] = Completion()
+        self.work, self._worked_on = done, work.partition
+        try:
+            await self._in_thread(work.run)
+        finally:
+            self.work = self._worked_on = None
+            # On a later turn: first the machine takes it in.
+            self._driver.call_soon(lambda: done.set_result(None))
 
     async def _flush(self) -> None:
         """Have on the disk what the leader takes for written when the next fetch names the offset behind it."""

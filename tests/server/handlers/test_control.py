@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kafkapy.clients.completion import Completion
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.log.manager.log_manager import LogManager
@@ -227,6 +228,31 @@ def test_an_order_that_another_controller_interrupts_is_fenced(core: BrokerCore)
     core.advance(1)
     assert core.controller.response().error_code == Errors.STALE_CONTROLLER_EPOCH.code
     assert core.replicas.partition(TopicPartition("many", many - 1)) is None
+
+
+@pytest.mark.parametrize("api", ["LeaderAndIsr", "StopReplica"])
+def test_an_order_waits_for_what_a_thread_does_to_the_log(make_core: MakeCore, api: str) -> None:
+    """It holds the log's lock, for which the order would wait on the reactor thread."""
+    core = make_core(others=(1,))
+    command(core, order(1, replicas=(0, 1)), topic_id=topic_id_of(TOPIC))
+    cut = core.fetchers.work[PARTITION] = Completion()
+    other = core.connect("another controller")
+    if api == "LeaderAndIsr":
+        core.controller.send(leader_and_isr(order(epoch=1, replicas=(0, 1)), topic_id=topic_id_of(TOPIC)), 5)
+    else:
+        partition = StopReplicaRequest.StopReplicaPartitionState(partition_index=0, delete_partition=True)
+        topic = StopReplicaRequest.StopReplicaTopicState(topic_name=TOPIC, partition_states=[partition])
+        epochs = {"controller_epoch": CONTROLLER_EPOCH, "broker_epoch": BROKER_EPOCH}
+        core.controller.send(StopReplicaRequest(topic_states=[topic], **epochs), 3)
+    other.send(leader_and_isr(order(epoch=2, replicas=(0, 1)), topic_id=topic_id_of(TOPIC)), 5)
+    core.advance(1)
+    assert core.controller.response() is None and other.response() is None, "nor does anything overtake it"
+    assert core.partition().leader_epoch == 0
+    del core.fetchers.work[PARTITION]
+    cut.set_result(None)
+    core.advance(1)
+    assert core.controller.response().error_code == 0
+    assert core.partition().leader_epoch == 2
 
 
 # -- StopReplica

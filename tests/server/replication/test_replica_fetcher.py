@@ -59,6 +59,8 @@ class Pair:
         self.fetcher = ReplicaFetcher(config, FollowerLogs(follower.replicas), self.quota)
         self.connection = leader.connect("follower")
         self.asked: list[Step] = []
+        self.in_threads: list[TopicPartition] = []
+        """Whose logs were changed there."""
 
     def lead(self, epoch: int, partitions: int = 1, **configs: Any) -> None:
         self.leader.create_topic(
@@ -94,7 +96,10 @@ class Pair:
                     request.replica_id = FOLLOWER
                 else:
                     request.replica_state = FetchRequest.ReplicaState(replica_id=FOLLOWER)
-            self.fetcher.handle(step, self.connection.call(request, step.version), self.now)
+            for work in self.fetcher.handle_in_turns(step, self.connection.call(request, step.version), self.now):
+                if work is not None:
+                    self.in_threads.append(work.partition)
+                    work.run()
         return step
 
     def settle(self, turns: int = 10) -> None:
@@ -199,7 +204,7 @@ def test_a_large_batch_is_appended_in_a_thread(pair: Pair, meanwhile: str) -> No
     elif meanwhile == "this broker leads":
         pair.fetcher.remove(NAME)
         pair.follower.create_topic(replicas=[BROKER_ID, 7], isr=[BROKER_ID], leader=BROKER_ID, epoch=1)
-    work()
+    work.run()
     left = [work for work in turns if work is not None]
     assert left == []
     assert partition.thread_appends == 0
@@ -397,6 +402,7 @@ def test_a_follower_that_was_away_too_long_starts_where_the_leader_starts(pair: 
     log = pair.log()
     assert (log.log_start_offset, log.log_end_offset) == (3, 4)
     assert content(log) == content(leaders)
+    assert pair.in_threads == [NAME], "its many segments went there"
 
 
 def test_a_log_start_within_a_batch(pair: Pair) -> None:
@@ -452,6 +458,51 @@ def test_what_an_old_leader_had_alone_is_cut(pair: Pair, caplog: pytest.LogCaptu
     assert content(pair.log()) == content(pair.leaders_log())
     assert [values for _, _, values in content(pair.log())] == [[b"a", b"b"], [b"c"]]
     assert "truncated from offset 3 to 2" in caplog.text
+
+
+@pytest.mark.parametrize("meanwhile", ["nothing", "a new leader", "removed", "the disk fails"])
+@pytest.mark.parametrize("truncates_on_fetch", [True, False])
+def test_a_log_is_cut_in_a_thread(
+    make_core: MakeCore, tmp_path: Path, truncates_on_fetch: bool, meanwhile: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is left has to be read for its producers' state, and that may be much."""
+    follower = BrokerCore(tmp_path / "follower", others=(7,))
+    pair = Pair(make_core(others=(FOLLOWER,)), follower, truncates_on_fetch)
+    for core in (pair.leader, pair.follower):
+        write(core, 0, b"a", b"b")
+    write(pair.follower, 1, b"lost")
+    pair.lead(2)
+    pair.follow(2)
+    step = pair.fetcher.next_step(0)
+    assert step is not None
+    if truncates_on_fetch:
+        step.request.replica_state = FetchRequest.ReplicaState(replica_id=FOLLOWER)
+    turns = pair.fetcher.handle_in_turns(step, pair.connection.call(step.request, step.version), 0)
+    work = next(turns)
+    assert work is not None and work.partition == NAME
+    partition = pair.follower.partition()
+    assert (pair.log().log_end_offset, partition.thread_appends) == (3, 1)
+    if meanwhile == "removed":
+        pair.fetcher.remove(NAME)
+    elif meanwhile == "a new leader":
+        pair.follow(3)
+    elif meanwhile == "the disk fails":
+        pair.log().segments.active.file.close()
+        monkeypatch.setattr("os.ftruncate", _fails)
+    work.run()
+    assert list(turns) == []
+    assert partition.thread_appends == 0
+    if meanwhile == "the disk fails":
+        assert pair.fetcher.failed == {NAME}
+    else:
+        assert pair.log().log_end_offset == 2
+        offsets = [fetch.fetch_offset for fetch in pair.fetcher.partitions.values()]
+        assert offsets == {"nothing": [2], "removed": [], "a new leader": [3 if truncates_on_fetch else 0]}[meanwhile]
+    pair.follower.close()
+
+
+def _fails(*_: object) -> None:
+    raise OSError("no disk")
 
 
 @pytest.mark.parametrize("truncates_on_fetch", [True, False])

@@ -1,0 +1,116 @@
+"""Who follows whom while a thread is at work on a follower's log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkapy.clients.completion import Completion
+from kafkapy.clients.metadata import Address
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
+from kafkapy.server.replication import replica_fetcher_manager
+from kafkapy.server.replication.follower_logs import FollowerLogs
+from kafkapy.server.replication.replica_fetcher_manager import InitialFetch, ReplicaFetcherManager
+from kafkapy.server.replication.replication_quota import ReplicationQuota
+from tests.memory_driver import MemoryDriver
+from tests.server.broker_core import BROKER_ID, TOPIC, BrokerCore, HeldThreads, batch
+
+LEADER = 7
+NAME = TopicPartition(TOPIC, 0)
+RESIZED = 3
+"""Fetchers; of as many, the partition is not in the first."""
+
+
+class DivergingLeader:
+    """In the place of a fetcher's `NodeClient`: the first Fetch hears that epoch 0 ends at offset 1, others get no answer."""
+
+    asked: list[FetchRequest]
+
+    def __init__(self, *_: Any) -> None:
+        """Whatever a `NodeClient` needs."""
+
+    def call(self, request: Any, version: int) -> Completion[Any]:
+        fetch = request.build(version)
+        self.asked.append(fetch)
+        if len(self.asked) > 1:
+            return Completion()
+        data = FetchResponse.PartitionData(partition_index=0, high_watermark=1)
+        data.diverging_epoch = FetchResponse.EpochEndOffset(epoch=0, end_offset=1)
+        answer = FetchResponse.FetchableTopicResponse(topic_id=fetch.topics[0].topic_id, partitions=[data])
+        return Completion.of(FetchResponse(session_id=1, responses=[answer]))
+
+    def close(self) -> None:
+        """Nothing is on its way."""
+
+
+class Follower:
+    """A broker whose log of three records is to be cut to one: the order for the thread is there."""
+
+    def __init__(self, directory: Path) -> None:
+        self.core = BrokerCore(directory, others=(LEADER,))
+        self.threads = HeldThreads()
+        self.threads.holds = True
+        self.driver = MemoryDriver()
+        self.manager = ReplicaFetcherManager(
+            self.core.config,
+            self.driver,
+            FollowerLogs(self.core.replicas),
+            ReplicationQuota(self.core.time),
+            lambda _: Address("leader", 9092),
+            lambda: 1,
+            self.threads.in_thread,
+        )
+        topic_id = self.core.create_topic(replicas=[BROKER_ID, LEADER], isr=[LEADER], leader=LEADER, epoch=0)
+        log = self.core.partition().log
+        assert log is not None
+        self.log = log
+        for offset in range(3):
+            records = bytearray(batch(b"a"))
+            records[0:8] = offset.to_bytes(8, "big")
+            records[12:16] = bytes(4)
+            log.append_as_follower(records)
+        self.manager.add({NAME: InitialFetch(topic_id, LEADER, 0, 3)})
+        self.driver.run()
+
+    @property
+    def fetch_offset(self) -> int:
+        (loop,) = (loop for loop in self.manager._fetchers.values() if loop.machine.partitions)
+        return loop.machine.partitions[NAME].fetch_offset
+
+
+@pytest.fixture
+def follower(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Follower]:
+    monkeypatch.setattr(DivergingLeader, "asked", [], raising=False)
+    monkeypatch.setattr(replica_fetcher_manager, "NodeClient", DivergingLeader)
+    made = Follower(tmp_path)
+    yield made
+    made.core.close()
+
+
+def test_who_changes_a_partition_can_wait_for_the_thread(follower: Follower) -> None:
+    """What the thread has done is taken in before the one who waits goes on."""
+    work = follower.manager.work_on(NAME)
+    assert work is not None and follower.log.log_end_offset == 3
+    assert follower.manager.work_on(TopicPartition(TOPIC, 1)) is None
+    offsets: list[int] = []
+    work.add_callback(lambda _: offsets.append(follower.fetch_offset))
+    follower.threads.work()
+    follower.driver.run()
+    assert offsets == [1]
+    assert follower.manager.work_on(NAME) is None
+    (topic,) = DivergingLeader.asked[1].topics
+    assert topic.partitions[0].fetch_offset == 1
+
+
+def test_partitions_are_spread_anew_after_the_thread(follower: Follower) -> None:
+    """Before that nobody knows from where to go on."""
+    follower.manager.resize(RESIZED)
+    assert follower.manager.work_on(NAME) is not None
+    follower.threads.work()
+    follower.driver.run()
+    assert follower.fetch_offset == 1
+    assert [fetch.topics[0].partitions[0].fetch_offset for fetch in DivergingLeader.asked] == [3, 1, 1]
