@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from decimal import Decimal
 
 _TRIMMED = "".join(map(chr, range(33)))
 
@@ -20,10 +19,9 @@ def java_double(value: float) -> str:
     if math.isinf(value):
         return "Infinity" if value > 0 else "-Infinity"
     if value == 0 or 1e-3 <= abs(value) < 1e7:
-        text = format(Decimal(repr(value)), "f")
-        return text if "." in text else text + ".0"
-    sign, digits, exponent = Decimal(repr(value)).as_tuple()
-    assert isinstance(exponent, int)
-    point = len(digits) - 1 + exponent
-    fraction = "".join(map(str, digits[1:])).rstrip("0") or "0"
-    return f"{'-' if sign else ''}{digits[0]}.{fraction}E{point}"
+        return repr(float(value))
+    mantissa, _, exponent = repr(abs(value)).partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    digits = (whole + fraction).lstrip("0")
+    point = len(digits) - 1 - len(fraction) + int(exponent or 0)
+    return f"{'-' if value < 0 else ''}{digits[0]}.{digits[1:].rstrip('0') or '0'}E{point}"

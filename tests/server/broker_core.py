@@ -196,7 +196,7 @@ class HeldThreads(MockClock):
     def __init__(self) -> None:
         super().__init__()
         self.holds = False
-        self.held: list[tuple[Callable[[], Any], Completion[Any]]] = []
+        self.held: list[tuple[partial[Any], Completion[Any]]] = []
 
     async def in_thread(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         if not self.holds:

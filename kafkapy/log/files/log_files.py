@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import os
 import re
-import shutil
 import uuid
 from contextlib import suppress
 
@@ -126,6 +125,8 @@ def delete_if_exists(path: str) -> bool:
 
 def delete_directory(directory: str) -> None:
     """Remove a directory with everything in it; files that somebody else removes meanwhile do not matter. Raises `OSError`."""
+    import shutil  # with bz2 and lzma, for archives; a broker may never delete anything
+
     while os.path.isdir(directory):
         with suppress(FileNotFoundError):
             shutil.rmtree(directory)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 from kafkapy.clients.completion import spawn
 from kafkapy.common.clock import InThread
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.log import Log
-from kafkapy.log.log_types import LogAppendInfo
-from kafkapy.log.log_validator import AT_ONCE
+from kafkapy.log.log_types import LogAppendInfo, TakesLong
+from kafkapy.log.log_validator import AT_ONCE, LogValidator
+from kafkapy.log.validation_result import ValidationResult
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.server.replication.replica_manager import FlushLog, ReplicaManager
 
@@ -36,7 +38,7 @@ class LargeAppends:
         """As `ReplicaManager.append_to_local_log`; `records` are the caller's no more."""
         replicas = self._replicas
         first_log = replicas.get_partition(name).log_for_append(required_acks)
-        validator, checked = await self._in_thread(first_log.validate, records, api_version)
+        validator, checked = await self._validated(first_log, records, api_version)
         partition = replicas.get_partition(name)
         partition_log, epoch = partition.log_for_append(required_acks), partition.leader_epoch
         size = len(checked.records)
@@ -51,6 +53,15 @@ class LargeAppends:
         partition.appended_in_thread(partition_log, info)
         replicas.count_append(name, len(records), info)
         return info
+
+    async def _validated(
+        self, partition_log: Log, records: bytearray | memoryview, api_version: int
+    ) -> tuple[LogValidator, ValidationResult]:
+        """In a thread, unless it is done at once and only the new segment takes long."""
+        if partition_log.is_full_for(len(records)):
+            with suppress(TakesLong):
+                return partition_log.validate(records, api_version, at_once=True)
+        return await self._in_thread(partition_log.validate, records, api_version)
 
     def let_go(self, records: list[memoryview]) -> None:
         """Nobody else refers to them: the kernel takes its time for so much memory, but lets others run meanwhile."""
