@@ -15,7 +15,7 @@ READ_AHEAD: Final = 1 << 20
 """Bytes behind a piece that is loaded which the disk is asked for, too: they are there when their turn comes."""
 
 _PROBE_STRIDE: Final = 1 << 19
-"""Between two bytes that are probed there may be a hole in the page cache: so much is the most that a thread has to wait for."""
+"""Before each byte that is probed there may be a hole in the page cache: so much is the most that a thread has to wait for."""
 
 _END: Final = 1 << 24
 """Bytes at the end of a file that count as cached where the file system does not tell."""
@@ -36,13 +36,15 @@ patience: Final = _Patience()
 
 
 def is_cached(fd: int, position: int, size: int) -> bool:
-    """Are the bytes `[position, position + size)` in memory, as far as samples tell? What is behind the end of the file is."""
-    last = position + size - 1
+    """Are the bytes `[position, position + size)` in memory, as far as samples tell? What is behind the end of the file is.
+
+    The last byte of each stride is looked at: what is read ahead is there from its beginning on.
+    """
+    probed, end = position, position + size
     try:
-        while position < last:
-            os.preadv(fd, _probe, position, _NOWAIT)
-            position += _PROBE_STRIDE
-        os.preadv(fd, _probe, last, _NOWAIT)
+        while probed < end:
+            probed = min(probed + _PROBE_STRIDE, end)
+            os.preadv(fd, _probe, probed - 1, _NOWAIT)
     except BlockingIOError:
         return False
     except OSError as error:

@@ -54,7 +54,8 @@ def disk(monkeypatch: pytest.MonkeyPatch, *cached: tuple[int, int]) -> Disk:
         ([(0, 2 * MB)], 0, 2 * MB, True),
         ([(0, MB)], MB - 10, 10, True),
         ([(0, MB)], MB - 10, 11, False),
-        ([(MB, 2 * MB)], MB - 1, 100, False),
+        ([(MB, 2 * MB)], MB - 1, 100, True),  # a hole that is waited for
+        ([(MB // 2, 2 * MB)], 0, 2 * MB, False),
         ([(MB, 2 * MB)], 0, 2 * MB, False),
         ([(0, MB), (3 * MB // 2 + 1, 2 * MB)], 0, 2 * MB, False),
         ([(0, 2 * MB)], 2 * MB - 1, 50, True),  # behind the end of the file there is nothing to wait for
