@@ -191,9 +191,9 @@ class Log:
         return self._appender.append_as_leader(records, leader_epoch, origin, request_version, at_once)
 
     def validate(
-        self, records: bytes | bytearray | memoryview, request_version: int, at_once: bool = False
+        self, records: bytes | bytearray | memoryview, request_version: int
     ) -> tuple[LogValidator, ValidationResult]:
-        return self._appender.validate(records, request_version, at_once)
+        return self._appender.validate(records, request_version)
 
     def is_full_for(self, size: int) -> bool:
         return self._local.is_full_for(size)

@@ -116,12 +116,12 @@ class LogAppender:
     # -- large appends
 
     def validate(
-        self, records: bytes | bytearray | memoryview, request_version: int, at_once: bool = False
+        self, records: bytes | bytearray | memoryview, request_version: int
     ) -> tuple[LogValidator, ValidationResult]:
         """What of `append_as_leader` takes long, and needs only the config of the log. For any thread, without the lock."""
         validator = self._validator
         now_ms = self._local.time.milliseconds()
-        return validator, validator.validate(records, 0, now_ms, 0, AppendOrigin.CLIENT, request_version, at_once)
+        return validator, validator.validate(records, 0, now_ms, 0, AppendOrigin.CLIENT, request_version)
 
     def append_validated(self, validator: LogValidator, checked: ValidationResult, leader_epoch: int) -> LogAppendInfo:
         """Append what `validate` gave, as the leader of this epoch. For any thread.

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from functools import partial
 
 from kafkapy.clients.completion import spawn
 from kafkapy.common.clock import InThread
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.log import Log
-from kafkapy.log.log_types import LogAppendInfo, TakesLong
-from kafkapy.log.log_validator import AT_ONCE, LogValidator
-from kafkapy.log.validation_result import ValidationResult
+from kafkapy.log.log_types import LogAppendInfo
+from kafkapy.log.log_validator import AT_ONCE
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.server.replication.replica_manager import FlushLog, ReplicaManager
 
@@ -36,36 +35,41 @@ class LargeAppends:
         self, name: TopicPartition, records: bytearray | memoryview, required_acks: int, api_version: int
     ) -> LogAppendInfo:
         """As `ReplicaManager.append_to_local_log`; `records` are the caller's no more."""
-        replicas = self._replicas
-        first_log = replicas.get_partition(name).log_for_append(required_acks)
-        validator, checked = await self._validated(first_log, records, api_version)
+        replicas, size = self._replicas, len(records)
         partition = replicas.get_partition(name)
-        partition_log, epoch = partition.log_for_append(required_acks), partition.leader_epoch
-        size = len(checked.records)
+        partition_log = partition.log_for_append(required_acks)
+        append: Callable[[int], LogAppendInfo]
+        if size <= AT_ONCE and partition_log.is_full_for(size):
+            # Only the new segment takes long: one way to a thread does for both.
+            append = partial(_validate_and_append, partition_log, records, api_version)
+        else:
+            validated = await self._in_thread(partition_log.validate, records, api_version)
+            partition = replicas.get_partition(name)
+            partition_log = partition.log_for_append(required_acks)
+            append = partial(partition_log.append_validated, *validated)
+            size = len(validated[1].records)
+        epoch = partition.leader_epoch
         if size <= AT_ONCE and not partition.thread_appends and not partition_log.is_full_for(size):
-            info = partition_log.append_validated(validator, checked, epoch)
+            info = append(epoch)
         else:
             partition.thread_appends += 1
             try:
-                info = await self._in_thread(partition_log.append_validated, validator, checked, epoch)
+                info = await self._in_thread(append, epoch)
             finally:
                 partition.thread_appends -= 1
         partition.appended_in_thread(partition_log, info)
         replicas.count_append(name, len(records), info)
         return info
 
-    async def _validated(
-        self, partition_log: Log, records: bytearray | memoryview, api_version: int
-    ) -> tuple[LogValidator, ValidationResult]:
-        """In a thread, unless it is done at once and only the new segment takes long."""
-        if partition_log.is_full_for(len(records)):
-            with suppress(TakesLong):
-                return partition_log.validate(records, api_version, at_once=True)
-        return await self._in_thread(partition_log.validate, records, api_version)
-
     def let_go(self, records: list[memoryview]) -> None:
         """Nobody else refers to them: the kernel takes its time for so much memory, but lets others run meanwhile."""
         _start(self._in_thread(records.clear))
+
+
+def _validate_and_append(
+    partition_log: Log, records: bytearray | memoryview, api_version: int, leader_epoch: int
+) -> LogAppendInfo:
+    return partition_log.append_validated(*partition_log.validate(records, api_version), leader_epoch)
 
 
 def flush_in(in_thread: InThread) -> FlushLog:
