@@ -429,8 +429,8 @@ class ReplicaFetcher:
                 if found is None:
                     continue
                 fetch, asked = found
-                if self._diverges(data):
-                    end = data.diverging_epoch
+                end = self._divergence(data)
+                if end is not None:
                     yield from self._guarded(partition, self._truncate(partition, fetch, end.epoch, end.end_offset))
                     appended.append(partition)
                     continue
@@ -462,10 +462,10 @@ class ReplicaFetcher:
             return None
         return fetch, asked
 
-    def _diverges(self, data: FetchResponse.PartitionData) -> bool:
-        return (
-            data.diverging_epoch is not None and self.config.truncates_on_fetch and data.error_code == Errors.NONE.code
-        )
+    def _divergence(self, data: FetchResponse.PartitionData) -> FetchResponse.EpochEndOffset | None:
+        """Where the leader's log has gone another way."""
+        truncates = self.config.truncates_on_fetch and data.error_code == Errors.NONE.code
+        return data.diverging_epoch if truncates else None
 
     def _large_append(
         self, partition: TopicPartition, fetch: PartitionFetch, data: FetchResponse.PartitionData

@@ -242,8 +242,8 @@ def test_an_order_waits_for_what_a_thread_does_to_the_log(make_core: MakeCore, a
     else:
         partition = StopReplicaRequest.StopReplicaPartitionState(partition_index=0, delete_partition=True)
         topic = StopReplicaRequest.StopReplicaTopicState(topic_name=TOPIC, partition_states=[partition])
-        epochs = {"controller_epoch": CONTROLLER_EPOCH, "broker_epoch": BROKER_EPOCH}
-        core.controller.send(StopReplicaRequest(topic_states=[topic], **epochs), 3)
+        request = StopReplicaRequest(controller_epoch=CONTROLLER_EPOCH, broker_epoch=BROKER_EPOCH, topic_states=[topic])
+        core.controller.send(request, 3)
     other.send(leader_and_isr(order(epoch=2, replicas=(0, 1)), topic_id=topic_id_of(TOPIC)), 5)
     core.advance(1)
     assert core.controller.response() is None and other.response() is None, "nor does anything overtake it"
