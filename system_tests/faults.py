@@ -195,6 +195,12 @@ def _zookeeper_lost(cluster: Cluster, number: int, fault: Fault) -> None:
     cluster.zookeeper.start()
 
 
+def _zookeeper_stopped(cluster: Cluster, number: int, fault: Fault) -> None:
+    """It answers nobody, and its connections stay open; sessions expire, or not, when it goes on."""
+    with cluster.zookeeper.paused():
+        time.sleep(fault.seconds)
+
+
 def _zookeeper_restart(cluster: Cluster, number: int, fault: Fault) -> None:
     cluster.zookeeper.clean_bounce()
 
@@ -236,6 +242,7 @@ FAULTS = {
     "few_descriptors": _Entry(_few_descriptors, (1, 6)),
     "starved": _Entry(_starved, (1, 8)),
     "zookeeper_lost": _Entry(_zookeeper_lost, (1, 10)),
+    "zookeeper_stopped": _Entry(_zookeeper_stopped, (1, 10)),
     "zookeeper_restart": _Entry(_zookeeper_restart, (0, 0)),
     "session_expired": _Entry(_session_expired, (0, 0)),
 }
