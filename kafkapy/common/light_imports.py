@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.machinery import PathFinder
-from importlib.util import LazyLoader, find_spec, module_from_spec
+from importlib.util import find_spec, module_from_spec
+from types import ModuleType
 from typing import Any
 
 
@@ -23,16 +24,27 @@ def without(*packages: str) -> Iterator[None]:
             del sys.modules[name]
 
 
-def postpone(package: str, name: str) -> None:
-    """The module of this name in a package of Python's own is not executed before somebody uses one of its names."""
-    full_name = f"{package}.{name}"
-    spec = None if full_name in sys.modules else find_spec(full_name)
+class _Postponed(ModuleType):
+    """Not `LazyLoader`, whose modules are executed by any later `import` of them."""
+
+    def __getattr__(self, name: str) -> Any:
+        self.__class__ = ModuleType
+        assert self.__spec__ is not None and self.__spec__.loader is not None
+        self.__spec__.loader.exec_module(self)
+        return getattr(self, name)
+
+
+def postpone(name: str) -> None:
+    """This module of Python's own is not executed before somebody uses one of its names. Two threads must not do so at the same
+    time."""
+    spec = None if name in sys.modules else find_spec(name)
     if spec is None or spec.loader is None:
         return
-    spec.loader = loader = LazyLoader(spec.loader)
-    sys.modules[full_name] = module = module_from_spec(spec)
-    loader.exec_module(module)
-    setattr(sys.modules[package], name, module)
+    sys.modules[name] = module = module_from_spec(spec)
+    module.__class__ = _Postponed
+    package, _, last = name.rpartition(".")
+    if package:
+        setattr(sys.modules[package], last, module)
 
 
 def part_of(package: str, name: str) -> Any:

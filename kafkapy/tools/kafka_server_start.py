@@ -52,6 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     gc.disable()  # what is imported stays: until `_settle_interpreter` nothing is garbage
     sys.setswitchinterval(SWITCH_SECONDS)
+    postpone("pickle")  # of log handlers that no broker has
     from kafkapy.common.config_def import ConfigException
     from kafkapy.common.logging_setup import setup_logging
     from kafkapy.server.config.kafka_config import KafkaConfig
@@ -201,7 +202,7 @@ def _zookeeper(config: Any, is_embedded: bool, hear: Sequence[Callable[[Any], No
 
 def _install_reactor() -> Any:
     """Without Twisted's TLS and web clients: some 60 modules with 16 MB, which no broker uses."""
-    postpone("http", "cookiejar")
+    postpone("http.cookiejar")
     with without("OpenSSL"):
         from kafkapy.network.reactor import install_reactor
 

@@ -39,9 +39,9 @@ def test_what_was_imported_before_stays(package: Path) -> None:
 def test_a_postponed_module_is_executed_when_it_is_used(package: Path) -> None:
     (package / "late.py").write_text("import burden\nburden.executed = True\nanswer = 42\n")
     importlib.import_module("burden")
-    postpone("burden", "late")
+    postpone("burden.late")
     names: dict[str, object] = {}
-    exec("import burden\nfrom burden import late", names)
+    exec("import burden.late\nfrom burden import late", names)
     assert not hasattr(names["burden"], "executed")
     assert names["late"].answer == 42  # type: ignore[attr-defined]
     assert hasattr(names["burden"], "executed")
@@ -50,7 +50,7 @@ def test_a_postponed_module_is_executed_when_it_is_used(package: Path) -> None:
 def test_one_that_is_imported_already_stays(package: Path) -> None:
     (package / "late.py").touch()
     imported = importlib.import_module("burden.late")
-    postpone("burden", "late")
+    postpone("burden.late")
     assert sys.modules["burden.late"] is imported
 
 

@@ -31,10 +31,12 @@ def test_no_walk_of_the_collector_takes_longer_the_more_there_is() -> None:
 
 IMPORT = """
 import sys
-from kafkapy.tools.kafka_server_start import _install_reactor
+from kafkapy.tools.kafka_server_start import _install_reactor, main
+assert main(["nowhere/server.properties"]) == 1
 _install_reactor()
 import kafkapy.server.kafka_server
-print(*(name for name in ("OpenSSL", "cryptography", "urllib.request", "email", "tempfile", "numpy") if name in sys.modules))
+burdens = "OpenSSL", "cryptography", "urllib.request", "email", "tempfile", "numpy", "_pickle", "_decimal", "bz2"
+print(*(name for name in burdens if name in sys.modules))
 """
 
 
