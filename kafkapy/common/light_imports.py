@@ -28,7 +28,7 @@ class _Postponed(ModuleType):
     """Not `LazyLoader`, whose modules are executed by any later `import` of them."""
 
     def __getattr__(self, name: str) -> Any:
-        self.__class__ = ModuleType
+        self.__class__ = ModuleType  # type: ignore[assignment]
         assert self.__spec__ is not None and self.__spec__.loader is not None
         self.__spec__.loader.exec_module(self)
         return getattr(self, name)
