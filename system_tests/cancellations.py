@@ -2,11 +2,12 @@
 
     python -m system_tests.cancellations --bootstrap-servers localhost:9092 --cancellations 100000
 
-Members of a group read what a producer writes. Each of their calls is cancelled at a moment of chance, as `asyncio.timeout`,
-`asyncio.wait_for` and `Task.cancel` do it; members come and go, and their listeners, which commit, are coroutines that take
-their time. Checked with each record: it is the next one of its partition, and no listener of its reader is at work. Checked
-at the end: all that `send` has taken is there, once. Only what a member read of partitions that it lost, because it was stopped
-in the middle of a rebalance and could not commit, may come again, as with any of Kafka's consumers.
+Members of a group read what a producer writes; beside them a producer of transactions (`cancelled_transactions`), a consumer
+without a group and an admin client (`cancelled_questions`) are at work. Each of their calls is cancelled at a moment of chance;
+members come and go, and their listeners, which commit, are coroutines that take their time. Checked with each record: it is the
+next one of its partition, and no listener of its reader is at work. Checked at the end: all that `send` has taken is there,
+once, and at most once what a cancelled `send_and_wait` may have sent. Only what a member read of partitions that it lost,
+because it was stopped in the middle of a rebalance and could not commit, may come again, as with any of Kafka's consumers.
 """
 
 from __future__ import annotations
@@ -15,66 +16,32 @@ import argparse
 import asyncio
 import random
 import uuid
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable
+from collections.abc import Awaitable, Collection, Iterable
 from contextlib import suppress
 from typing import Any, NamedTuple
+
+import pyarrow as pa
 
 from kafkapy import AsyncConsumerRebalanceListener, TopicPartition
 from kafkapy.admin import NewTopic
 from kafkapy.aio import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from kafkapy.consumer.assignors import CooperativeStickyAssignor, RangePartitionAssignor
 from kafkapy.errors import RebalanceInProgressError
+from system_tests.cancelled_questions import Questions
+from system_tests.cancelled_transactions import Transactions
+from system_tests.cancelling import Cancelling
 
 PARTITIONS = 4
 MEMBERS = 2
 
 
 class Outcome(NamedTuple):
-    """`cancellations`: calls that ended with CancelledError or TimeoutError."""
+    """`cancellations`: calls that ended with CancelledError or TimeoutError; `committed`: records of transactions."""
 
     records: int
     cancellations: int
     rebalances: int
-
-
-class Cancelling:
-    """Calls things and cancels some of them."""
-
-    def __init__(self, chance: random.Random, wanted: int) -> None:
-        self.chance = chance
-        self.wanted = wanted
-        self.done = 0
-
-    @property
-    def enough(self) -> bool:
-        return self.done >= self.wanted
-
-    async def call(self, coroutine: Coroutine[Any, Any, Any], take: Callable[[Any], object] = lambda _: None) -> None:
-        """`take` what it gives, unless it is cancelled before."""
-        how = self.chance.choice((self._by_timeout, self._by_wait_for, self._by_cancel))
-        try:
-            await how(coroutine, take)
-        except (TimeoutError, asyncio.CancelledError):
-            self.done += 1
-
-    def _seconds(self) -> float:
-        return self.chance.choice((0.0, 0.0002, 0.001, 0.005, 0.03)) * self.chance.random()
-
-    async def _by_timeout(self, coroutine: Coroutine[Any, Any, Any], take: Callable[[Any], object]) -> None:
-        async with asyncio.timeout(self._seconds()):
-            take(await coroutine)
-
-    async def _by_wait_for(self, coroutine: Coroutine[Any, Any, Any], take: Callable[[Any], object]) -> None:
-        take(await asyncio.wait_for(coroutine, self._seconds() or 1e-6))
-
-    async def _by_cancel(self, coroutine: Coroutine[Any, Any, Any], take: Callable[[Any], object]) -> None:
-        task = asyncio.create_task(coroutine)
-        for _ in range(self.chance.randrange(4)):
-            await asyncio.sleep(0)
-        if self.chance.random() < 0.5:
-            await asyncio.sleep(self._seconds())
-        task.cancel()
-        take(await task)
+    committed: int
 
 
 class Log:
@@ -109,6 +76,7 @@ class Member(AsyncConsumerRebalanceListener):
         self._chance = cancelling.chance
         self._log = log
         self._busy = False
+        self._topic = topic
         self.rebalances = 0
         self.consumer = KafkaConsumer(**options)
         self.consumer.subscribe([topic], listener=self)
@@ -131,6 +99,9 @@ class Member(AsyncConsumerRebalanceListener):
 
     async def use(self, calls: int) -> None:
         """So many calls, and the end."""
+        for _ in range(self._chance.randrange(3)):
+            await self._cancelling.call(self.consumer.start())
+        await self.consumer.start()
         for _ in range(calls):
             if self._cancelling.enough:
                 break
@@ -144,7 +115,10 @@ class Member(AsyncConsumerRebalanceListener):
         assigned = sorted(consumer.assignment())
         some = chance.sample(assigned, chance.randrange(len(assigned) + 1))
         kind = chance.randrange(10)
-        if kind < 2:
+        if chance.random() < 0.005:
+            await call(self._leave())
+            consumer.subscribe([self._topic], listener=self)
+        elif kind < 2:
             await call(consumer.poll(chance.choice((0, 1, 20)), chance.choice((None, 1, 7))), self._take_all)
         elif kind < 4:
             await call(consumer.getone(*some), self._take)
@@ -160,6 +134,9 @@ class Member(AsyncConsumerRebalanceListener):
         elif some:
             (partition,) = some[:1]
             await call(self._look_at(partition) if kind == 8 else consumer.committed(partition))
+
+    async def _leave(self) -> None:
+        await self.consumer.unsubscribe()
 
     async def _iterate(self, count: int) -> None:
         async for record in self.consumer:
@@ -189,27 +166,64 @@ class Member(AsyncConsumerRebalanceListener):
             self._log.add(*row)
 
 
-async def _produce(cancelling: Cancelling, topic: str, servers: str, sent: list[bytes]) -> None:
-    chance, call = cancelling.chance, cancelling.call
-    number = 0
-    async with KafkaProducer(bootstrap_servers=servers, linger_ms=1, batch_size=500) as producer:
-        while not cancelling.enough:
+class Producing:
+    """A producer and what it was given. Invariant: all of `sent` is in the topic at the end, of `perhaps` what was on its way."""
+
+    def __init__(self, cancelling: Cancelling, topic: str, servers: str) -> None:
+        self._cancelling = cancelling
+        self._topic = topic
+        self._servers = servers
+        self._number = 0
+        self.sent: list[bytes] = []
+        self.perhaps: set[bytes] = set()
+
+    async def run(self) -> None:
+        chance, call = self._cancelling.chance, self._cancelling.call
+        producer = KafkaProducer(bootstrap_servers=self._servers, linger_ms=1, batch_size=500)
+        await producer.start()
+        while not self._cancelling.enough:
             deliveries: list[Awaitable[Any]] = []
             for _ in range(chance.randrange(12)):
-                number += 1
-                value, partition = b"%d" % number, chance.randrange(PARTITIONS)
-
-                def taken(delivery: Any, value: bytes = value, deliveries: list[Any] = deliveries) -> None:
-                    sent.append(value)
-                    deliveries.append(delivery)
-
-                await call(producer.send(topic, value, partition=partition), taken)
+                await self._send(producer, deliveries)
             for delivery in deliveries[:2]:
                 await call(_awaited(delivery))
             if chance.random() < 0.2:
                 await call(producer.flush())
+            if chance.random() < 0.1:
+                await call(producer.partitions_for(self._topic))
             await asyncio.sleep(chance.random() * 0.01)
         await call(producer.stop())
+        await producer.stop()
+
+    async def _send(self, producer: KafkaProducer[Any, Any], deliveries: list[Awaitable[Any]]) -> None:
+        chance, call = self._cancelling.chance, self._cancelling.call
+        partition, kind = chance.randrange(PARTITIONS), chance.randrange(10)
+        values = self._values(chance.randrange(1, 4) if kind in (0, 1) else 1)
+
+        def taken(delivery: Any) -> None:
+            self.sent.extend(values)
+            deliveries.append(delivery)
+
+        if kind == 0:
+            await call(producer.send_many(self._topic, values, partition=partition), taken)
+        elif kind == 1:
+            batch = producer.create_batch()
+            for value in values:
+                batch.append(timestamp=None, key=None, value=value)
+            await call(producer.send_batch(batch, self._topic, partition=partition), taken)
+        elif kind == 2:
+            if await call(producer.send_and_wait(self._topic, values[0], partition=partition)):
+                self.sent.extend(values)
+            else:
+                self.perhaps.update(values)
+        elif kind == 3:
+            await call(producer.send_arrow(self._topic, pa.table({"value": values}), partition), taken)
+        else:
+            await call(producer.send(self._topic, values[0], partition=partition), taken)
+
+    def _values(self, count: int) -> list[bytes]:
+        self._number += count
+        return [b"%d" % number for number in range(self._number - count, self._number)]
 
 
 async def _awaited(awaitable: Awaitable[Any]) -> Any:
@@ -222,7 +236,9 @@ async def run(servers: str, cancellations: int, seed: int) -> Outcome:
     topic = f"cancellations-{uuid.uuid4().hex[:8]}"
     async with KafkaAdminClient(bootstrap_servers=servers) as admin:
         await admin.create_topics([NewTopic(topic, PARTITIONS, 1)])
-    log, sent = Log(), list[bytes]()
+        await admin.create_topics([NewTopic(f"{topic}-tx", PARTITIONS, 1)])
+    log, producing = Log(), Producing(cancelling, topic, servers)
+    transactions = Transactions(cancelling, servers, f"{topic}-tx", PARTITIONS)
     options = {
         "bootstrap_servers": servers,
         "group_id": topic,
@@ -240,19 +256,26 @@ async def run(servers: str, cancellations: int, seed: int) -> Outcome:
             members.append(Member(cancelling, log, topic, **options))
             await members[-1].use(cancelling.chance.randrange(200, 1500))
 
-    tasks = [asyncio.create_task(_produce(cancelling, topic, servers, sent))]
-    tasks += [asyncio.create_task(seat()) for _ in range(MEMBERS)]
+    others = [producing.run(), transactions.run(), Questions(cancelling, servers, topic).run()]
+    tasks = [asyncio.create_task(work) for work in (*others, *(seat() for _ in range(MEMBERS)))]
     await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
     cancelling.wanted = 0  # after a failure the others end, too; they don't know a cancellation of ours from their own
     await asyncio.gather(*tasks)
-    await _read_the_rest(log, topic, len(sent), options)
-    assert sorted(log.values) == sorted(sent), _difference(log.values, sent)
-    return Outcome(len(sent), cancelling.done, sum(member.rebalances for member in members))
+    await _read_the_rest(log, topic, options)
+    values, wanted = set(log.values), set(producing.sent)
+    assert len(values) == len(log.values), "records came twice"
+    assert wanted <= values <= wanted | producing.perhaps, _difference(values, wanted)
+    await transactions.judge()
+    return Outcome(
+        len(values), cancelling.done, sum(member.rebalances for member in members), len(transactions.committed)
+    )
 
 
-async def _read_the_rest(log: Log, topic: str, count: int, options: dict[str, Any]) -> None:
+async def _read_the_rest(log: Log, topic: str, options: dict[str, Any]) -> None:
+    partitions = [TopicPartition(topic, number) for number in range(PARTITIONS)]
     async with asyncio.timeout(30), KafkaConsumer(topic, **options) as consumer:
-        while len(log.values) < count:
+        ends = await consumer.end_offsets(partitions)
+        while any(log.next.get(partition, 0) < end for partition, end in ends.items()):
             for records in (await consumer.poll(500)).values():
                 for record in records:
                     log.add(record.topic, record.partition, record.offset, record.value)

@@ -7,11 +7,10 @@ import itertools
 import time
 
 from kafkapy.aio import KafkaConsumer, KafkaProducer
-from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.errors import CommitFailedError, RebalanceInProgressError
 from system_tests.clients import value_of
 from system_tests.history import Partition
-from system_tests.recording_clients import RecordingConsumer, RecordingProducer, numbers, places
+from system_tests.recording_clients import LoopConsumer, RecordingProducer, numbers, places
 
 
 class AsyncioProducer(RecordingProducer):
@@ -55,19 +54,8 @@ class AsyncioProducer(RecordingProducer):
         self._stopping.set()
 
 
-class AsyncioConsumer(RecordingConsumer):
-    """Reads poll by poll. Invariant: `_owned` and `_state` are as of the last poll."""
-
-    _owned: frozenset[TopicPartition] = frozenset()
-    _state: str | None = None
-
-    @property
-    def owned(self) -> set[TopicPartition]:
-        return set(self._owned)
-
-    @property
-    def state(self) -> str | None:
-        return self._state
+class AsyncioConsumer(LoopConsumer):
+    """Reads poll by poll."""
 
     def _run(self) -> None:
         asyncio.run(self._main())
@@ -77,7 +65,7 @@ class AsyncioConsumer(RecordingConsumer):
             consumer.subscribe(list(self._topics), listener=self._listener())
             while not self._stopping.is_set():
                 offsets = self._read(await consumer.poll(timeout_ms=200))
-                self._owned, self._state = frozenset(consumer.assignment()), consumer.health().group_state
+                self._look_at(consumer)
                 if offsets and self._commits == "manual":
                     try:
                         await consumer.commit(offsets, timeout_ms=120_000)

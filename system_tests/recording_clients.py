@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from kafkapy import ConsumerRebalanceListener, KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
+from kafkapy.consumer.consumer_face import ConsumerFace
 from kafkapy.consumer.records import ConsumerRecord
 from kafkapy.errors import CommitFailedError, RebalanceInProgressError
 from kafkapy.producer.future import FutureBatchMetadata, RecordMetadata
@@ -264,6 +265,24 @@ class RecordingConsumer(RecordingClient):
         except (CommitFailedError, RebalanceInProgressError):
             return  # the group has moved on, as a user must expect: the records come again
         self.history.commit(self.name, self._group, places(offsets))
+
+
+class LoopConsumer(RecordingConsumer):
+    """One on a loop, which other threads may not ask. Invariant: `_owned` and `_state` are as of the last poll."""
+
+    _owned: frozenset[TopicPartition] = frozenset()
+    _state: str | None = None
+
+    @property
+    def owned(self) -> set[TopicPartition]:
+        return set(self._owned)
+
+    @property
+    def state(self) -> str | None:
+        return self._state
+
+    def _look_at(self, consumer: ConsumerFace) -> None:
+        self._owned, self._state = frozenset(consumer.assignment()), consumer.health().group_state
 
 
 def _after(record: ConsumerRecord) -> OffsetAndMetadata:

@@ -1,4 +1,5 @@
-"""kafkapy's own clients under faults: nothing acknowledged is lost, nothing comes twice or out of order, no word to the user.
+"""kafkapy's own clients, of all three faces, under faults: nothing acknowledged is lost, nothing comes twice or out of order,
+no word to the user.
 
 Two producers and two consumers work; the history of what they saw is judged by `checker`.
 """
@@ -18,6 +19,8 @@ from system_tests.clients import create_topic
 from system_tests.conftest import NewBroker, Note, Progress
 from system_tests.proxy import Proxy
 from system_tests.recording_asyncio import AsyncioConsumer, AsyncioProducer
+from system_tests.recording_clients import RecordingConsumer, RecordingProducer
+from system_tests.recording_twisted import TwistedConsumer, TwistedProducer
 from system_tests.services import HOST, KafkaService, Service, ZooKeeperService
 from system_tests.workload import Workload
 
@@ -41,13 +44,21 @@ def line(new_broker: NewBroker) -> Iterator[tuple[KafkaService, Proxy]]:
     proxy.close()
 
 
-@pytest.fixture
-def start() -> Iterator[Start]:
-    """Starts a workload, which ends with the test at the latest."""
+FACES = {
+    "blocking": (RecordingProducer, RecordingConsumer),
+    "asyncio": (AsyncioProducer, AsyncioConsumer),
+    "twisted": (TwistedProducer, TwistedConsumer),
+}
+
+
+@pytest.fixture(params=[face if face == "blocking" else pytest.param(face, marks=pytest.mark.long) for face in FACES])
+def start(request: pytest.FixtureRequest) -> Iterator[Start]:
+    """Starts a workload of the clients of one face, which ends with the test at the latest."""
     started: list[Workload] = []
 
     def start(bootstrap: str, records_per_second: int = 300) -> Workload:
-        started.append(Workload(bootstrap, records_per_second=records_per_second))
+        kinds = FACES[request.param]
+        started.append(Workload(bootstrap, records_per_second=records_per_second, kinds=kinds))
         return started[-1].start()
 
     yield start
@@ -88,26 +99,6 @@ def test_clients_under_kills(
         progress(f"kill {kill + 1} of 5: {work.acknowledged:,} records acknowledged")
     note("slowest recovery", f"{slowest:.1f} s")
     judged(work, tmp_path, note)
-
-
-@pytest.mark.long
-def test_asyncio_clients_under_kills_and_cut_connections(
-    line: tuple[KafkaService, Proxy], tmp_path: Path, note: Note
-) -> None:
-    broker, proxy = line
-    work = Workload(f"{HOST}:{proxy.port}", kinds=(AsyncioProducer, AsyncioConsumer)).start()
-    try:
-        for _ in range(3):
-            proxy.cut()
-            work.wait_for_progress()
-            broker.hard_bounce()
-            work.wait_for_progress()
-        with broker.paused():
-            time.sleep(7)
-        work.wait_for_progress()
-        judged(work, tmp_path, note)
-    finally:
-        work.abandon()
 
 
 @pytest.mark.long

@@ -17,6 +17,7 @@ from kafkapy.clients.client_options import ClientOptions
 from kafkapy.clients.config import ClientConfig
 from kafkapy.clients.facade import merge_options, shows_options
 from kafkapy.clients.network_client import NetworkClient
+from kafkapy.errors import IllegalStateError
 
 
 @shows_options(ADMIN_DEFAULTS)
@@ -34,6 +35,7 @@ class KafkaAdminClient(AwaitableMethods, AsyncClient):
         super().__init__()
         self._client = NetworkClient(self._driver, ClientConfig.from_options(self.config))
         self._core = KafkaPythonCore(self._client)
+        self._started = False
 
     async def start(self) -> None:
         try:
@@ -42,6 +44,7 @@ class KafkaAdminClient(AwaitableMethods, AsyncClient):
         except BaseException:
             self._client.close()
             raise
+        self._started = True
 
     async def stop(self) -> None:
         self._client.close()
@@ -51,6 +54,8 @@ class KafkaAdminClient(AwaitableMethods, AsyncClient):
         await self.stop()
 
     async def _run(self, name: str, *args: Any, **kwargs: Any) -> Any:
+        if not self._started:
+            raise IllegalStateError("KafkaAdminClient is not started: await its start(), or use it in async with")
         return await ask(getattr(self._core, name)(*args, **kwargs))
 
 

@@ -41,6 +41,7 @@ class KafkaConsumer(AsyncConsumer[K_co, V_co]):
 
     def __init__(self, *topics: str, **configs: Unpack[AioConsumerOptions[K_co, V_co]]) -> None:
         super().__init__(AsyncioDriver(), topics, consumer_options(configs))
+        self._started = False
         self._listener: asyncio.Task[Any] | None = None
         self._leaving: Completion[None] | None = None
 
@@ -48,6 +49,7 @@ class KafkaConsumer(AsyncConsumer[K_co, V_co]):
         """Connect, and wait for the partitions of topics that are subscribed (at most 5 s for a group); gives this consumer.
         Raises KafkaTimeoutError if no broker answers within `bootstrap_timeout_ms` or `request_timeout_ms`."""
         await self._bootstrap()
+        self._started = True
         await self._joined()
         return self
 
@@ -183,6 +185,7 @@ class KafkaConsumer(AsyncConsumer[K_co, V_co]):
         return offsets
 
     async def _seek_to(self, strategy: OffsetResetStrategy, partitions: Collection[TopicPartition]) -> bool:
+        self._check_started()
         wanted = self._assigned(partitions)
         self._core.seek_to(strategy, wanted)
         for partition in wanted:
@@ -267,6 +270,10 @@ class KafkaConsumer(AsyncConsumer[K_co, V_co]):
     def _check_open(self) -> None:
         if self._closed:
             raise ConsumerStoppedError("KafkaConsumer is closed")
+
+    def _check_started(self) -> None:
+        if not self._started and not self._closed:
+            raise IllegalStateError("KafkaConsumer is not started: await its start(), or use it in async with")
 
     async def _until(self, completion: Completion[T]) -> T:
         return await until(completion)

@@ -68,8 +68,19 @@ class AsyncConsumer(ConsumerFace, Generic[K_co, V_co]):
         """What a listener of the user gave, as a completion."""
         raise NotImplementedError
 
+    def _check_started(self) -> None:
+        """Raises IllegalStateError where nobody may ask before `start`."""
+
     async def _ask(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """The result of a coroutine over completions; it ends with the caller."""
+        """The outcome of a question to the cluster: a coroutine over completions, which ends with the caller."""
+        try:
+            self._check_started()
+        except IllegalStateError:
+            coroutine.close()
+            raise
+        return await self._ending_with_caller(coroutine)
+
+    async def _ending_with_caller(self, coroutine: Coroutine[Any, Any, T]) -> T:
         task = spawn(coroutine)
         try:
             return await self._until(task)
@@ -81,7 +92,9 @@ class AsyncConsumer(ConsumerFace, Generic[K_co, V_co]):
 
     async def _bootstrap(self) -> None:
         config = self._core.config
-        await self._ask(self._core.client.bootstrap(min(config.bootstrap_timeout_ms, config.request_timeout_ms)))
+        await self._ending_with_caller(
+            self._core.client.bootstrap(min(config.bootstrap_timeout_ms, config.request_timeout_ms))
+        )
 
     async def _joined(self) -> None:
         """Wait for the first assignment, if topics are subscribed; for the other members of the group, who may have much to
@@ -156,6 +169,7 @@ class AsyncConsumer(ConsumerFace, Generic[K_co, V_co]):
         only: Collection[TopicPartition] = (),
     ) -> Any:
         """What `take` finds among the pending records, or, without it, what `collect` gives; None after `deadline`."""
+        self._check_started()
         core = self._core
         gave_way = False
         while True:
@@ -173,7 +187,7 @@ class AsyncConsumer(ConsumerFace, Generic[K_co, V_co]):
                 if core.calls:
                     continue
                 if now < deadline:
-                    await self._ask(core.news(min(deadline - now, 1e9), only))
+                    await self._ending_with_caller(core.news(min(deadline - now, 1e9), only))
                 elif gave_way:
                     return None
                 else:  # whoever only polls, with no time to wait, must let the loop have its turn
@@ -225,7 +239,7 @@ class AsyncConsumer(ConsumerFace, Generic[K_co, V_co]):
     async def _served(self, task: Completion[T]) -> T:
         """The outcome of what runs in the core, in which the user may be called."""
         while not task.done:
-            await self._ask(self._core.until_call(task))
+            await self._ending_with_caller(self._core.until_call(task))
             await self._serve()
         await self._serve()
         return task.result()
@@ -251,6 +265,7 @@ class AsyncConsumer(ConsumerFace, Generic[K_co, V_co]):
 
     def commit_async(self, offsets: Offsets | None = None, callback: CommitCallback | None = None) -> None:
         """Commit once, in the background; `callback(offsets, response or error)` is called in a later `poll`."""
+        self._check_started()
         self._require_group()
         arguments.offsets(offsets)
         self._core.commit_async(offsets, callback)

@@ -534,6 +534,22 @@ def test_groups_are_listed_from_all_brokers(setup: Setup) -> None:
         setup.run(setup.admin.list_groups(states_filter=["Empty"]))
 
 
+def test_a_broker_that_loads_its_groups_is_asked_again(setup: Setup) -> None:
+    left = [Errors.COORDINATOR_LOAD_IN_PROGRESS, Errors.COORDINATOR_LOAD_IN_PROGRESS]
+
+    def handler(node_id: int) -> Any:
+        def answer(request: Any) -> ListGroupsResponse:
+            code = left.pop().code if node_id == 1 and left else 0
+            group = ListGroupsResponse.ListedGroup(group_id=f"g{node_id}", protocol_type="consumer")
+            return ListGroupsResponse(error_code=code, groups=[] if code else [group])
+
+        return answer
+
+    setup.on(ApiKey.LIST_GROUPS, handler)
+    assert setup.run(setup.admin.list_consumer_groups()) == [("g0", "consumer"), ("g1", "consumer")]
+    assert left == []
+
+
 def test_members_are_removed_one_by_one_from_old_brokers(setup: Setup) -> None:
     setup.limit(ApiKey.LEAVE_GROUP, 2)
     setup.on(ApiKey.FIND_COORDINATOR, coordinated_by(0))

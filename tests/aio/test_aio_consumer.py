@@ -39,6 +39,12 @@ class Consuming:
         settings: dict[str, Any] = {"group_id": "g", "auto_offset_reset": "earliest", "enable_auto_commit": False}
         self.consumer = KafkaConsumer(bootstrap_servers="broker-0:9092", **{**settings, **options})
 
+    @classmethod
+    async def started(cls, monkeypatch: pytest.MonkeyPatch, records: int = 3, **options: Any) -> Consuming:
+        setup = cls(monkeypatch, records, **options)
+        await setup.result(setup.consumer.start())
+        return setup
+
     def _fetch(self, request: Any) -> Any:
         answers = []
         for wanted in (partition for topic in request.topics for partition in topic.partitions):
@@ -109,7 +115,7 @@ def test_who_is_cancelled_when_records_have_come_leaves_them_to_the_next(
     monkeypatch: pytest.MonkeyPatch, call: str
 ) -> None:
     async def main() -> None:
-        setup = Consuming(monkeypatch)
+        setup = await Consuming.started(monkeypatch)
         consumer, fetcher = setup.consumer, setup.consumer._core.fetcher
         consumer.assign([P0])
         waits = {"timeout_ms": 10_000} if call in ("poll", "getmany", "poll_arrow") else {}
@@ -136,7 +142,7 @@ def test_methods_that_take_time_are_coroutines() -> None:
 
 def test_tasks_groups_and_other_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     async def main() -> None:
-        setup = Consuming(monkeypatch)
+        setup = await Consuming.started(monkeypatch)
         consumer = setup.consumer
         consumer.assign([P0])
         outcomes: list[Any] = []
@@ -165,7 +171,7 @@ def test_a_listener_goes_on_without_the_poll_and_no_record_comes_before_it_has_e
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def main() -> None:
-        setup = Consuming(monkeypatch)
+        setup = await Consuming.started(monkeypatch)
         consumer, listener = setup.consumer, Listener()
         consumer.subscribe(["t"], listener=listener)
         first = asyncio.create_task(consumer.poll(10_000))
@@ -190,7 +196,7 @@ def test_a_listener_goes_on_without_the_poll_and_no_record_comes_before_it_has_e
 
 def test_a_listener_that_polls_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
     async def main() -> None:
-        setup = Consuming(monkeypatch)
+        setup = await Consuming.started(monkeypatch)
         consumer = setup.consumer
 
         async def inside() -> None:
@@ -249,7 +255,7 @@ def test_a_cancelled_stop_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_records_of_some_partitions(monkeypatch: pytest.MonkeyPatch) -> None:
     async def main() -> None:
-        setup = Consuming(monkeypatch)
+        setup = await Consuming.started(monkeypatch)
         consumer = setup.consumer
         consumer.assign([P0, P1])
         one = await setup.result(consumer.getone(P1))
@@ -265,7 +271,7 @@ def test_records_of_some_partitions(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_aiokafkas_positions(monkeypatch: pytest.MonkeyPatch) -> None:
     async def main() -> None:
-        setup = Consuming(monkeypatch)
+        setup = await Consuming.started(monkeypatch)
         consumer = setup.consumer
         setup.group.offsets = {P0: 2}
         consumer.assign([P0, P1])
@@ -302,7 +308,7 @@ def test_start_does_not_wait_long_for_other_members(monkeypatch: pytest.MonkeyPa
 
 def test_who_only_polls_lets_the_loop_have_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     async def main() -> None:
-        setup = Consuming(monkeypatch, records=0)
+        setup = await Consuming.started(monkeypatch, records=0)
         setup.consumer.assign([P0])
         turns: list[int] = []
         asyncio.get_running_loop().call_soon(turns.append, 1)
@@ -331,7 +337,7 @@ def test_a_consumer_without_topics_says_once_that_nothing_comes(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def main() -> None:
-        setup = Consuming(monkeypatch)
+        setup = await Consuming.started(monkeypatch)
         for _ in range(2):
             assert await setup.offsets(setup.consumer.poll(10)) == {}
         assert [record.message for record in caplog.records if "has no topics" in record.message] == [
@@ -365,6 +371,56 @@ def test_offsets_as_aiokafka_takes_them() -> None:
     for wrong in wrongs:
         with pytest.raises((TypeError, ValueError), match=r"TopicPartition|offset|Metadata"):
             offsets_of(wrong)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda consumer: consumer.getone(),
+        lambda consumer: consumer.getone(P0),
+        lambda consumer: consumer.poll(100),
+        lambda consumer: consumer.getmany(timeout_ms=100),
+        lambda consumer: consumer.poll_arrow(100),
+        lambda consumer: anext(consumer),
+        lambda consumer: anext(aiter(consumer)),
+        lambda consumer: consumer.position(P0),
+        lambda consumer: consumer.seek_to_beginning(P0),
+        lambda consumer: consumer.seek_to_end(),
+        lambda consumer: consumer.seek_to_committed(),
+        lambda consumer: consumer.beginning_offsets([P0]),
+        lambda consumer: consumer.end_offsets([P0]),
+        lambda consumer: consumer.offsets_for_times({P0: 1}),
+        lambda consumer: consumer.commit({P0: 1}),
+        lambda consumer: consumer.committed(P0),
+        lambda consumer: consumer.topics(),
+        lambda consumer: asyncio.to_thread(consumer.commit_async, {P0: 1}),
+    ],
+)
+def test_who_was_not_started_says_so(monkeypatch: pytest.MonkeyPatch, call: Callable[[Any], Any]) -> None:
+    """What needs no broker may come before: topics, partitions, and the end."""
+
+    async def main() -> None:
+        setup = Consuming(monkeypatch)
+        consumer = setup.consumer
+        consumer.assign([P0])
+        with pytest.raises(IllegalStateError, match="is not started: await its start"):
+            await call(consumer)
+        assert consumer.assignment() == {P0}
+        await setup.result(consumer.start())
+        assert await setup.offsets(consumer.poll(100)) == {P0: [0, 1, 2]}
+        await setup.result(consumer.stop())
+
+    asyncio.run(main())
+
+
+def test_an_admin_client_that_was_not_started_says_so() -> None:
+    async def main() -> None:
+        client = KafkaAdminClient(bootstrap_servers="127.0.0.1:1")
+        with pytest.raises(IllegalStateError, match="is not started"):
+            await client.list_topics()
+        await client.stop()
+
+    asyncio.run(main())
 
 
 def test_aiokafkas_options() -> None:

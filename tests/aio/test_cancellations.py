@@ -21,4 +21,5 @@ def test_no_record_is_lost_and_none_comes_twice(zookeeper: str, tmp_path: Path) 
     assert outcome.cancellations >= 1500
     assert outcome.records > 100
     assert outcome.rebalances > 0
+    assert outcome.committed > 10
     assert broker.stop() == 0

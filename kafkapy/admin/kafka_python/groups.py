@@ -8,7 +8,7 @@ from typing import Any
 from kafkapy.admin.groups import lowest_for
 from kafkapy.admin.kafka_python.base import ErrorClass, error_class, raise_code, topic_partitions
 from kafkapy.admin.kafka_python.partitions import PartitionMethods
-from kafkapy.admin.results import values_of
+from kafkapy.admin.results import Answer, values_of
 from kafkapy.admin.structs import as_dict, with_operations
 from kafkapy.admin.types import GroupState, GroupType, MemberToRemove
 from kafkapy.common.topic_partition import TopicPartition
@@ -16,7 +16,7 @@ from kafkapy.errors import error_for
 from kafkapy.protocol.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from kafkapy.protocol.errors import KafkaError
 from kafkapy.protocol.message import Message, version_prefix
-from kafkapy.protocol.messages.list_groups import ListGroupsRequest
+from kafkapy.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from kafkapy.protocol.wire import SchemaError
 from kafkapy.structs import OffsetAndMetadata, OffsetSpec, OffsetTimestamp
 
@@ -32,16 +32,26 @@ class GroupMethods(PartitionMethods):
         states_filter: Iterable[GroupState | str] | None = None,
         types_filter: Iterable[GroupType | str] | None = None,
     ) -> list[dict[str, Any]]:
-        """Groups as dicts, as in ListGroups; of these brokers, else of all."""
+        """Groups as dicts, as in ListGroups; of these brokers, else of all. A broker that is loading its groups is asked again,
+        as Java's admin client does."""
         states = [GroupState.value_for(state) for state in states_filter or ()]
         types = [GroupType.value_for(kind) for kind in types_filter or ()]
         request = ListGroupsRequest(states_filter=states, types_filter=types)
         groups = []
         for node_id in await self._broker_ids() if broker_ids is None else broker_ids:
-            answer = await self._node(node_id, request, min_version=lowest_for(request))
-            raise_code(answer.response.error_code)
+            answer = await self._loaded_groups(node_id, request)
             groups += [as_dict(group, answer.version) for group in answer.response.groups]
         return groups
+
+    async def _loaded_groups(self, node_id: int, request: ListGroupsRequest) -> Answer[ListGroupsResponse]:
+        call = self._call("ListGroups")
+
+        async def attempt() -> Answer[ListGroupsResponse]:
+            answer = await self.core.on_node(call, node_id, request, min_version=lowest_for(request))
+            raise_code(answer.response.error_code)
+            return answer
+
+        return await self.core.retry(call, attempt)
 
     async def describe_groups(
         self,
