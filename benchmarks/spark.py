@@ -1,10 +1,11 @@
 """The Spark connector beside Spark's own, in one session and against one broker: A B A B, medians, ratios.
 
-    python -m benchmarks.spark [--server apache|kafkapy] [--rounds 3] [--only REGEX] [--scale 1.0]
+    python -m benchmarks.spark [--server apache|kafkapy] [--rounds 3] [--warm-up 3] [--only REGEX] [--scale 1.0]
         [--batch-size BYTES] [--markdown FILE]
 
 Reads: count, sum of the values' lengths, and writing to Parquet, of 2 million records of 100 bytes and of 1 million JSON
-records in snappy. The sink: 500,000 records, acks=1. Spark runs on two threads of this machine.
+records in snappy. The sink: 500,000 records, acks=1. Spark runs on two threads of this machine. Each case is warmed up by
+rounds that do not count: Spark's JVM gets faster from round to round, in the sink's case up to the fourth.
 """
 
 from __future__ import annotations
@@ -206,6 +207,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--server", choices=("apache", "kafkapy"), default="kafkapy")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--warm-up", type=int, default=3, help="rounds before that do not count")
     parser.add_argument("--only", default="", help="regular expression on the names of the cases")
     parser.add_argument("--scale", type=float, default=1.0, help="number of records against the default")
     parser.add_argument("--batch-size", type=int, default=JAVAS_BATCH, help="bytes of the batches that are read")
@@ -226,8 +228,9 @@ def main() -> int:
         if "sink" in names:
             make_sink_source(directory, int(500_000 * args.scale))
         for case in chosen:
-            for name in NAMES:
-                case.run(name, -1)  # what is loaded and compiled once
+            for round_ in range(-args.warm_up, 0):
+                for name in NAMES:
+                    case.run(name, round_)
             for round_ in range(args.rounds):
                 for name in NAMES:
                     case.seconds.setdefault(name, []).append(case.run(name, round_))

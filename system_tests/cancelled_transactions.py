@@ -111,7 +111,7 @@ class Transactions:
             consumer.assign(partitions)
             await consumer.seek_to_beginning()
             ends = await consumer.end_offsets(partitions)
-            while any(await consumer.position(partition) != end for partition, end in ends.items()):
+            while ends != {partition: await consumer.position(partition) for partition in partitions}:
                 for records in (await consumer.poll(200)).values():
                     found += [record.value for record in records]
         return found

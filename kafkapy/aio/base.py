@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import warnings
 from collections.abc import Callable, Coroutine
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -61,6 +62,12 @@ def from_awaitable(coroutine: Coroutine[Any, Any, T]) -> Completion[T]:
     _running.add(task)
     task.add_done_callback(finished)
     return completion
+
+
+def forgotten(client: object, driver: AsyncioDriver, close: Callable[[], object]) -> None:
+    """Of a client that goes without `stop`: a warning, and its loop lets go of what it had."""
+    warnings.warn(f"{client!r} was not stopped", ResourceWarning, source=client, stacklevel=3)
+    driver.call_soon_threadsafe(close)  # without waiting: this may be anybody's thread
 
 
 class AsyncClient:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapp
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
 
-from kafkapy.aio.base import from_awaitable, until
+from kafkapy.aio.base import forgotten, from_awaitable, until
 from kafkapy.aio.offsets import GivenOffsets, offsets_of
 from kafkapy.aio.options import AIO_CONSUMER_DEFAULTS, AioConsumerOptions, consumer_options
 from kafkapy.clients.asyncio_driver import AsyncioDriver
@@ -25,6 +25,9 @@ from kafkapy.structs import OffsetAndMetadata, OffsetAndTimestamp, OffsetResetSt
 if TYPE_CHECKING:
     from kafkapy.consumer.to_arrow import ArrowTable, Bound
 
+_LAST_WORDS_MS = 1_000
+"""How long a consumer that was forgotten tries to leave its group."""
+
 
 @shows_options(AIO_CONSUMER_DEFAULTS)
 class KafkaConsumer(AsyncConsumer[K_co, V_co]):
@@ -40,7 +43,8 @@ class KafkaConsumer(AsyncConsumer[K_co, V_co]):
     """
 
     def __init__(self, *topics: str, **configs: Unpack[AioConsumerOptions[K_co, V_co]]) -> None:
-        super().__init__(AsyncioDriver(), topics, consumer_options(configs))
+        self._driver = AsyncioDriver()
+        super().__init__(self._driver, topics, consumer_options(configs))
         self._started = False
         self._listener: asyncio.Task[Any] | None = None
         self._leaving: Completion[None] | None = None
@@ -60,6 +64,21 @@ class KafkaConsumer(AsyncConsumer[K_co, V_co]):
     async def close(self, autocommit: bool = True, timeout_ms: float | None = None) -> None:
         """As `stop`."""
         await self.stop(autocommit, timeout_ms)
+
+    def __del__(self) -> None:
+        """It was forgotten: the group need not wait for the session's end to know."""
+        if not vars(self).get("_started") or self._closed:
+            return
+        core = self._core
+
+        def close() -> None:
+            core.subscriptions.listener = None
+            spawn(core.close(False, _LAST_WORDS_MS))
+
+        forgotten(self, self._driver, close)
+
+    def __repr__(self) -> str:
+        return f"<KafkaConsumer client_id={self.config['client_id']} group_id={self.config['group_id']}>"
 
     async def __aenter__(self) -> Self:
         try:

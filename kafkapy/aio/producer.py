@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack
 
-from kafkapy.aio.base import AsyncClient, ask, from_awaitable, happened, until
+from kafkapy.aio.base import AsyncClient, ask, forgotten, from_awaitable, happened, until
 from kafkapy.aio.batch_builder import BatchBuilder
 from kafkapy.aio.deliveries import BatchDelivery, Delivery
 from kafkapy.aio.offsets import GivenOffsets, offsets_of
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 __all__ = ["BatchBuilder", "BatchDelivery", "Delivery", "KafkaProducer", "TransactionContext"]
+
+_LAST_WORDS_MS = 1_000
 
 
 @shows_options(AIO_PRODUCER_DEFAULTS)
@@ -280,6 +282,16 @@ class KafkaProducer(AsyncClient, Generic[K_contra, V_contra]):
     def _check_open(self) -> None:
         if self._closed:
             raise ProducerClosed("KafkaProducer is not started, or closed already")
+
+    def __del__(self) -> None:
+        """It was forgotten: what waits is sent, for a second."""
+        if vars(self).get("_closed", True):
+            return
+        core, intake = self._core, self._intake
+        forgotten(self, self._driver, lambda: spawn(core.close(_LAST_WORDS_MS)).add_callback(lambda _: intake.close()))
+
+    def __repr__(self) -> str:
+        return f"<KafkaProducer client_id={self.config.client_id} transactional_id={self.config.transactional_id}>"
 
     async def stop(self, timeout: float | None = None) -> None:
         """Wait for what was sent, at most `timeout` seconds, and disconnect; then what is left fails. Goes on if it is

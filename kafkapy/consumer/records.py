@@ -9,7 +9,8 @@ from itertools import repeat
 from typing import Any, Generic, Literal, NamedTuple
 
 from kafkapy.errors import RecordDeserializationError
-from kafkapy.record.columns import Header, RecordColumns
+from kafkapy.record.columns import RecordColumns
+from kafkapy.record.pieces import Header
 from kafkapy.record.record_batch import Record, RecordBatch
 from kafkapy.serializer import K_co, LookUpFirst, V_co, for_client
 
@@ -117,7 +118,7 @@ class RecordFactory:
         failed = self._read(topic, headers, keys, values, bad)
         header_sizes: Iterable[int] = repeat(-1)
         if columns.have_headers:
-            header_sizes = map(_size_of_headers, headers)
+            header_sizes = columns.header_sizes(first, last)
         fields = zip(
             repeat(topic, count),
             repeat(partition),
@@ -218,9 +219,3 @@ def _each(columns: RecordColumns, field: int, first: int, last: int) -> Iterable
     if isinstance(found, int):
         return repeat(found)
     return found[first:last]
-
-
-def _size_of_headers(headers: list[Header]) -> int:
-    if not headers:
-        return -1
-    return sum(len(key.encode()) + (0 if value is None else len(value)) for key, value in headers)

@@ -5,37 +5,24 @@ Consumers make their records, and Arrow tables, from these columns. They are vie
 
 from __future__ import annotations
 
-import struct
 import sys
-from collections.abc import Sequence
 from contextlib import suppress
-from itertools import islice, repeat
+from itertools import accumulate, repeat
+from operator import add
 from typing import Any, NamedTuple
 
 from kafkapy.protocol.errors import KafkaError
-from kafkapy.record.legacy import LegacyRecordBatch
-from kafkapy.record.record_batch import (
-    MAX_DECOMPRESSED_SIZE,
-    RECORD_BATCH_OVERHEAD,
-    Buffer,
-    RecordBatch,
-)
-from kafkapy.record.record_table import HEADER_ROW_SIZE, ROW_SIZE, RecordTable
-
-Header = tuple[str, bytes | None]
+from kafkapy.record.pieces import Header, cut, cut_headers
+from kafkapy.record.record_batch import Buffer
+from kafkapy.record.record_table import HEADER_ROW_SIZE, ROW_SIZE
 
 MAX_OFFSET = 2**63 - 1
 _FEW_PIECES = 16
 """So few pieces are cut faster one by one."""
 _WORTH_NUMPY = 500_000
 """Pieces of equal length take 35 ns with numpy and 150 ns without, its import 60 ms and 20 MB. Light installs do without it."""
-_CONTENT_BYTES = 1 << 25
-"""Decompressed batches are put together up to about this size."""
 _WIDE = 4096
 """Pieces this long are copied once only, and therefore one by one."""
-
-_LEGACY_ROW = struct.Struct("<qqiiiiii")
-assert _LEGACY_ROW.size == ROW_SIZE
 
 
 class _Numpy:
@@ -138,15 +125,23 @@ class RecordColumns:
 
     def headers(self, first: int, last: int) -> list[list[Header]]:
         """Of each record a list of its own."""
-        headers: list[list[Header]] = [[] for _ in range(last - first)]
-        if self.have_headers:
-            content = self._bytes()
-            rows = zip(*(column.tolist() for column in self.header_columns(first, last)), strict=True)
-            for index, count in enumerate(self.header_counts[first:last].tolist()):
-                for key, key_length, value, length in islice(rows, count):
-                    name = content[key : key + key_length].decode("utf-8", "replace")
-                    headers[index].append((name, content[value : value + length] if length >= 0 else None))
-        return headers
+        if not self.have_headers:
+            return [[] for _ in range(last - first)]
+        key_starts, key_lengths, starts, lengths = (column.tolist() for column in self.header_columns(first, last))
+        counts = self.header_counts[first:last].tolist()
+        return cut_headers(self._bytes(), key_starts, key_lengths, starts, lengths, counts)
+
+    def header_sizes(self, first: int, last: int) -> list[int]:
+        """Bytes of the keys and values of each record's headers; -1 where there are none."""
+        _, key_lengths, _, lengths = (column.tolist() for column in self.header_columns(first, last))
+        if lengths and min(lengths) < 0:
+            lengths = [max(length, 0) for length in lengths]
+        until = [0, *accumulate(map(add, key_lengths, lengths))]
+        counts = self.header_counts[first:last].tolist()
+        return [
+            until[end] - until[end - count] if count else -1
+            for end, count in zip(accumulate(counts), counts, strict=True)
+        ]
 
     @property
     def have_headers(self) -> bool:
@@ -190,11 +185,7 @@ class RecordColumns:
                 windows: Any = numpy.ndarray((len(self.data) - size + 1,), f"V{size}", self.data, strides=(1,))
                 pieces: list[bytes | None] = windows[numpy.asarray(starts)].tolist()
                 return pieces
-        content = self._bytes()
-        return [
-            content[start : start + size] if size >= 0 else None
-            for start, size in zip(starts.tolist(), sizes, strict=True)
-        ]
+        return cut(self._bytes(), starts.tolist(), sizes)
 
     def _bytes(self) -> bytes:
         if self._content is None:
@@ -207,79 +198,3 @@ def _columns(rows: bytes, kind: str, row_size: int) -> list[memoryview[int]]:
     numbers: Any = memoryview(rows).cast(kind)  # type: ignore[call-overload]
     width = row_size // numbers.itemsize
     return [numbers[index::width] for index in range(width)]
-
-
-def decode_batches(
-    batches: Sequence[RecordBatch], first_offset: int = 0, end_offset: int = MAX_OFFSET, limit: int | None = None
-) -> RecordColumns:
-    """The records with first_offset <= offset < end_offset of batches that lie in one buffer, as columns.
-
-    The batches are all compressed or all not, and their sizes and CRCs were checked, if they are to be. Not all are
-    taken if they decompress to too much: there is a segment for each that was. A damaged batch ends the columns before
-    it, with the error: INVALID_RECORD, UNKNOWN_SERVER_ERROR for damaged compressed data, MESSAGE_TOO_LARGE if a batch
-    decompresses to more than `limit` bytes.
-    """
-    next_offset = batches[0].base_offset
-    segments: list[Segment] = []
-    table = RecordTable()
-    error = None
-    pieces: list[bytes] = []
-    size = 0
-    compressed = batches[0].is_compressed
-    for batch in batches:
-        try:
-            piece = batch.record_bytes(MAX_DECOMPRESSED_SIZE if limit is None else limit)
-            table.add(
-                batch, piece, size if compressed else batch.position + RECORD_BATCH_OVERHEAD, first_offset, end_offset
-            )
-        except KafkaError as found:
-            error = found
-            break
-        segments.append(Segment(len(table), batch.partition_leader_epoch, int(batch.timestamp_type)))
-        next_offset = batch.next_offset
-        if compressed:
-            pieces.append(piece)
-            size += len(piece)
-            if size > _CONTENT_BYTES:
-                break
-    data = batches[0].data
-    if compressed:
-        data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-    return RecordColumns(data, table.rows.getvalue(), table.headers.getvalue(), segments, next_offset, error)
-
-
-def decode_legacy_batches(
-    batches: Sequence[LegacyRecordBatch],
-    first_offset: int = 0,
-    end_offset: int = MAX_OFFSET,
-    limit: int | None = None,
-) -> RecordColumns:
-    """The same for messages of formats v0 and v1."""
-    rows: list[bytes] = []
-    pieces: list[bytes] = []
-    segments: list[Segment] = []
-    size = 0
-    next_offset = first_offset
-    error = None
-    for batch in batches:
-        if size > _CONTENT_BYTES:
-            break
-        begin = len(rows)
-        try:
-            for record in batch.records(MAX_DECOMPRESSED_SIZE if limit is None else limit):
-                if first_offset <= record.offset < end_offset:
-                    key, value = record.key or b"", record.value or b""
-                    pieces += (key, value)
-                    key_length = -1 if record.key is None else len(key)
-                    value_length = -1 if record.value is None else len(value)
-                    middle = size + len(key)
-                    row = (record.offset, record.timestamp, size, key_length, middle, value_length, 0, 0)
-                    rows.append(_LEGACY_ROW.pack(*row))
-                    size = middle + len(value)
-        except KafkaError as found:
-            error = found
-            del rows[begin:]
-            break
-        segments.append(Segment(len(rows), -1, int(batch.timestamp_type)))
-        next_offset = batch.next_offset
-    return RecordColumns(b"".join(pieces), b"".join(rows), b"", segments, next_offset, error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import inspect
 import threading
 from collections.abc import Callable, Collection, Coroutine
@@ -249,6 +250,20 @@ def test_a_cancelled_stop_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(ConsumerStoppedError):
             await consumer.getone()
         assert [record async for record in consumer._records()] == []
+
+    asyncio.run(main())
+
+
+def test_a_consumer_that_is_forgotten_warns_and_leaves_its_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> None:
+        setup = Consuming(monkeypatch)
+        setup.consumer.subscribe(["t"])
+        await setup.result(setup.consumer.start())
+        broker = setup.group.cluster.brokers[0]
+        with pytest.warns(ResourceWarning, match="group_id=g> was not stopped"):
+            del setup.consumer
+            gc.collect()
+        await setup.until(lambda: broker.asked(ApiKey.LEAVE_GROUP))
 
     asyncio.run(main())
 

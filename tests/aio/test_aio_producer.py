@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Awaitable, Iterator
 from typing import Any
 
@@ -59,6 +60,20 @@ def test_little_memory_holds_the_sender_back(broker: ProducingBroker) -> None:
                 await producer.send("t", b"%03d" % i + bytes(97))
             await producer.flush()
             assert len(broker.values) == 200
+
+    asyncio.run(main())
+
+
+def test_a_producer_that_is_forgotten_warns_and_sends_what_waits(broker: ProducingBroker) -> None:
+    async def main() -> None:
+        producer: KafkaProducer[bytes, bytes] | None = KafkaProducer(bootstrap_servers=broker.address, linger_ms=60_000)
+        assert producer is not None
+        await producer.start()
+        delivery = await producer.send("t", b"x")
+        with pytest.warns(ResourceWarning, match="KafkaProducer .* was not stopped"):
+            producer = None
+            gc.collect()
+        assert (await delivery).offset == 0
 
     asyncio.run(main())
 

@@ -10,7 +10,8 @@ import pytest
 
 from kafkapy.consumer.arrow import ArrowBuilder, record_schema
 from kafkapy.record.batches import batches
-from kafkapy.record.columns import RecordColumns, decode_batches
+from kafkapy.record.columns import RecordColumns
+from kafkapy.record.decoding import decode_batches
 from kafkapy.record.record_batch import RecordBatch, TimestampType
 from kafkapy.record.records_builder import MemoryRecordsBuilder
 

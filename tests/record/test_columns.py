@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafkapy.protocol.errors import Errors, KafkaError
-from kafkapy.record import columns
+from kafkapy.record import columns, decoding
 from kafkapy.record.batches import batches
 from kafkapy.record.columns import MAX_OFFSET
 from kafkapy.record.compression import CompressionType
@@ -77,7 +77,7 @@ def around(body: bytes, count: int, base_offset: int = 5, base_timestamp: int = 
 
 
 def check_against_plain_reader(batch: RecordBatch) -> None:
-    found = columns.decode_batches([batch], -MAX_OFFSET - 1)
+    found = decoding.decode_batches([batch], -MAX_OFFSET - 1)
     try:
         plain = expected(batch)
     except KafkaError:
@@ -111,7 +111,7 @@ class TestDecoding:
         if append_time:
             config |= {"timestamp_type": TimestampType.LOG_APPEND_TIME, "log_append_time": 77}
         batch = RecordBatch(build(rows, **config))
-        found = columns.decode_batches([batch])
+        found = decoding.decode_batches([batch])
         assert as_tuples(found) == expected(batch)
         assert found.error is None
         assert found.next_offset == batch.next_offset
@@ -123,11 +123,11 @@ class TestDecoding:
         mixed = build([(1, i * 100, None if i % 3 else b"", b"v" * (i % 200), []) for i in range(9000)])
         for data in (equal, mixed):
             batch = RecordBatch(data)
-            assert as_tuples(columns.decode_batches([batch])) == expected(batch)
+            assert as_tuples(decoding.decode_batches([batch])) == expected(batch)
 
     def test_records_outside_the_wanted_range_are_left_out(self) -> None:
         batch = RecordBatch(build([(1, 0, None, b"%d" % i, []) for i in range(10)]))
-        found = columns.decode_batches([batch], 1003, 1007)
+        found = decoding.decode_batches([batch], 1003, 1007)
         assert found.offsets.tolist() == [1003, 1004, 1005, 1006]
         assert found.values(1, 3) == [b"4", b"5"]
         assert found.next_offset == 1010
@@ -135,7 +135,7 @@ class TestDecoding:
     def test_batches_of_several_epochs(self) -> None:
         rows: list[Any] = [(1, 0, None, b"x", [])] * 2
         data = build(rows, partition_leader_epoch=1) + build(rows, partition_leader_epoch=2)
-        found = columns.decode_batches([b for b in batches(data) if isinstance(b, RecordBatch)])
+        found = decoding.decode_batches([b for b in batches(data) if isinstance(b, RecordBatch)])
         assert found.per_record(1) == [1, 1, 2, 2]
         assert found.per_record(2) == 0
 
@@ -143,7 +143,7 @@ class TestDecoding:
         header = bytearray(build([(1, 0, None, b"x", [])])[:RECORD_BATCH_OVERHEAD])
         header[8:12] = (RECORD_BATCH_OVERHEAD - 12).to_bytes(4, "big")
         header[57:61] = bytes(4)
-        found = columns.decode_batches([RecordBatch(header)])
+        found = decoding.decode_batches([RecordBatch(header)])
         assert (len(found), found.error, found.next_offset) == (0, None, 1001)
 
 
@@ -180,7 +180,7 @@ class TestDamage:
         header = bytearray(build([(1, 0, None, b"x", [])])[:RECORD_BATCH_OVERHEAD])
         padded = body.ljust(7, b"\0") if body != b"" else b""
         header[8:12] = (RECORD_BATCH_OVERHEAD - 12 + len(padded)).to_bytes(4, "big")
-        found = columns.decode_batches([RecordBatch(bytes(header) + padded)])
+        found = decoding.decode_batches([RecordBatch(bytes(header) + padded)])
         assert len(found) == 0
         assert found.error is not None
         assert found.error.error is Errors.INVALID_RECORD
@@ -193,7 +193,7 @@ class TestDamage:
         bad = bytearray(build([(1, 0, None, b"bad", [])]))
         bad[RECORD_BATCH_OVERHEAD] = 0x70
         bad[0:8] = (1001).to_bytes(8, "big")
-        found = columns.decode_batches([b for b in batches(good + bad) if isinstance(b, RecordBatch)])
+        found = decoding.decode_batches([b for b in batches(good + bad) if isinstance(b, RecordBatch)])
         assert found.values(0, 1) == [b"good"]
         assert found.next_offset == 1001
         assert found.error is not None
@@ -201,13 +201,13 @@ class TestDamage:
     def test_a_count_that_the_bytes_cannot_hold_allocates_nothing(self) -> None:
         data = bytearray(build([(1, 0, None, b"x", [])]))
         data[57:61] = (0x7FFFFFFF).to_bytes(4, "big")
-        found = columns.decode_batches([RecordBatch(data)])
+        found = decoding.decode_batches([RecordBatch(data)])
         assert found.error is not None
         assert "invalid record count 2147483647" in str(found.error)
 
     def test_what_decompresses_to_more_than_the_limit(self) -> None:
         data = build([(1, 0, None, b"x" * 5000, [])], compression_type=CompressionType.ZSTD)
-        found = columns.decode_batches([RecordBatch(data)], limit=1000)
+        found = decoding.decode_batches([RecordBatch(data)], limit=1000)
         assert found.error is not None
         assert found.error.error is Errors.MESSAGE_TOO_LARGE
 
@@ -221,7 +221,7 @@ class TestOldFormats:
         builder.append(2 if magic else -1, None, b"")
         builder.append(3 if magic else -1, b"", None)
         messages = [batch for batch in batches(builder.build()) if isinstance(batch, LegacyRecordBatch)]
-        found = columns.decode_legacy_batches(messages, 11)
+        found = decoding.decode_legacy_batches(messages, 11)
         assert found.offsets.tolist() == [11, 12]
         assert found.keys(0, 2) == [None, b""]
         assert found.values(0, 2) == [b"", None]
@@ -241,7 +241,7 @@ def test_pieces_of_one_size(size: int, installed: bool, monkeypatch: pytest.Monk
         monkeypatch.setitem(sys.modules, "numpy", None)
     values = [None if size < 0 else bytes([index]) * size for index in range(40)]
     batch = RecordBatch(build([(1, 0, b"%d" % index, value, []) for index, value in enumerate(values)]))
-    assert columns.decode_batches([batch]).values(0, 40) == values
+    assert decoding.decode_batches([batch]).values(0, 40) == values
 
 
 NUMPY = """
@@ -263,7 +263,7 @@ class TestHeaders:
     @given(rows=records)
     def test_header_columns(self, rows: list[Any]) -> None:
         batch = RecordBatch(build(rows))
-        found = columns.decode_batches([batch])
+        found = decoding.decode_batches([batch])
         rows_of_headers = [column.tolist() for column in found.header_columns(0, len(found))]
         flat = [header for row in expected(batch) for header in row[4]]
         data = bytes(found.data)

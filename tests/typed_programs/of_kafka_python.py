@@ -68,6 +68,10 @@ def administration() -> None:
         admin.create_partitions({"numbers": NewPartitions(total_count=3)})
     admin.describe_configs(config_resources=[ConfigResource(ConfigResourceType.TOPIC, "numbers")])
     print(admin.list_consumer_groups(), admin.list_consumer_group_offsets("readers"))
+    admin.create_topics(["letters"], timeout_ms=None, validate_only=False)
+    by_name = {"words": {"num_partitions": 1, "assignments": {0: [1]}, "configs": {"max.message.bytes": "1000000"}}}
+    admin.create_topics(by_name, timeout_ms=None, validate_only=False)
+    print(admin.list_groups(), admin.describe_groups(["readers"]), admin.list_group_offsets(["readers"]))
     admin.delete_topics(["numbers"])
     admin.close()
 
@@ -87,6 +91,7 @@ def consuming() -> None:
     consumer.subscribe(pattern="^numbers.*")
     for message in consumer:
         assert isinstance(message.value, dict)
+    KafkaConsumer(value_deserializer=DefaultSerializer("utf-16"), consumer_timeout_ms=1000, enable_auto_commit=False)
     KafkaConsumer(value_deserializer=lambda value: json.loads(value.decode("utf-8")))
 
 
@@ -110,6 +115,7 @@ def producing() -> None:
     producer.send("numbers", value=b"five", headers=[("content-encoding", b"base64")])
     KafkaProducer(value_serializer=JsonSerializer()).send("numbers", {"six": 6})
     KafkaProducer(key_serializer=DefaultSerializer()).send("numbers", key="seven", value=b"7")
+    KafkaProducer(value_serializer=DefaultSerializer("utf-16")).send("numbers", "zwölf")
     KafkaProducer(value_serializer=lambda value: json.dumps(value).encode("utf-8")).send("numbers", {"eight": 8})
     KafkaProducer(compression_type="gzip", acks=1, linger_ms=10).send("numbers", b"nine")
     producer = KafkaProducer(transactional_id="numbers")

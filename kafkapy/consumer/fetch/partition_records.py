@@ -9,8 +9,9 @@ from typing import cast
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.fetch import FetchResponse
 from kafkapy.record.batches import batches
-from kafkapy.record.columns import MAX_OFFSET, RecordColumns, decode_batches, decode_legacy_batches
+from kafkapy.record.columns import MAX_OFFSET, RecordColumns
 from kafkapy.record.control_records import ControlRecordType
+from kafkapy.record.decoding import decode_batches, decode_legacy_batches
 from kafkapy.record.legacy import LegacyRecordBatch
 from kafkapy.record.record_batch import (
     HEADER_SIZE_UP_TO_MAGIC,

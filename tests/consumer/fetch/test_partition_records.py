@@ -9,7 +9,7 @@ import pytest
 from kafkapy.consumer.fetch.partition_records import AbortedTransactions, PartitionRecords, offset_after
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.fetch import FetchResponse
-from kafkapy.record import columns
+from kafkapy.record import decoding
 from kafkapy.record.compression import CompressionType
 from kafkapy.record.control_records import ControlRecordType, EndTransactionMarker, build_end_transaction_marker
 from kafkapy.record.records_builder import MemoryRecordsBuilder
@@ -166,7 +166,7 @@ def test_an_impossible_size() -> None:
 
 
 def test_what_unfolds_to_much_comes_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(columns, "_CONTENT_BYTES", 1000)
+    monkeypatch.setattr(decoding, "_CONTENT_BYTES", 1000)
     log = b"".join(batch(i, b"x" * 900, compression_type=CompressionType.SNAPPY) for i in range(5))
     sizes = [len(part) for part in PartitionRecords(log, 0)]
     assert sum(sizes) == 5
