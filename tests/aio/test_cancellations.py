@@ -15,7 +15,12 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 
 
 def test_no_record_is_lost_and_none_comes_twice(zookeeper: str, tmp_path: Path) -> None:
-    broker = BrokerProcess(tmp_path, f"{zookeeper}/{uuid.uuid4().hex[:12]}")
+    of_transactions = {
+        "transaction_state_log_replication_factor": "1",
+        "transaction_state_log_min_isr": "1",
+        "transaction_state_log_num_partitions": "1",
+    }
+    broker = BrokerProcess(tmp_path, f"{zookeeper}/{uuid.uuid4().hex[:12]}", **of_transactions)
     broker.start()
     outcome = asyncio.run(cancellations.run(broker.address, cancellations=1500, seed=1))
     assert outcome.cancellations >= 1500
