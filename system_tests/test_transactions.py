@@ -157,6 +157,19 @@ def _ends(bootstrap: str, partitions: list[TopicPartition], isolation: Isolation
         consumer.close()
 
 
+def _differences(found: dict[int, list[int]], expected: dict[int, list[int]]) -> str:
+    """Where each partition first differs from what it should be."""
+    return ", ".join(
+        f"{number}: {len(found[number]):,} of {len(wanted):,}, right up to {_common_start(found[number], wanted):,}"
+        for number, wanted in expected.items()
+        if found[number] != wanted
+    )
+
+
+def _common_start(found: list[int], wanted: list[int]) -> int:
+    return next((n for n, (one, other) in enumerate(zip(found, wanted, strict=False)) if one != other), len(found))
+
+
 def _pause(broker: KafkaService) -> None:
     """Longer than a broker may lag behind."""
     with broker.paused():
@@ -190,6 +203,7 @@ def test_records_are_copied_exactly_once(
     for topic in TOPICS:
         create_topic(bootstrap, topic, PARTITIONS)
     chance = random.Random(pytestconfig.getoption("--seed"))
+    begin = time.monotonic()
     with Reader(bootstrap) as reader, copiers(bootstrap, tmp_path, group_mode) as running:
         with Writer(bootstrap) as writer:
             for kill in range(kills):
@@ -203,7 +217,8 @@ def test_records_are_copied_exactly_once(
                         cluster.wait_for_isr(topic)
                 for copier in running:
                     copier.keep_alive()
-                progress(f"fault {kill + 1} of {kills}: {copied(bootstrap):,} records are copied")
+                took = time.monotonic() - begin
+                progress(f"{took:6.1f} s  fault {kill + 1} of {kills}: {copied(bootstrap):,} records are copied")
 
         def all_copied() -> bool:
             for copier in running:
@@ -213,7 +228,11 @@ def test_records_are_copied_exactly_once(
         wait_until(all_copied, 300, lambda: f"all is copied: {copied(bootstrap):,}")
         ended = sum(copier.ended for copier in running)
         expected = {number: list(range(writer.per_partition)) for number in range(PARTITIONS)}
-        wait_until(lambda: reader.found == expected, 60, "the reader has each record once, in order")
+        wait_until(
+            lambda: reader.found == expected,
+            60,
+            lambda: f"the reader has each record once, in order: {_differences(reader.found, expected)}",
+        )
     assert output(bootstrap) == expected
     with KafkaAdminClient(bootstrap_servers=bootstrap) as admin:
         listed = [listing for of_broker in admin.list_transactions().values() for listing in of_broker]
