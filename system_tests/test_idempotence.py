@@ -20,7 +20,7 @@ BROKERS = 3
 TOPICS = {"ours-many": 3, "ours-one": 1}
 FOREIGN = "foreign"
 FOREIGN_PARTITIONS = 3
-SMALL_SEGMENTS = {"segment.bytes": 1 << 16}
+SMALL_SEGMENTS = {"segment.bytes": 1 << 20}
 """So that what a broker knows of producers comes from snapshots, too, and not from whole logs alone."""
 LIBRDKAFKA = {"reconnect_backoff_max_ms": 200, "topic_metadata_refresh_interval_ms": 500}
 """It looks for a new leader by itself only every five minutes, if the old one is just gone."""

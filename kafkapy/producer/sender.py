@@ -37,6 +37,8 @@ from kafkapy.record.compression import CompressionType
 _log = logging.getLogger("kafkapy.producer")
 
 _NEVER_MS = float("inf")
+_TOO_LARGE = (Errors.MESSAGE_TOO_LARGE, Errors.RECORD_LIST_TOO_LARGE)
+"""Of a batch. Java's producer splits after the first only; but here batches that wait grow larger than `batch_size`."""
 
 
 @dataclass
@@ -350,7 +352,7 @@ class Sender:
         if batch.done:
             if self.sequences is not None:
                 self.sequences.untrack(batch)
-        elif code is Errors.MESSAGE_TOO_LARGE and batch.record_count > 1:
+        elif code in _TOO_LARGE and batch.record_count > 1:
             self._split(batch)
         elif code is Errors.DUPLICATE_SEQUENCE_NUMBER:
             self._completed(batch, -1, -1)
@@ -382,7 +384,7 @@ class Sender:
         batch.retry_at_ms = self.driver.time.monotonic_ms() + backoff
 
     def _split(self, batch: ProducerBatch) -> None:
-        """MESSAGE_TOO_LARGE: send its records in smaller batches."""
+        """It is larger than the topic's batches or segments may be: send its records in smaller batches."""
         _log.info("%r is too large for the topic and is split", batch)
         if self.sequences is not None:
             self.sequences.untrack(batch)

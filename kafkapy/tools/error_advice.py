@@ -185,7 +185,7 @@ BY_CODE: Mapping[Errors, str] = {
     Errors.CORRUPT_MESSAGE: "A null key for a compacted topic? Else a disk or network is broken: look at the broker.",
     Errors.UNKNOWN_TOPIC_OR_PARTITION: "Check name and number; make the topic, or wait until all brokers know of it.",
     Errors.MESSAGE_TOO_LARGE: "Raise the topic's max.message.bytes and max_request_size, send less at a time, or compress.",
-    Errors.RECORD_LIST_TOO_LARGE: "A batch is larger than the topic's segments: lower batch_size.",
+    Errors.RECORD_LIST_TOO_LARGE: "A record is larger than the topic's segments: raise segment.bytes.",
     Errors.OFFSET_METADATA_TOO_LARGE: "Commit with less metadata (offset.metadata.max.bytes).",
     Errors.NOT_ENOUGH_REPLICAS: "Brokers are down: fewer replicas are in sync than min.insync.replicas. Nothing was written.",
     Errors.NOT_ENOUGH_REPLICAS_AFTER_APPEND: "As NotEnoughReplicasError, but the records may be there.",

@@ -265,9 +265,11 @@ def test_after_an_expired_batch_sequences_begin_anew() -> None:
     assert setup.core.sequences.producer.epoch == 1
 
 
-def test_a_batch_that_is_too_large_is_split() -> None:
+@pytest.mark.parametrize("error", [Errors.MESSAGE_TOO_LARGE, Errors.RECORD_LIST_TOO_LARGE])
+def test_a_batch_that_is_too_large_is_split(error: Errors) -> None:
+    """For the topic's limit on batches, or for its segments: batches that wait grow beyond what the user would choose."""
     setup = Setup()
-    setup.fault = lambda _, batch: Errors.MESSAGE_TOO_LARGE if batch.size_in_bytes > 1000 else None
+    setup.fault = lambda _, batch: error if batch.size_in_bytes > 1000 else None
     futures = [setup.send(b"%03d" % i + bytes(97), key=b"k%d" % i) for i in range(100)]
     setup.flush()
     assert [value[:3] for value in setup.log().values if value] == [b"%03d" % i for i in range(100)]
