@@ -71,6 +71,7 @@ class GroupCoordinator:
     Invariants:
     - `groups` holds groups of partitions that are led here, none of them Dead.
     - `_open_groups[producer id]` are the groups in which that producer's open transaction has offsets.
+    - `_ended_meanwhile` has what transactions came to while a partition was read: their markers may lie behind what was read.
     """
 
     def __init__(self, config: GroupConfig, partition_log: PartitionLog, scheduler: Scheduler, time: Time) -> None:
@@ -89,6 +90,8 @@ class GroupCoordinator:
         self.groups: dict[str, ClassicGroup] = {}
         """Those that are coordinated here, by id."""
         self._open_groups: dict[int, set[str]] = {}
+        self._ended_meanwhile: dict[int, list[tuple[int, bool]]] = {}
+        """partition -> (producer id, was it committed?), in the order of the markers"""
         self._active = False
         self._expiry: ScheduledTask | None = None
 
@@ -518,8 +521,11 @@ class GroupCoordinator:
 
     def on_transaction_completed(self, producer_id: int, partitions: Iterable[int], commit: bool) -> None:
         """A transaction marker was written to these partitions of `__consumer_offsets`: the producer's offsets in their
-        groups hold, or are forgotten."""
+        groups hold, or are forgotten. Those of a partition that is being read wait until it is known."""
         of_these = set(partitions)
+        for partition in [partition for partition in of_these if self._topic.is_being_loaded(partition)]:
+            of_these.discard(partition)
+            self._ended_meanwhile.setdefault(partition, []).append((producer_id, commit))
         open_groups = self._open_groups.get(producer_id, set())
         for group_id in [group_id for group_id in open_groups if self.partition_for(group_id) in of_these]:
             open_groups.discard(group_id)
@@ -545,12 +551,15 @@ class GroupCoordinator:
 
     def installed(self, partition: TopicPartition, elapsed_ms: int) -> None:
         store_log.info("Finished loading offsets and group metadata from %s in %d milliseconds.", partition, elapsed_ms)
+        for producer_id, commit in self._ended_meanwhile.pop(partition.partition, ()):
+            self.on_transaction_completed(producer_id, [partition.partition], commit)
 
     def load_failed(self, partition: TopicPartition, error: Exception) -> None:
         # An owned partition with half its offsets would send consumers back to the start of their topics.
         store_log.error("Error loading offsets from %s; trying again", partition, exc_info=error)
 
     def unload(self, partition: int) -> None:
+        self._ended_meanwhile.pop(partition, None)
         now, effects = self._time.milliseconds(), []
         for group in [group for group in self.groups.values() if self.partition_for(group.group_id) == partition]:
             del self.groups[group.group_id]

@@ -116,6 +116,11 @@ class OwnedTopic(Generic[Contents]):
     def is_loading(self) -> bool:
         return self._ownership.is_loading
 
+    def is_being_loaded(self, partition: int) -> bool:
+        """Is it led here, but not yet known?"""
+        term = self._terms.get(partition)
+        return term is not None and term.state is not ACTIVE
+
     # ------------------------------------------------------------------------------------------------ writing
 
     def append(

@@ -279,6 +279,35 @@ def test_offsets_of_an_open_transaction_are_pending_until_its_marker(commit: boo
     assert Harness(log=h.log).offsets() == expected
 
 
+@pytest.mark.parametrize(("commit", "expected"), [(True, {T0: 9}), (False, {T0: 5})])
+def test_a_transaction_that_ends_while_its_partition_is_read(commit: bool, expected: dict[object, int]) -> None:
+    """Its marker lies behind what is read. Kafka has one thread for both, so that the one waits for the other."""
+    h = Harness()
+    h.commit({T0: 5})
+    h.log.append(h.log_of(), transactional_batch(h, 9), lambda error, offset: None, 5_000)
+    h.coordinator.on_resignation(partition(h), 2)
+    h.coordinator.on_election(partition(h), 3)
+    h.coordinator.on_transaction_completed(7, [partition(h)], commit)
+    h.advance(0)
+    response = h.fetch_offsets(GROUP, [TopicPartition(*T0)], True)
+    assert response.topics[0].partitions[0].error_code == 0
+    assert h.offsets() == expected
+
+
+def test_what_ended_in_a_former_term_ends_nothing_in_the_next() -> None:
+    h = Harness()
+    h.coordinator.on_resignation(partition(h), 2)
+    h.coordinator.on_election(partition(h), 3)
+    h.coordinator.on_transaction_completed(7, [partition(h)], True)
+    h.coordinator.on_resignation(partition(h), 4)
+    h.log.append(h.log_of(), transactional_batch(h, 9), lambda error, offset: None, 5_000)
+    h.coordinator.on_election(partition(h), 5)
+    h.advance(0)
+    assert h.offsets() == {}
+    response = h.fetch_offsets(GROUP, [TopicPartition(*T0)], True)
+    assert response.topics[0].partitions[0].error_code == Errors.UNSTABLE_OFFSET_COMMIT.code
+
+
 def test_a_group_that_has_only_open_transactions_does_not_expire() -> None:
     h = Harness()
     h.log.append(h.log_of(), transactional_batch(h, 9), lambda error, offset: None, 5_000)
