@@ -150,6 +150,16 @@ def test_a_consumer_that_is_forgotten_warns_and_leaves(broker: BrokerProcess, to
         until(lambda: admin.describe_consumer_groups([config["group_id"]])[0].members == [])
 
 
+def test_a_loop_misses_nothing_while_offsets_are_committed(broker: BrokerProcess, topic: Callable[..., str]) -> None:
+    """Records come one by one, and between most of them a commit is due."""
+    name, config = topic(0), options(broker, auto_commit_interval_ms=1)
+    filling = threading.Thread(target=lambda: [fill(broker, name, 1) for _ in range(50)])
+    with KafkaConsumer(name, **config) as consumer:
+        filling.start()
+        assert [record.offset for record in itertools.islice(consumer, 50)] == list(range(50))
+    filling.join()
+
+
 def test_positions_and_commits_in_the_middle_of_a_loop(broker: BrokerProcess, topic: Callable[..., str]) -> None:
     name, config = topic(20), options(broker, enable_auto_commit=False, consumer_timeout_ms=5000)
     partition = TopicPartition(name, 0)

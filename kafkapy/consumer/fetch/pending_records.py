@@ -45,7 +45,9 @@ class PendingRecords:
         """Of the last record that was taken, ms since the epoch: how old is what the user works on."""
 
     def add(self, records: dict[TopicPartition, list[Any]], starts: dict[TopicPartition, FetchPosition]) -> None:
-        """Records with the positions before them."""
+        """Records with the positions before them, of partitions of which nothing is left."""
+        if self._walk is not None and self._walk[0] in records:
+            self.end_walk()  # it is at its end: what it has given out is no part of the new records
         for partition, new in records.items():
             if new:
                 self._parts[partition] = _Part(starts[partition], new)

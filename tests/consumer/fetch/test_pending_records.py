@@ -68,6 +68,15 @@ def test_a_walk_goes_on_where_the_loop_was_left() -> None:
     assert found.walk(3, free) is None
 
 
+def test_records_that_come_when_a_walk_is_at_its_end_are_all_given() -> None:
+    """Nobody asked for them in between: the group had to be looked after first."""
+    found = pending(p0=2)
+    assert [r.offset for r in found.walk(3, free) or ()] == [0, 1]
+    found.add({P0: [record(P0, offset) for offset in (2, 3, 4)]}, {P0: FetchPosition(2, 3, 4)})
+    assert found.positions() == {P0: FetchPosition(2, 3, 4)}
+    assert [r.offset for r in found.walk(3, free) or ()] == [2, 3, 4]
+
+
 def test_take_after_a_loop_that_was_left() -> None:
     found = pending(p0=3)
     next(found.walk(3, free) or iter(()))
