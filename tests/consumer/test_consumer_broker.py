@@ -153,7 +153,12 @@ def test_a_consumer_that_is_forgotten_warns_and_leaves(broker: BrokerProcess, to
 def test_a_loop_misses_nothing_while_offsets_are_committed(broker: BrokerProcess, topic: Callable[..., str]) -> None:
     """Records come one by one, and between most of them a commit is due."""
     name, config = topic(0), options(broker, auto_commit_interval_ms=1)
-    filling = threading.Thread(target=lambda: [fill(broker, name, 1) for _ in range(50)])
+
+    def fill_slowly() -> None:
+        for _ in range(50):
+            fill(broker, name, 1)
+
+    filling = threading.Thread(target=fill_slowly)
     with KafkaConsumer(name, **config) as consumer:
         filling.start()
         assert [record.offset for record in itertools.islice(consumer, 50)] == list(range(50))
