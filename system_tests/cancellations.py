@@ -26,7 +26,7 @@ from kafkapy import AsyncConsumerRebalanceListener, TopicPartition
 from kafkapy.admin import NewTopic
 from kafkapy.aio import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from kafkapy.consumer.assignors import CooperativeStickyAssignor, RangePartitionAssignor
-from kafkapy.errors import RebalanceInProgressError
+from kafkapy.errors import CommitFailedError, IllegalStateError, RebalanceInProgressError
 from system_tests.cancelled_questions import Questions
 from system_tests.cancelled_transactions import Transactions
 from system_tests.cancelling import Cancelling
@@ -129,11 +129,12 @@ class Member(AsyncConsumerRebalanceListener):
         elif kind == 6:
             await call(self._iterate(chance.randrange(1, 30)))
         elif kind == 7:
-            with suppress(RebalanceInProgressError):
+            with suppress(RebalanceInProgressError, CommitFailedError):
                 await call(consumer.commit())
         elif some:
             (partition,) = some[:1]
-            await call(self._look_at(partition) if kind == 8 else consumer.committed(partition))
+            with suppress(IllegalStateError):  # it may have been given up by an `unsubscribe` that was cancelled
+                await call(self._look_at(partition) if kind == 8 else consumer.committed(partition))
 
     async def _leave(self) -> None:
         await self.consumer.unsubscribe()

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from kafkapy.clients.completion import CancelledError, Completion, spawn
+from kafkapy.clients.completion import CancelledError, Completion, FairLock, spawn
 from kafkapy.clients.driver import wait_for
 from kafkapy.clients.network_client import NetworkClient
 from kafkapy.errors import (
@@ -64,6 +64,7 @@ class GroupMember:
         self._session_timeout_ms = config.session_timeout_ms
         self._error: KafkaError | None = None
         self._joining: Completion[None] | None = None
+        self._leaving = FairLock()
         self._prepared = False
 
     # -- for the poll
@@ -225,17 +226,19 @@ class GroupMember:
     # -- leaving
 
     async def leave(self, reason: str) -> None:
-        """Give everything up and tell the coordinator (unless static). Raises what `on_leave_prepare` raises."""
-        if self._joining is not None:
-            self._joining.cancel()
-        error: Exception | None = None
-        try:
-            await self._protocol.on_leave_prepare()
-        except Exception as failure:
-            error = failure
-        await self._leave_group(reason)
-        if error is not None:
-            raise error
+        """Give everything up and tell the coordinator (unless static). Raises what `on_leave_prepare` raises. Whoever leaves while
+        another one does waits for that, and finds nothing left to do."""
+        async with self._leaving:
+            if self._joining is not None:
+                self._joining.cancel()
+            error: Exception | None = None
+            try:
+                await self._protocol.on_leave_prepare()
+            except Exception as failure:
+                error = failure
+            await self._leave_group(reason)
+            if error is not None:
+                raise error
 
     async def close(self, reason: str, timeout_ms: float) -> None:
         """Leave, within a time, and end the heartbeats. Raises KafkaTimeoutError, and as `leave`."""

@@ -268,6 +268,34 @@ def test_a_consumer_that_is_forgotten_warns_and_leaves_its_group(monkeypatch: py
     asyncio.run(main())
 
 
+def test_a_stop_waits_for_an_unsubscribe_that_is_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Slow(Listener):
+        async def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
+            self.log.append(f"gives up {len(revoked)}")
+            await self.release.wait()
+
+    async def main() -> None:
+        setup = Consuming(monkeypatch)
+        consumer, listener = setup.consumer, Slow()
+        listener.release.set()
+        consumer.subscribe(["t"], listener=listener)
+        await setup.result(consumer.start())
+        listener.release.clear()
+        assert await cancelled(asyncio.ensure_future(consumer.unsubscribe()))
+        await setup.until(lambda: listener.log[-1] == "gives up 2")
+        stop = asyncio.create_task(consumer.stop())
+        for _ in range(20):
+            setup.driver.advance(10)
+            await asyncio.sleep(0)
+        listener.release.set()
+        await setup.until(stop.done)
+        assert stop.exception() is None
+        assert listener.log.count("gives up 2") == 1
+        assert len(setup.group.cluster.brokers[0].asked(ApiKey.LEAVE_GROUP)) == 1
+
+    asyncio.run(main())
+
+
 def test_records_of_some_partitions(monkeypatch: pytest.MonkeyPatch) -> None:
     async def main() -> None:
         setup = await Consuming.started(monkeypatch)
