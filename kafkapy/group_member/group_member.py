@@ -226,8 +226,8 @@ class GroupMember:
     # -- leaving
 
     async def leave(self, reason: str) -> None:
-        """Give everything up and tell the coordinator (unless static). Raises what `on_leave_prepare` raises. Whoever leaves while
-        another one does waits for that, and finds nothing left to do."""
+        """Give everything up and tell the coordinator (unless static). Raises what `on_leave_prepare` raises. While another leave
+        is under way it waits for that, and finds nothing left to do."""
         async with self._leaving:
             if self._joining is not None:
                 self._joining.cancel()
