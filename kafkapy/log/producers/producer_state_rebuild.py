@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from kafkapy.log.log_types import AppendOrigin, CompletedTxn
+from kafkapy.log.log_types import AppendOrigin
 from kafkapy.log.producers.producer_state import ProducerAppendInfo
 from kafkapy.log.producers.producer_state_manager import ProducerStateManager
 from kafkapy.log.segments.log_segment import LogSegment
@@ -64,13 +64,23 @@ def _replay(producers: ProducerStateManager, segment: LogSegment, start_offset: 
     if found is None:
         return
     infos: dict[int, ProducerAppendInfo] = {}
-    completed: list[CompletedTxn] = []
     for batch in segment.batches_between(found[0], end_position):
         if batch.producer_id >= 0:
-            txn = producers.note_batch(batch, infos, AppendOrigin.REPLICATION)
-            if txn is not None:
-                completed.append(txn)
-    for info in infos.values():
+            completed = producers.note_batch(batch, infos, AppendOrigin.REPLICATION)
+            if completed is not None:
+                _take_over(producers, infos)
+                infos = {}
+                producers.complete_txn(completed)
+    _take_over(producers, infos)
+
+
+def _take_over(producers: ProducerStateManager, infos: dict[int, ProducerAppendInfo]) -> None:
+    """Between two markers a producer begins one transaction at most. In the order in which they began no open ones have to be
+    sorted: with many producers that would take long, and let no other thread work."""
+    for info in sorted(infos.values(), key=_began_at):
         producers.update(info)
-    for txn in completed:
-        producers.complete_txn(txn)
+
+
+def _began_at(info: ProducerAppendInfo) -> int:
+    started = info.started_transactions
+    return started[0].first_offset.message_offset if started else -1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -132,6 +133,33 @@ def test_the_last_stable_offset_waits_for_markers_to_be_replicated(log_dir: LogD
     assert log.last_stable_offset == 5
     assert log.read(0, 1 << 20, FetchIsolation.TXN_COMMITTED, True).aborted_transactions == [(8, 2)]
     assert log.read(0, 1 << 20, FetchIsolation.HIGH_WATERMARK, True).aborted_transactions is None
+
+
+def _state(log: Log) -> tuple[list[tuple[int, int, int, int]], list[int]]:
+    entries = sorted(
+        (entry.producer_id, entry.last_seq, entry.current_txn_first_offset, entry.coordinator_epoch)
+        for entry in log.active_producers()
+    )
+    return entries, list(log.producers.ongoing_txns)
+
+
+def test_what_is_left_of_interleaved_transactions_is_replayed_without_sorting(log_dir: LogDirFixture) -> None:
+    """With many producers that would take long, and hold up everybody else."""
+    log, chance = log_dir.open(), Random(1)
+    states = {}
+    for end in range(300):
+        states[end] = _state(log)
+        producer = chance.randrange(8)
+        if log.producers.has_ongoing_txn(producer, 0) and chance.random() < 0.4:
+            records = marker(end, producer, commit=chance.random() < 0.5)
+        else:
+            records = batch(end, [b"x"], producer=(producer, 0, end), transactional=True)
+        log.append_as_follower(records)
+    ongoing = log.producers.ongoing_txns
+    for offset in sorted(chance.sample(sorted(states), 40), reverse=True):
+        log.truncate_to(offset)
+        assert _state(log) == states[offset]
+        assert log.producers.ongoing_txns is ongoing, "sorted ones would be others"
 
 
 def test_read_committed_stops_at_the_open_transaction(log_dir: LogDirFixture) -> None:
