@@ -82,7 +82,7 @@ def response(codec: str, record: Callable[[random.Random], Record], batch_bytes:
 def with_kafkapy(data: bytes) -> Iterator[list[Any]]:
     state = TopicPartitionState()
     state.position = FetchPosition(0)
-    fetched = FetchResponse.PartitionData(partition_index=0, records=data)
+    fetched = FetchResponse.PartitionData(partition_index=0, records=memoryview(data))
     fetch = CompletedFetch(TopicPartition("t", 0), state, 0, fetched, read_committed=False, check_crcs=True)
     factory = RecordFactory()
     while not fetch.done:

@@ -5,8 +5,6 @@ Consumers make their records, and Arrow tables, from these columns. They are vie
 
 from __future__ import annotations
 
-import sys
-from contextlib import suppress
 from itertools import accumulate, repeat
 from operator import add
 from typing import Any, NamedTuple
@@ -17,38 +15,6 @@ from kafkapy.record.record_batch import Buffer
 from kafkapy.record.record_table import HEADER_ROW_SIZE, ROW_SIZE
 
 MAX_OFFSET = 2**63 - 1
-_FEW_PIECES = 16
-"""So few pieces are cut faster one by one."""
-_WORTH_NUMPY = 500_000
-"""Pieces of equal length take 35 ns with numpy and 150 ns without, its import 60 ms and 20 MB. Light installs do without it."""
-_WIDE = 4096
-"""Pieces this long are copied once only, and therefore one by one."""
-
-
-class _Numpy:
-    """Imported once so many pieces have been cut that it pays.
-
-    Invariant: `module` is None before that, and for ever where it is not installed.
-    """
-
-    def __init__(self) -> None:
-        self.module: Any = None
-        self._cut = 0
-
-    def for_pieces(self, count: int) -> Any:
-        """The module, if it is to cut so many more."""
-        if self._cut < _WORTH_NUMPY:
-            self._cut += count
-            if self._cut >= _WORTH_NUMPY or "numpy" in sys.modules:
-                self._cut = _WORTH_NUMPY
-                with suppress(ImportError):
-                    import numpy
-
-                    self.module = numpy
-        return self.module
-
-
-_numpy = _Numpy()
 
 
 class Segment(NamedTuple):
@@ -175,16 +141,8 @@ class RecordColumns:
 
     def _pieces(self, starts: memoryview[int], lengths: memoryview[int]) -> list[bytes | None]:
         sizes = lengths.tolist()
-        count = len(sizes)
-        if count >= _FEW_PIECES and sizes.count(sizes[0]) == count:
-            size = sizes[0]
-            if size <= 0:
-                return [None if size < 0 else b""] * count
-            if size < _WIDE and (numpy := _numpy.for_pieces(count)) is not None:
-                # All pieces of this length that there could be: numpy copies the ones we want in one go.
-                windows: Any = numpy.ndarray((len(self.data) - size + 1,), f"V{size}", self.data, strides=(1,))
-                pieces: list[bytes | None] = windows[numpy.asarray(starts)].tolist()
-                return pieces
+        if sizes.count(-1) == len(sizes):  # no keys, mostly
+            return [None] * len(sizes)
         return cut(self._bytes(), starts.tolist(), sizes)
 
     def _bytes(self) -> bytes:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -232,30 +230,10 @@ class TestOldFormats:
 
 
 @pytest.mark.parametrize("size", [-1, 0, 5, 5000])
-@pytest.mark.parametrize("installed", [True, False])
-def test_pieces_of_one_size(size: int, installed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """numpy is for speed only: a light install does without."""
-    monkeypatch.setattr(columns, "_numpy", columns._Numpy())
-    monkeypatch.setattr(columns, "_WORTH_NUMPY", 1)
-    if not installed:
-        monkeypatch.setitem(sys.modules, "numpy", None)
+def test_pieces_of_one_size(size: int) -> None:
     values = [None if size < 0 else bytes([index]) * size for index in range(40)]
     batch = RecordBatch(build([(1, 0, b"%d" % index, value, []) for index, value in enumerate(values)]))
     assert decoding.decode_batches([batch]).values(0, 40) == values
-
-
-NUMPY = """
-import sys
-from kafkapy import KafkaConsumer
-from kafkapy.record import columns
-for count in (16, columns._WORTH_NUMPY):
-    print(columns._numpy.for_pieces(count) is not None, "numpy" in sys.modules)
-"""
-
-
-def test_numpy_is_imported_when_it_pays() -> None:
-    done = subprocess.run([sys.executable, "-c", NUMPY], capture_output=True, text=True, check=True, timeout=60)
-    assert done.stdout.split() == ["False", "False", "True", "True"]
 
 
 class TestHeaders:
