@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import signal
+import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 from kafkapy.common.config_def import ConfigException
@@ -34,11 +36,13 @@ Make = Callable[[dict[str, str], Any], HttpProcess]
 
 def run_server(name: str, arguments: Sequence[str], make: Make) -> int:
     """The exit status. A configuration that cannot be is one sentence on stderr and 1."""
-    usage = f"USAGE: {name}.sh {name.removesuffix('-start')}.properties [--override property=value]*"
+    usage = f"USAGE: {name}.sh [-daemon] {name.removesuffix('-start')}.properties [--override property=value]*"
     words = list(arguments)
     if words in (["--help"], ["-h"]):
         print(usage)
         return 0
+    if words[:1] == ["-daemon"]:
+        return _start_daemon(name, words[1:])
     try:
         properties = _properties(words, usage)
         from kafkapy.common.logging_setup import setup_logging
@@ -52,6 +56,18 @@ def run_server(name: str, arguments: Sequence[str], make: Make) -> int:
     except OSError as error:
         return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     return _run(server, reactor)
+
+
+def _start_daemon(name: str, arguments: list[str]) -> int:
+    """Start the server in a session of its own, its output in the log directory, where Confluent's scripts have it."""
+    from kafkapy.common.logging_setup import default_log_dir
+
+    directory = Path(default_log_dir())
+    directory.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, "-m", f"kafkapy.tools.{name.replace('-', '_')}", *arguments]
+    with open(directory / f"{name.removesuffix('-start')}.out", "ab") as out:
+        subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True)
+    return 0
 
 
 def _properties(words: list[str], usage: str) -> dict[str, str]:

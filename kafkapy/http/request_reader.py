@@ -2,6 +2,10 @@
 
 It is strict where two readers could understand one message in two ways: what is doubtful is refused, and the connection ended.
 Two regular expressions read a head, and the usual request, which comes whole, is not copied in between.
+
+Why not httptools, which is C: it takes 4.4 µs for a request to `POST /events/{topic}` where this takes 5.9, and the proxy takes
+some 80 for all of it. Around it the bounds and half of the rules would be needed still (it takes a host twice, and codings
+before `chunked`), and pipelined requests, for all of which it calls back at once, would wait in another queue.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from kafkapy.http.content_types import media_type
@@ -11,7 +11,7 @@ from kafkapy.http.messages import HttpRequest
 from kafkapy.rest.consumer_instances import ConsumerInstance, ConsumerInstances, InstanceRequest
 from kafkapy.rest.context import RestContext
 from kafkapy.rest.embedded import BINARY, FORMATS
-from kafkapy.rest.rest_errors import RestRefusal, already_subscribed, unprocessable
+from kafkapy.rest.rest_errors import RestRefusal, already_subscribed, not_assigned, unprocessable
 from kafkapy.rest.routing import V2, RestRoute, json_body
 from kafkapy.structs import OffsetAndMetadata, TopicPartition
 
@@ -96,8 +96,10 @@ def _number(request: HttpRequest, name: str) -> int | None:
 
 def _subscribe(consumer: Any, body: dict[str, Any]) -> None:
     topics, pattern = body.get("topics"), body.get("topic_pattern")
-    if (topics is None) == (pattern is None):
+    if topics is None and pattern is None:
         raise unprocessable("Either topics or topic_pattern is expected")
+    if topics is not None and pattern is not None:
+        raise already_subscribed()
     if consumer.assignment() and consumer.subscription() is None:
         raise already_subscribed()
     if pattern is not None:
@@ -181,13 +183,25 @@ def _committed(consumer: Any, body: dict[str, Any]) -> Any:
 
 
 def _seek(consumer: Any, body: dict[str, Any]) -> None:
-    for partition, row in _rows(body, "offsets"):
-        consumer.seek(partition, _offset(row))
+    wanted = [(partition, _offset(row)) for partition, row in _rows(body, "offsets")]
+    _check_assigned(consumer, [partition for partition, _ in wanted])
+    for partition, offset in wanted:
+        consumer.seek(partition, offset)
 
 
 def _seek_to_beginning(consumer: Any, body: dict[str, Any]) -> None:
-    consumer.seek_to_beginning(*_partitions(body))
+    if partitions := _partitions(body) or consumer.assignment():
+        _check_assigned(consumer, partitions)
+        consumer.seek_to_beginning(*partitions)
 
 
 def _seek_to_end(consumer: Any, body: dict[str, Any]) -> None:
-    consumer.seek_to_end(*_partitions(body))
+    if partitions := _partitions(body) or consumer.assignment():
+        _check_assigned(consumer, partitions)
+        consumer.seek_to_end(*partitions)
+
+
+def _check_assigned(consumer: Any, partitions: Iterable[TopicPartition]) -> None:
+    for partition in partitions:
+        if partition not in consumer.assignment():
+            raise not_assigned(partition.topic, partition.partition)

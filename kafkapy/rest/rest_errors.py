@@ -44,6 +44,11 @@ def already_subscribed() -> RestRefusal:
     return RestRefusal(409, 40903, "Subscription to topics, partitions or pattern are mutually exclusive.")
 
 
+def not_assigned(topic: str, partition: int) -> RestRefusal:
+    """The code is that of what an instance's state does not allow."""
+    return RestRefusal(409, 40903, f"No current assignment for partition {topic}-{partition}")
+
+
 def key_schema_missing() -> RestRefusal:
     return RestRefusal(422, 42201, "Request includes keys but does not include key schema")
 

@@ -42,7 +42,9 @@ def parser() -> Parser:
         )
         each.add_argument("--out", type=Path, required=True, help="where to write")
     build.add_argument("--package", required=True, help="name of the Python package")
-    build.add_argument("--package-version", default="1.0.0", help="version of wheel and jar (default: 1.0.0)")
+    build.add_argument(
+        "--package-version", help="of wheel and jar (default: how many MODELs, REVISIONs, ADDITIONs there are)"
+    )
     build.add_argument("--no-jar", action="store_true", help="even where a JDK is")
     return whole
 
@@ -132,11 +134,12 @@ def build(given: argparse.Namespace) -> None:
     routing = declaration.routing_of(declaration.load(given.topics))
     files = package_files(events, routing, given.package)
     kinds = {event.kind.lower() for event in events}
-    print(write_wheel(given.out, given.package, given.package_version, files, "kafkapy[bus]" if kinds else "kafkapy"))
+    version = given.package_version or repository.package_version(events)
+    print(write_wheel(given.out, given.package, version, files, "kafkapy[bus]" if kinds else "kafkapy"))
     if given.no_jar:
         return
     if jars.has_jdk():
-        print(jars.write_jar(given.out, given.package, given.package_version, events))
+        print(jars.write_jar(given.out, given.package, version, events))
     else:
         print("There is no JDK here (javac and jar), so there is no jar.")
 

@@ -155,7 +155,7 @@ def _passing_on(url: str) -> Any:
             kept = {name: value for name, value in answer.headers.items() if name.lower() not in dropped}
             return web.Response(status=answer.status, body=await answer.read(), headers=kept)
 
-    app = web.Application()
+    app = web.Application(client_max_size=64 << 20)  # the bounds are those of the proxy behind it
     app.router.add_route("*", "/{rest:.*}", handle)
     return app
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -50,6 +52,25 @@ def test_a_sentence_and_status_1(tmp_path: Path, capsys: pytest.CaptureFixture[s
     for arguments in ([str(file)], [str(tmp_path / "none.properties")], [], ["--what"]):
         assert main(arguments) == 1
         assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_in_the_background(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it says is in the log directory."""
+    started: list[subprocess.Popen[bytes]] = []
+    popen = subprocess.Popen
+
+    def remember(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
+        started.append(popen(*arguments, **options))
+        return started[0]
+
+    monkeypatch.setenv("LOG_DIR", str(tmp_path / "logs"))
+    monkeypatch.setattr(subprocess, "Popen", remember)
+    file = tmp_path / "sr.properties"
+    file.write_text("kafkastore.bootstrap.servers=a:1\n")
+    assert main(["-daemon", str(file), "--override", "listeners=nowhere"]) == 0
+    assert started[0].wait(60) == 1
+    (line,) = (tmp_path / "logs" / "schema-registry.out").read_text().splitlines()
+    assert "nowhere" in line
 
 
 def test_election() -> None:

@@ -11,6 +11,7 @@ from kafkapy.consumer.records import ConsumerRecord
 from kafkapy.http.messages import HttpAnswer, HttpRequest, path_parts
 from kafkapy.rest.config import RestConfig
 from kafkapy.rest.consumer_instances import ConsumerInstances, InstanceRequest
+from kafkapy.rest.consuming import _seek, _seek_to_beginning, _seek_to_end, _subscribe
 from kafkapy.rest.context import PendingBytes
 from kafkapy.rest.embedded import EmbeddedValues
 from kafkapy.rest.events import checked_keys
@@ -74,6 +75,15 @@ class FakeConsumer:
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
         self.sought[partition] = offset
+
+    def assignment(self) -> set[TopicPartition]:
+        return set(self.waiting)
+
+    def seek_to_beginning(self, *partitions: TopicPartition) -> None:
+        self.sought.update(dict.fromkeys(partitions, 0))
+
+    def seek_to_end(self, *partitions: TopicPartition) -> None:
+        self.sought.update(dict.fromkeys(partitions, 9))
 
     def close(self) -> None:
         self.closed = True
@@ -187,3 +197,29 @@ def test_config() -> None:
     assert config.clients["client_id"] == "proxy"
     assert config.registry is not None
     assert config.warnings == ["The config x.y has no effect here"]
+
+
+def test_positions_of_what_is_assigned() -> None:
+    consumer = FakeConsumer()
+    mine, other = {"topic": "t", "partition": 0}, {"topic": "t", "partition": 1}
+    for seek_to in (_seek_to_beginning, _seek_to_end):
+        seek_to(consumer, {"partitions": []})
+    assert consumer.sought == {}, "nothing is assigned yet"
+    consumer.waiting = {TopicPartition("t", 0): []}
+    for refused in (
+        refusal(_seek, consumer, {"offsets": [{**mine, "offset": 3}, {**other, "offset": 3}]}),
+        refusal(_seek_to_beginning, consumer, {"partitions": [other]}),
+        refusal(_seek_to_end, consumer, {"partitions": [mine, other]}),
+    ):
+        assert (refused.status, refused.code) == (409, 40903)
+        assert refused.message == "No current assignment for partition t-1"
+    assert consumer.sought == {}, "all or nothing"
+    _seek(consumer, {"offsets": [{**mine, "offset": 3}]})
+    assert consumer.sought == {TopicPartition("t", 0): 3}
+    _seek_to_end(consumer, {"partitions": []})
+    assert consumer.sought == {TopicPartition("t", 0): 9}
+
+
+def test_a_subscription_is_of_one_kind() -> None:
+    assert refusal(_subscribe, FakeConsumer(), {}).status == 422
+    assert refusal(_subscribe, FakeConsumer(), {"topics": ["t"], "topic_pattern": "t.*"}).code == 40903

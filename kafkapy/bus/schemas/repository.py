@@ -13,16 +13,19 @@ schema is complete in itself: references to other files are not supported.
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 from kafkapy.bus.errors import BusError
-from kafkapy.bus.schema_version import SchemaVersion
+from kafkapy.bus.schema_version import ChangeKind, SchemaVersion
 
 KINDS = {".avsc": "AVRO", ".proto": "PROTOBUF", ".json": "JSON", ".thrift": "THRIFT"}
 NEXT = "next"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
 _LARGEST = 1 << 20
+_NONE_YET = SchemaVersion(0, 0, 0)
 
 
 class RepositoryError(BusError):
@@ -61,6 +64,19 @@ class EventSchemas(NamedTuple):
     def path_of(self, version: SchemaVersion) -> Path:
         suffix = next(suffix for suffix, kind in KINDS.items() if kind == self.kind)
         return self.directory / f"{version}{suffix}"
+
+
+def package_version(events: Iterable[EventSchemas]) -> str:
+    """Of a package with the classes of all events: how many versions are MODELs, REVISIONs and ADDITIONs. It rises with each new
+    one, so pip takes the newer package for newer."""
+    kinds: Counter[ChangeKind] = Counter()
+    for event in events:
+        before = _NONE_YET
+        for file in event.versions:
+            assert file.version is not None
+            kinds[file.version.claimed_since(before)] += 1
+            before = file.version
+    return f"{kinds[ChangeKind.MODEL]}.{kinds[ChangeKind.REVISION]}.{kinds[ChangeKind.ADDITION]}"
 
 
 def load(directory: Path) -> dict[str, EventSchemas]:

@@ -13,7 +13,7 @@ pytest.importorskip("grpc_tools")
 from kafkapy.bus.codecs.thrift import read_struct, write_struct
 from kafkapy.bus.schema_version import ChangeKind, SchemaVersion
 from kafkapy.bus.schemas.changes import classify, compare_schemas, next_version, wrong_claims
-from kafkapy.bus.schemas.repository import RepositoryError, SchemaFile, load
+from kafkapy.bus.schemas.repository import RepositoryError, SchemaFile, load, package_version
 from kafkapy.registry.formats.thrift_idl import structs_of
 from tests.bus.events import avro
 
@@ -98,6 +98,17 @@ def test_a_version_that_claims_less_is_refused(tmp_path: Path) -> None:
 def test_a_version_may_claim_more(tmp_path: Path) -> None:
     directory = repository(tmp_path, v1_0_0=avro("shop.Sold", ID), v2_0_0=avro("shop.Sold", ID, CITY))
     assert wrong_claims(load(directory)["shop.Sold"]) == []
+
+
+def test_a_package_is_newer_with_each_version(tmp_path: Path) -> None:
+    """pip leaves an installed package alone if the other is called the same."""
+    text = avro("shop.Sold", ID)
+    made = {}
+    found = []
+    for name in ("v1_0_0", "v1_0_1", "v1_1_0", "v1_1_1", "v2_0_0", "v3_0_0"):
+        made[name] = text
+        found.append(package_version(load(repository(tmp_path / name, **made)).values()))
+    assert found == ["1.0.0", "1.0.1", "1.1.1", "1.1.2", "2.1.2", "3.1.2"]
 
 
 def test_the_next_version(tmp_path: Path) -> None:
