@@ -60,12 +60,18 @@ class EmbeddedValues:
     def __init__(self, registry: SchemaRegistryClient) -> None:
         self._registry = registry
         self._codecs: dict[tuple[str, int], Any] = {}
+        self._in_subject: set[tuple[str, int]] = set()
 
     def chosen(self, kind: str, subject: str, text: str | None, schema_id: int | None) -> WrittenWith:
-        """The schema that a request names: by id, or by its text, which is registered then. Raises RestRefusal."""
+        """The schema that a request names: by id, which the subject must have, or by its text, which is registered then. Raises
+        RestRefusal."""
         try:
             if schema_id is not None:
-                return WrittenWith(schema_id, self._registry.get_schema(schema_id, subject))
+                schema = self._registry.get_schema(schema_id, subject)
+                if (subject, schema_id) not in self._in_subject:
+                    self._registry.lookup_schema(subject, schema)
+                    self._in_subject.add((subject, schema_id))
+                return WrittenWith(schema_id, schema)
             schema = Schema(text or "", WITH_SCHEMAS[kind])
             return WrittenWith(self._registry.register_schema(subject, schema), schema)
         except (SchemaRegistryUnavailableError, SchemaRegistryError) as error:
