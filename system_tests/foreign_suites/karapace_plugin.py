@@ -91,7 +91,14 @@ def _install() -> None:
                 },
             )
             found.append(cluster.RegistryDescription(cluster.RegistryEndpoint("http", "127.0.0.1", port), topic))
+        for instance in reversed(found):  # whoever came last has had them elect anew
+            await primary_is_known(instance)
         yield found
+
+    async def primary_is_known(instance: Any) -> None:
+        client = cluster.Client(server_uri=instance.endpoint.to_url())
+        await repeat_until_master_is_available(client)
+        await client.close()
 
     async def repeat_until_master_is_available(client: Any) -> None:
         """A primary says that there is no such subject; while there is none, writes get a 500."""
@@ -103,9 +110,7 @@ def _install() -> None:
 
     @asynccontextmanager
     async def after_master_is_available(instances: list[Any], server_ca: Any) -> AsyncIterator[None]:
-        client = cluster.Client(server_uri=instances[0].endpoint.to_url())
-        await repeat_until_master_is_available(client)
-        await client.close()
+        await primary_is_known(instances[0])
         yield
 
     cluster.after_master_is_available = after_master_is_available

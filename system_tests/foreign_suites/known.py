@@ -84,8 +84,11 @@ KINDS: dict[str, dict[str, str]] = {
             test_schemaregistry_boolean_schemas test_schemaregistry_true_ test_schemaregistry_object_properties
             test_schemaregistry_property_names test_schemaregistry_.*extra_field test_protobuf_schema_verifier
             test_protobuf_missing_google_import test_protobuf_binary_serialized test_registering_normalized_schema
-            test_normalized_schema_idempotence""",
-        "looks inside": "test_internal test_health_endpoint",
+            test_normalized_schema_idempotence test_request_body_too_large test_content_types test_avro_publish\\[
+            test_rest::test_topics test_publish_malformed_requests test_too_large_record test_publish_to_nonexisting_topic
+            test_publish_with_incompatible_ test_publish_with_schema_id_of_another_subject test_rest::test_partitions
+            test_publish_invalid_data_for_schema test_rest_consumer::test_subscription test_rest_consumer::test_consume\\[""",
+        "looks inside": "test_internal test_health_endpoint test_offsets_no_payload",
         "broker": "_tls",
     },
 }
