@@ -1,5 +1,5 @@
 """JSON to the bytes of a schema's format and back, as Confluent's proxy has it: Avro's JSON encoding (a union's value is
-`{"type": value}`), JSON as it is, Protobuf's JSON."""
+`{"type": value}`), JSON as it is, Protobuf's JSON with the fields that have their defaults."""
 
 from __future__ import annotations
 
@@ -104,4 +104,4 @@ class _ProtobufCodec:
             message.ParseFromString(bytes(rest))
         except DecodeError as error:
             raise ValueError(str(error)) from None
-        return json_format.MessageToDict(message)
+        return json_format.MessageToDict(message, always_print_fields_with_no_presence=True)

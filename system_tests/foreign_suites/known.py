@@ -87,7 +87,9 @@ KINDS: dict[str, dict[str, str]] = {
             test_normalized_schema_idempotence test_request_body_too_large test_content_types test_avro_publish\\[
             test_rest::test_topics test_publish_malformed_requests test_too_large_record test_publish_to_nonexisting_topic
             test_publish_with_incompatible_ test_publish_with_schema_id_of_another_subject test_rest::test_partitions
-            test_publish_invalid_data_for_schema test_rest_consumer::test_subscription test_rest_consumer::test_consume\\[""",
+            test_publish_invalid_data_for_schema test_rest_consumer::test_subscription test_rest_consumer::test_consume\\[
+            test_consume_complex_union test_consume_debezium_bytes key_deserialization_error test_consume_gracefcul_
+            test_publish_consume_protobuf_second test_publish_protobuf_with_ test_publish_and_consume_protobuf_with_""",
         "looks inside": "test_internal test_health_endpoint test_offsets_no_payload",
         "broker": "_tls",
     },

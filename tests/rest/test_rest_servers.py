@@ -134,7 +134,11 @@ def test_events(servers: Servers) -> None:
         ("json", {}, [{"a": 1}, [1, "x"]]),
         ("avro", {"value_schema": RECORD}, [{"u": {"string": "hi"}}, {"u": None}]),
         ("jsonschema", {"value_schema": '{"type":"object"}'}, [{"a": 5}]),
-        ("protobuf", {"value_schema": 'syntax="proto3"; message A { int32 a = 1; }'}, [{"a": 5}]),
+        (
+            "protobuf",
+            {"value_schema": 'syntax="proto3"; message A { int32 a = 1; repeated string some_texts = 2; }'},
+            [{"a": 5, "someTexts": ["x"]}, {"a": 0, "someTexts": []}],
+        ),
     ],
 )
 def test_v2_produce_and_consume(servers: Servers, kind: str, body: dict[str, Any], values: list[Any]) -> None:
