@@ -199,7 +199,7 @@ def test_v2_refusals(servers: Servers) -> None:
     schema_id = register(servers.registries[0], "another-value", RECORD)[1]["id"]
     by_id = {"value_schema_id": schema_id, "records": [{"value": {"u": None}}]}
     kind = "application/vnd.kafka.avro.v2+json"
-    assert proxy.ask("POST", "/topics/refused", by_id, kind)[1]["error_code"] == 40801, "not of this subject"
+    assert proxy.ask("POST", "/topics/elsewhere", by_id, kind)[1]["error_code"] == 40801, "not of this subject"
     assert proxy.ask("POST", "/topics/another", by_id, kind)[0] == 200
     assert proxy.ask("GET", "/topics/nowhere")[1]["error_code"] == 40401
     assert proxy.ask("GET", "/consumers/g/instances/none/records")[1]["error_code"] == 40403
