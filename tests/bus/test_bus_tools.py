@@ -104,7 +104,7 @@ def test_from_files_to_typed_classes(
         )
         == 0
     )
-    wheel = place / "out" / "shopevents-1.0.0-py3-none-any.whl"
+    wheel = place / "out" / "shopevents-5.0.0-py3-none-any.whl"
     assert str(wheel) in capsys.readouterr().out
     library = place / "library"
     zipfile.ZipFile(wheel).extractall(library)
@@ -118,7 +118,7 @@ def test_from_files_to_typed_classes(
     assert checked.returncode == 0, checked.stdout
     _round_trip(library, registry, monkeypatch)
     if has_jdk():
-        names = zipfile.ZipFile(place / "out" / "shopevents-1.0.0.jar").namelist()
+        names = zipfile.ZipFile(place / "out" / "shopevents-5.0.0.jar").namelist()
         assert {"shop/BookingCreated.class", "shop/Sold$SoldLine.class", "schemas/shop.Paid/1.0.0.json"} <= set(names)
 
 
