@@ -147,6 +147,7 @@ class ProducerAppendInfo:
 
     __slots__ = (
         "_current_entry",
+        "_lowest_sequence",
         "_origin",
         "_partition",
         "batches",
@@ -159,9 +160,16 @@ class ProducerAppendInfo:
     )
 
     def __init__(
-        self, partition: TopicPartition, producer_id: int, current_entry: ProducerStateEntry, origin: AppendOrigin
+        self,
+        partition: TopicPartition,
+        producer_id: int,
+        current_entry: ProducerStateEntry,
+        origin: AppendOrigin,
+        lowest_sequence: int = MAX_SEQUENCE,
     ) -> None:
+        """`lowest_sequence`: a client's batch may not begin behind it."""
         self._partition = partition
+        self._lowest_sequence = lowest_sequence
         self._current_entry = current_entry
         self._origin = origin
         self.producer_id = producer_id
@@ -234,6 +242,12 @@ class ProducerAppendInfo:
         return completed
 
     def _check_sequence(self, epoch: int, first_seq: int, offset: int) -> None:
+        if first_seq > self._lowest_sequence:
+            raise KafkaError(
+                Errors.OUT_OF_ORDER_SEQUENCE_NUMBER,
+                f"Out of order sequence number for producer {self.producer_id} at offset {offset} in partition "
+                f"{self._partition}: {first_seq} (incoming seq. number), {self._lowest_sequence} (earliest seen sequence)",
+            )
         if epoch != self.producer_epoch:
             if first_seq != 0 and self.producer_epoch != NO_PRODUCER_EPOCH:
                 raise KafkaError(

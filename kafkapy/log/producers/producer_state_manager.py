@@ -19,10 +19,16 @@ from kafkapy.log.files.log_files import (
 )
 from kafkapy.log.log_types import AppendOrigin, CompletedTxn, LogOffsetMetadata
 from kafkapy.log.producers.producer_snapshot import read_snapshot, write_snapshot
-from kafkapy.log.producers.producer_state import NO_TXN, ProducerAppendInfo, ProducerStateEntry, TxnMetadata
+from kafkapy.log.producers.producer_state import (
+    MAX_SEQUENCE,
+    NO_TXN,
+    ProducerAppendInfo,
+    ProducerStateEntry,
+    TxnMetadata,
+)
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record.control_records import end_transaction_marker
-from kafkapy.record.record_batch import NO_PRODUCER_EPOCH, RecordBatch
+from kafkapy.record.record_batch import NO_PRODUCER_EPOCH, NO_SEQUENCE, RecordBatch
 
 logger = logging.getLogger("kafkapy.log.ProducerStateManager")
 
@@ -30,13 +36,15 @@ logger = logging.getLogger("kafkapy.log.ProducerStateManager")
 class Verification:
     """Whether the coordinator knows that a producer's transaction takes place in this log, too (KIP-890).
 
-    Invariant: `holds` from its answer to the end of that transaction.
+    Invariant: `holds` from its answer to the end of that transaction. `lowest_sequence` is that of all batches which were to
+    begin it: the transaction begins with none behind (KAFKA-14920).
     """
 
-    __slots__ = ("holds", "is_old", "producer_epoch")
+    __slots__ = ("holds", "is_old", "lowest_sequence", "producer_epoch")
 
-    def __init__(self, producer_epoch: int) -> None:
+    def __init__(self, producer_epoch: int, lowest_sequence: int = MAX_SEQUENCE) -> None:
         self.producer_epoch = producer_epoch
+        self.lowest_sequence = lowest_sequence
         self.holds = False
         self.is_old = False
 
@@ -92,7 +100,9 @@ class ProducerStateManager:
 
     def prepare_update(self, producer_id: int, origin: AppendOrigin) -> ProducerAppendInfo:
         entry = self.producers.get(producer_id) or ProducerStateEntry(producer_id)
-        return ProducerAppendInfo(self._partition, producer_id, entry, origin)
+        verification = self.verifications.get(producer_id) if entry.current_txn_first_offset == NO_TXN else None
+        lowest_sequence = MAX_SEQUENCE if verification is None else verification.lowest_sequence
+        return ProducerAppendInfo(self._partition, producer_id, entry, origin, lowest_sequence)
 
     def update(self, info: ProducerAppendInfo) -> None:
         """Take over what an append brought, once its records are in the log."""
@@ -150,11 +160,18 @@ class ProducerStateManager:
         self.map_end_offset = batch.last_offset + 1
         return completed
 
-    def begin_verification(self, producer_id: int, producer_epoch: int) -> Verification | None:
-        """What is to be told of the coordinator's answer; None if the transaction has begun here already."""
+    def begin_verification(
+        self, producer_id: int, producer_epoch: int, sequence: int = NO_SEQUENCE
+    ) -> Verification | None:
+        """What is to be told of the coordinator's answer; None if the transaction has begun here already. `sequence`: the
+        first of the batch."""
         if self.has_ongoing_txn(producer_id, producer_epoch):
             return None
-        verification = self.verifications[producer_id] = Verification(producer_epoch)
+        lowest_sequence = MAX_SEQUENCE if sequence == NO_SEQUENCE else sequence
+        before = self.verifications.get(producer_id)
+        if before is not None and before.producer_epoch == producer_epoch:
+            lowest_sequence = min(lowest_sequence, before.lowest_sequence)
+        verification = self.verifications[producer_id] = Verification(producer_epoch, lowest_sequence)
         return verification
 
     def has_ongoing_txn(self, producer_id: int, producer_epoch: int) -> bool:

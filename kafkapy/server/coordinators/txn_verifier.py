@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from kafkapy.clients.completion import Completion, spawn
@@ -63,18 +63,18 @@ class TxnVerifier:
         self._brokers.close()
 
     async def verify(
-        self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: Collection[TopicPartition]
+        self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: Mapping[TopicPartition, int]
     ) -> dict[TopicPartition, Errors]:
-        """Why the producer may not begin its transaction in these partitions, of which this broker has the logs; those where it
-        may, or has done so, are left out. TRANSACTION_ABORTABLE: they are not part of it."""
+        """Why the producer may not begin its transaction in these partitions, of which this broker has the logs, with a batch
+        of that sequence; those where it may, or has done so, are left out. TRANSACTION_ABORTABLE: they are not part of it."""
         if not self._config.transaction_partition_verification_enable:
             self._waive(producer, partitions)
             return {}
         begun = {}
-        for name in partitions:
+        for name, sequence in partitions.items():
             local = self._replica_manager.partition(name)
             if local is not None and local.log is not None:
-                verification = local.log.producers.begin_verification(*producer)
+                verification = local.log.producers.begin_verification(*producer, sequence)
                 if verification is not None:
                     begun[name] = verification
         if not begun:

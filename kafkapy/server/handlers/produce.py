@@ -45,7 +45,7 @@ _START_OF_BATCH: Final = Struct(">8xi4xb4xh").unpack_from
 _START_OF_BATCH_SIZE: Final = 23
 _LEAST_LENGTH: Final = MIN_RECORD_SIZE
 _MOST_LENGTH: Final = MAX_INT - LOG_OVERHEAD
-_PRODUCER: Final = Struct(">16xb4xh20xqh").unpack_from
+_PRODUCER: Final = Struct(">16xb4xh20xqhi").unpack_from
 _FIRST_WITH_ABORTABLE: Final = 11
 _NOBODY: Final[Mapping[TopicPartition, KafkaError]] = {}
 _TRY_AGAIN: Final = frozenset(
@@ -414,17 +414,17 @@ def _kept(records: memoryview) -> memoryview:
     return memoryview(bytearray(records)) if is_used_again else records
 
 
-def _transactional_partitions(body: ProduceRequest) -> dict[ProducerIdAndEpoch, list[TopicPartition]]:
-    """By the producer of the first batch, the partitions in whose records it is transactional."""
-    found: dict[ProducerIdAndEpoch, list[TopicPartition]] = {}
+def _transactional_partitions(body: ProduceRequest) -> dict[ProducerIdAndEpoch, dict[TopicPartition, int]]:
+    """By the producer of the first batch, the partitions in whose records it is transactional, and its first sequence."""
+    found: dict[ProducerIdAndEpoch, dict[TopicPartition, int]] = {}
     for topic in body.topic_data:
         for data in topic.partition_data:
             records = data.records
             if records and len(records) >= RECORD_BATCH_OVERHEAD:
-                magic, attributes, producer_id, epoch = _PRODUCER(records)
+                magic, attributes, producer_id, epoch, sequence = _PRODUCER(records)
                 if magic == 2 and attributes & TRANSACTIONAL_MASK:
                     producer = ProducerIdAndEpoch(producer_id, epoch)
-                    found.setdefault(producer, []).append(TopicPartition(topic.name, data.index))
+                    found.setdefault(producer, {})[TopicPartition(topic.name, data.index)] = sequence
     return found
 
 

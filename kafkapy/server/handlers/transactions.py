@@ -28,6 +28,7 @@ from kafkapy.protocol.messages.list_transactions import ListTransactionsRequest,
 from kafkapy.protocol.messages.offset_commit import OffsetCommitResponse
 from kafkapy.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 from kafkapy.protocol.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
+from kafkapy.record.record_batch import NO_SEQUENCE
 from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
 from kafkapy.server.coordinators.txn_markers import Outcome, TxnMarkerWriter
 from kafkapy.server.coordinators.txn_verifier import FIRST_BATCHED, TxnVerifier
@@ -193,7 +194,7 @@ class TransactionsHandler:
         names = [TopicPartition(topic.name, p.partition_index) for topic in body.topics for p in topic.partitions]
         group_partition = TopicPartition(GROUP_METADATA_TOPIC, self._groups.partition_for(body.group_id))
         producer = ProducerIdAndEpoch(body.producer_id, body.producer_epoch)
-        refused = await self._verifier.verify(body.transactional_id, producer, [group_partition])
+        refused = await self._verifier.verify(body.transactional_id, producer, {group_partition: NO_SEQUENCE})
         if refused:
             error = refused[group_partition]
             if version < _FIRST_COMMIT_WITH_ABORTABLE:

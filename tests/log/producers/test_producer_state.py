@@ -335,6 +335,32 @@ def test_a_transaction_begins_once_it_is_verified(log_dir: LogDirFixture) -> Non
     assert log.producers.begin_verification(7, 1) is not None, "that of the next epoch has not"
 
 
+def test_a_transaction_begins_with_no_sequence_behind_one_that_was_refused(log_dir: LogDirFixture) -> None:
+    """KAFKA-14920: the first batch comes again, and would be out of order then. Any sequence is a beginning otherwise."""
+    log = log_dir.open()
+    for sequence in (5, 3, 4):
+        verification = log.producers.begin_verification(7, 0, sequence)
+    assert verification is not None
+    verification.holds = True
+    refused(Errors.OUT_OF_ORDER_SEQUENCE_NUMBER, log, 4, transactional=True)
+    append(log, 3, transactional=True)
+    append(log, 4, transactional=True)
+
+
+def test_the_lowest_sequence_is_that_of_an_epoch_and_a_transaction(log_dir: LogDirFixture) -> None:
+    log = log_dir.open()
+    log.producers.begin_verification(7, 0, 3)
+    verification = log.producers.begin_verification(7, 1, 6)
+    assert verification is not None
+    verification.holds = True
+    append(log, 6, transactional=True, epoch=1)
+    log.append_as_leader(marker(0, 7, True, producer_epoch=1), 0, AppendOrigin.COORDINATOR)
+    verification = log.producers.begin_verification(7, 1, 7)
+    assert verification is not None
+    verification.holds = True
+    append(log, 7, transactional=True, epoch=1)
+
+
 def test_what_is_not_transactional_needs_no_verification(log_dir: LogDirFixture) -> None:
     log = log_dir.open()
     log.producers.begin_verification(7, 0)

@@ -12,6 +12,7 @@ from kafkapy.common.topic_names import TRANSACTION_STATE_TOPIC
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.errors import NONE, Errors, KafkaError
 from kafkapy.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
+from kafkapy.record.record_batch import NO_SEQUENCE
 from kafkapy.server.coordinators.txn_verifier import TxnVerifier
 from tests.server.broker_core import TOPIC, BrokerCore, MakeCore, batch, topic_id_of
 from tests.server.coordinators.test_txn_markers import Written, a_marker
@@ -91,7 +92,7 @@ class Verified:
     def verify(
         self, *partitions: TopicPartition, transactional_id: str = "tx", producer: ProducerIdAndEpoch = PRODUCER
     ) -> Completion[Verdict]:
-        return spawn(self.verifier.verify(transactional_id, producer, partitions))
+        return spawn(self.verifier.verify(transactional_id, producer, dict.fromkeys(partitions, NO_SEQUENCE)))
 
     def append(self, sequence: int = 0, name: TopicPartition = T0, producer_id: int = 7) -> Errors:
         records = batch(producer=(producer_id, 3, sequence), is_transactional=True)
