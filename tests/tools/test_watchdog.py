@@ -122,7 +122,8 @@ class TestAgainstZooKeeper:
         """The ephemeral node goes at once; the first server of the list is not there."""
         holder = hold(f"127.0.0.1:1,{zookeeper}")
         assert observer.exists(holder.path)
-        assert holder.dog.memory_info().rss < 15 * 1024 * 1024
+        memory = holder.dog.memory_info()
+        assert memory.rss - memory.shared < 8 * 1024 * 1024, "its own; how much of Python's files is there, the kernel decides"
         assert holder.dog_pid not in {broker.process.pid for broker in kafka_server_stop.brokers()}
         holder.kill()
         assert wait_until(lambda: observer.exists(holder.path) is None) < 1  # usually 0.02

@@ -78,7 +78,7 @@ class Metastore:
             case ShowSnapshot(_, snapshot):
                 self.view = View(self.version, snapshot)
             case DeletePath(path):
-                for each in [name for name in self.files if name.startswith(path)]:
+                for each in [name for name in self.files if f"{name}/".startswith(f"{path}/")]:
                     del self.files[each]
             case DefineTable(table):
                 self.version = table.version
