@@ -123,7 +123,9 @@ class TestAgainstZooKeeper:
         holder = hold(f"127.0.0.1:1,{zookeeper}")
         assert observer.exists(holder.path)
         memory = holder.dog.memory_info()
-        assert memory.rss - memory.shared < 8 * 1024 * 1024, "its own; how much of Python's files is there, the kernel decides"
+        assert memory.rss - memory.shared < 8 * 1024 * 1024, (
+            "its own; how much of Python's files is there, the kernel decides"
+        )
         assert holder.dog_pid not in {broker.process.pid for broker in kafka_server_stop.brokers()}
         holder.kill()
         assert wait_until(lambda: observer.exists(holder.path) is None) < 1  # usually 0.02
