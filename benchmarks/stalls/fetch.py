@@ -25,6 +25,7 @@ from benchmarks.stalls.client import (
 from benchmarks.stalls.measure import Scenario
 
 _VERSION = 11
+_PATCH = 1 << 18
 _SLOW_DISK = Path("/sys/fs/cgroup/blkio/kafkapy-stalls")
 
 
@@ -96,7 +97,10 @@ class ColdReading(Scenario):
     def prepare(self, server: Server) -> None:
         make_topic(server, self.topic)
         fill(server, self.topic, 300)
-        forget_pages(server.directory / "data" / f"{self.topic}-0")
+        self.forget(server.directory / "data" / f"{self.topic}-0")
+
+    def forget(self, directory: Path) -> None:
+        forget_pages(directory)
 
     def load(self, server: Server) -> None:
         end, offset = time.monotonic() + self.seconds, 0
@@ -107,6 +111,22 @@ class ColdReading(Scenario):
 
     def clean(self, server: Server) -> None:
         delete_topics(server, self.topic)
+
+
+class PatchyReading(ColdReading):
+    """Of each half megabyte the end is in memory, as where others have read here and there: no sample is sure to meet a page that
+    is not."""
+
+    name = "reads from a disk of 20 MB/s, every second 256 KB in memory"
+
+    def forget(self, directory: Path) -> None:
+        forget_pages(directory)
+        for path in directory.glob("*.log"):
+            file = os.open(path, os.O_RDONLY)
+            os.posix_fadvise(file, 0, 0, os.POSIX_FADV_RANDOM)  # nothing is read ahead
+            for position in range(_PATCH, os.fstat(file).st_size, 2 * _PATCH):
+                os.pread(file, _PATCH, position)
+            os.close(file)
 
 
 class Waiting(Scenario):
@@ -177,6 +197,7 @@ def scenarios() -> list[Scenario]:
     return [
         SlowReaders("ten slow readers of 50 MB, Fetch version 2", 50),
         ColdReading(),
+        PatchyReading(),
         Reading("read 1 GB from the page cache", 1000),
         Waiting(),
     ]

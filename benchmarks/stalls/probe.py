@@ -44,11 +44,13 @@ class Sample(NamedTuple):
 
 class CoreWaits:
     """How long the threads between a request and its answer have been ready to run without a core: what the kernel counts as
-    `run_delay`. kafkapy's is the main thread; of Apache's broker all that might have had to do with the request are counted."""
+    `run_delay`. kafkapy's is the main thread. Of Apache's broker a network thread, the connection's, and a request thread serve a
+    request; nobody says which, so the two count that waited longest meanwhile."""
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
         self._files: list[int] = []
+        self._serving = 1
         self.find()
 
     def find(self) -> None:
@@ -58,10 +60,17 @@ class CoreWaits:
         tasks = Path(f"/proc/{self._pid}/task").iterdir()
         java = [str(task) for task in tasks if (task / "comm").read_text().startswith(_JAVA_THREADS)]
         threads = java or [f"/proc/{self._pid}/task/{self._pid}"]
-        self._files = [os.open(f"{thread}/schedstat", os.O_RDONLY) for thread in [*threads, "/proc/self"]]
+        self._serving = 2 if java else 1
+        self._files = [os.open(f"{thread}/schedstat", os.O_RDONLY) for thread in ["/proc/self", *threads]]
 
-    def seconds(self) -> float:
-        return sum(int(os.pread(file, 100, 0).split()[1]) for file in self._files) / 1e9
+    def of_each(self) -> list[int]:
+        """In ns: of this process, then of the broker's threads."""
+        return [int(os.pread(file, 100, 0).split()[1]) for file in self._files]
+
+    def seconds_since(self, before: list[int]) -> float:
+        """What one request that was under way since then can have met."""
+        own, *threads = (now - then for now, then in zip(self.of_each(), before, strict=True))
+        return (own + sum(sorted(threads)[-self._serving :])) / 1e9
 
 
 class Probe:
@@ -101,12 +110,12 @@ class Probe:
     def _ask(self) -> float:
         """One request; when the next one is due."""
         assert self._socket is not None
-        waited, began = self._waits.seconds(), now()
+        waited, began = self._waits.of_each(), now()
         self._socket.sendall(self._frame)
         answered = _receive(self._socket)
         end = now()
         wall = end - began
-        own = wall - min(wall, self._waits.seconds() - waited)
+        own = wall - min(wall, self._waits.seconds_since(waited))
         if len(self.connected) % 2:  # the first answer: of one that has just started, all threads are there now
             self.connected.append(end)
             self._waits.find()

@@ -19,6 +19,7 @@ HEAD = (
     "(with cores waited for)",
     "p99.9",
     "p99",
+    "(with cores waited for)",
     "load s",
     "peak MB",
     "",
@@ -40,8 +41,13 @@ def line(scenario: str, broker: str, measured: Measured) -> str:
 
 
 def _figures(measured: Measured) -> list[str]:
-    waits = [*_waits(measured.pings), *_waits(measured.produces)]
+    waits = [*_waits(measured.pings), *_waits(measured.produces), _p99_on_the_wall(measured.produces)]
     return [*waits, number(measured.seconds), f"{measured.peak_mb:.0f}", "; ".join(measured.notes)]
+
+
+def _p99_on_the_wall(samples: Sequence[Sample]) -> str:
+    waits = sorted(sample.wall for sample in samples)
+    return number(1000 * waits[int((len(waits) - 1) * 0.99)]) if waits else ""
 
 
 def _waits(samples: Sequence[Sample]) -> list[str]:

@@ -9,13 +9,20 @@ from __future__ import annotations
 import errno
 import os
 import threading
+from resource import RUSAGE_THREAD, getrusage
+from time import monotonic
 from typing import Final
 
 READ_AHEAD: Final = 1 << 20
 """Bytes behind a piece that is loaded which the disk is asked for, too: they are there when their turn comes."""
 
-_PROBE_STRIDE: Final = 1 << 19
-"""Before each byte that is probed there may be a hole in the page cache: so much is the most that a thread has to wait for."""
+PROBE_STRIDE: Final = 1 << 19
+"""Between bytes that are probed there may be a hole in the page cache: so much is the most that a thread has to wait for."""
+
+LONG_SECONDS: Final = 0.002
+"""No `sendfile` of so much takes as long, unless it waits."""
+
+_DOUBT_SECONDS: Final = 1.0
 
 _END: Final = 1 << 24
 """Bytes at the end of a file that count as cached where the file system does not tell."""
@@ -24,6 +31,18 @@ _NOWAIT: Final[int] = getattr(os, "RWF_NOWAIT", 0)
 _probe: Final = [bytearray(1)]
 _discarded: Final = [bytearray(1 << 18)]
 """Threads read into it side by side: nobody looks at what is there."""
+
+
+class _Doubt:
+    """Holes were found between samples: every byte is looked at for a while."""
+
+    until = 0.0
+    """Of the monotonic clock."""
+    blocks_read = 0
+    """By the thread that asked last, when it asked last."""
+
+
+_doubt: Final = _Doubt()
 
 
 class _Patience(threading.local):
@@ -38,18 +57,46 @@ patience: Final = _Patience()
 def is_cached(fd: int, position: int, size: int) -> bool:
     """Are the bytes `[position, position + size)` in memory, as far as samples tell? What is behind the end of the file is.
 
-    The last byte of each stride is looked at: what is read ahead is there from its beginning on.
+    The first byte and the last one of each stride are looked at: what is read ahead is there from its beginning on, and what the
+    kernel drops goes from its beginning on. Where others have read here and there that is too little: whoever waited for the
+    disk nevertheless says so (`took_long`), and then all bytes are looked at for a second.
     """
-    probed, end = position, position + size
     try:
+        if _doubt.until and _doubt.until > monotonic():
+            _look_at_all(fd, position, size)
+            return True
+        os.preadv(fd, _probe, position, _NOWAIT)
+        probed, end = position, position + size
         while probed < end:
-            probed = min(probed + _PROBE_STRIDE, end)
+            probed = min(probed + PROBE_STRIDE, end)
             os.preadv(fd, _probe, probed - 1, _NOWAIT)
     except BlockingIOError:
         return False
     except OSError as error:
         return _counts_as_cached(fd, position, error)
     return True
+
+
+def _look_at_all(fd: int, position: int, size: int) -> None:
+    """`BlockingIOError` if it is not in memory, and the doubt lasts."""
+    end = position + size
+    try:
+        while position < end:
+            count = os.preadv(fd, (memoryview(_discarded[0])[: end - position],), position, _NOWAIT)
+            if not count:
+                return
+            position += count
+    except BlockingIOError:
+        _doubt.until = monotonic() + _DOUBT_SECONDS
+        raise
+
+
+def took_long() -> None:
+    """Sending what counted as cached took this thread longer than `LONG_SECONDS`: it has waited for the disk, or for a core only."""
+    blocks_read = getrusage(RUSAGE_THREAD).ru_inblock
+    if blocks_read != _doubt.blocks_read:
+        _doubt.until = monotonic() + _DOUBT_SECONDS
+        _doubt.blocks_read = blocks_read
 
 
 def read_cached(fd: int, size: int, position: int) -> bytes | bytearray:

@@ -135,6 +135,17 @@ class Log:
                 self.epochs.set_enabled(config.record_version >= 2)
             return old
 
+    def update_config_at_once(self, config: LogConfig) -> bool:
+        """The same unless a thread is at work on the log: False, and the config is as it was."""
+        lock = self._local.lock
+        if not lock.acquire(blocking=False):
+            return False
+        try:
+            self.update_config(config)
+        finally:
+            lock.release()
+        return True
+
     # -- where it begins and ends
 
     @property
@@ -308,9 +319,8 @@ class Log:
     # -- producers
 
     def active_producers(self) -> list[ProducerStateEntry]:
-        """What DescribeProducers tells."""
-        with self._local.lock:
-            return list(self.producers.producers.values())
+        """What DescribeProducers tells. Whatever a thread does to the log, nobody waits for it: the copy is made in one go."""
+        return list(self.producers.producers.values())
 
     def remove_expired_producers(self, now_ms: int) -> None:
         with self._local.lock:

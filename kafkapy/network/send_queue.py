@@ -8,14 +8,19 @@ import os
 import socket
 from collections import deque
 from collections.abc import Iterable
+from time import monotonic
 from typing import Final
 
 from kafkapy.common import page_cache
 from kafkapy.record.file_records import FileRecords
 from kafkapy.record.late_records import LateRecords
 
-SENDFILE_CHUNK: Final = 1 << 20
-"""Bytes handed to one `sendfile` call: large enough to be cheap, small enough that other connections get their turn."""
+SENDFILE_CHUNK: Final = page_cache.PROBE_STRIDE
+"""Bytes handed to one `sendfile` call: large enough to be cheap, small enough that others needn't wait long if some of them have
+to come from the disk after all."""
+
+LOADED_CHUNK: Final = 1 << 20
+"""Bytes of a slice that a thread brings into memory in one go."""
 
 SENDS_PER_TURN: Final = 4
 """System calls of one `flush` before the reactor looks at other connections."""
@@ -108,7 +113,7 @@ class SendQueue:
         return None
 
     def _send_some(self) -> bool:
-        """One system call; False when the kernel took less than it was offered (its buffer is full), or has to wait."""
+        """One system call; False when the kernel took less than it was offered (its buffer is full), or it is others' turn."""
         head = self._parts[0]
         if isinstance(head, FileRecords):
             return self._send_file(head)
@@ -125,21 +130,25 @@ class SendQueue:
                 self.waiting = True
                 return False
             self._loaded = offered
+        began = monotonic()
         count = os.sendfile(self._socket.fileno(), records.fileno(), position, offered)
         if not count:
             _truncated()
         self._loaded -= count
+        in_time = monotonic() - began < page_cache.LONG_SECONDS
+        if not in_time:
+            page_cache.took_long()
         self.queued_bytes -= count
         sent += count
         if sent == records.size:
             self._parts.popleft()
             sent = self._loaded = 0
         self._sent = sent
-        return count == offered
+        return in_time and count == offered
 
     def next_slice(self, records: FileRecords) -> tuple[int, int]:
         """(position, size) of what has to be in memory before `records`, the first part, is sent on."""
-        return records.position + self._sent, min(records.size - self._sent, SENDFILE_CHUNK)
+        return records.position + self._sent, min(records.size - self._sent, LOADED_CHUNK)
 
     def ready(self, part: Unready, piece: bytes) -> None:
         """Of the first part the next slice is in memory, or the next `piece` made. Ignored after `clear`."""
@@ -147,7 +156,7 @@ class SendQueue:
             return
         self.waiting = False
         if isinstance(part, FileRecords):
-            self._loaded = SENDFILE_CHUNK
+            self._loaded = LOADED_CHUNK
             return
         if not len(part):
             self._parts.popleft()

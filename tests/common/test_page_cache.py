@@ -54,7 +54,8 @@ def disk(monkeypatch: pytest.MonkeyPatch, *cached: tuple[int, int]) -> Disk:
         ([(0, 2 * MB)], 0, 2 * MB, True),
         ([(0, MB)], MB - 10, 10, True),
         ([(0, MB)], MB - 10, 11, False),
-        ([(MB, 2 * MB)], MB - 1, 100, True),  # a hole that is waited for
+        ([(MB, 2 * MB)], MB - 1, 100, False),
+        ([(MB, MB + 1), (MB + 99, 2 * MB)], MB, 100, True),  # a hole that is waited for
         ([(MB // 2, 2 * MB)], 0, 2 * MB, False),
         ([(MB, 2 * MB)], 0, 2 * MB, False),
         ([(0, MB), (3 * MB // 2 + 1, 2 * MB)], 0, 2 * MB, False),
@@ -67,6 +68,38 @@ def test_is_cached(
 ) -> None:
     disk(monkeypatch, *cached)
     assert page_cache.is_cached(fd, position, size) is expected
+
+
+class Kernel:
+    """What it says of the blocks that a thread has read from disks."""
+
+    ru_inblock = 7
+
+
+def test_where_samples_were_wrong_all_is_looked_at_for_a_while(fd: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    now, kernel = 100.0, Kernel()
+    monkeypatch.setattr(page_cache, "_doubt", page_cache._Doubt())
+    monkeypatch.setattr(page_cache, "monotonic", lambda: now)
+    monkeypatch.setattr(page_cache, "getrusage", lambda _: kernel)
+    hole = (MB // 4, MB // 4 + 4096)
+    disk(monkeypatch, (0, hole[0]), (hole[1], 2 * MB))
+
+    def is_cached() -> tuple[bool, bool]:
+        return page_cache.is_cached(fd, 0, MB // 2), page_cache.is_cached(fd, MB // 2, 2 * MB)
+
+    page_cache.took_long()  # the thread has read something since it began
+    assert is_cached() == (False, True)
+    now += 0.9
+    assert is_cached() == (False, True)
+    now += 0.9
+    assert is_cached() == (False, True), "holes are still met"
+    now += 1.1
+    assert is_cached() == (True, True)
+    page_cache.took_long()
+    assert is_cached() == (True, True), "it waited for a core"
+    kernel.ru_inblock += 8
+    page_cache.took_long()
+    assert is_cached() == (False, True)
 
 
 def test_reading_without_waiting(fd: int, monkeypatch: pytest.MonkeyPatch) -> None:

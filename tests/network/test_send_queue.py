@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +16,8 @@ from hypothesis import strategies as st
 
 from kafkapy.clients.completion import spawn
 from kafkapy.common import page_cache
-from kafkapy.network.send_queue import SENDFILE_CHUNK, Part, SendQueue, Unready
+from kafkapy.network import send_queue
+from kafkapy.network.send_queue import LOADED_CHUNK, SENDFILE_CHUNK, Part, SendQueue, Unready
 from kafkapy.record.file_records import FileRecords
 from kafkapy.record.late_records import LateRecords
 
@@ -149,11 +151,11 @@ def test_a_slice_on_the_disk_is_given_back_once_and_sent_piece_by_piece(
 ) -> None:
     monkeypatch.setattr(page_cache, "is_cached", cold)
     path = tmp_path / "log"
-    path.write_bytes(bytes(3 * SENDFILE_CHUNK))
+    path.write_bytes(bytes(3 * LOADED_CHUNK))
     with queue_and_reader() as (queue, reader), open(path, "rb") as file:
-        records = FileRecords(file, 10, 2 * SENDFILE_CHUNK)
+        records = FileRecords(file, 10, 2 * LOADED_CHUNK)
         assert queue.send_parts([b"head", records]) is records
-        assert queue.next_slice(records) == (10, SENDFILE_CHUNK)
+        assert queue.next_slice(records) == (10, LOADED_CHUNK)
         assert read(reader, 100) == b"head"
         assert (queue.flush(), queue.send_parts([b"more"])) == (None, None)
         assert read(reader, 100) == b""  # it waits
@@ -164,6 +166,28 @@ def test_a_slice_on_the_disk_is_given_back_once_and_sent_piece_by_piece(
         # The kernel took some: who goes on has to look again, since that may be long after.
         assert part is records
         assert queue.next_slice(records)[0] >= 10 + sent > 10
+
+
+def test_others_get_their_turn_after_a_slice_that_took_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Part of it was on the disk, between the bytes that were looked at."""
+    path = tmp_path / "log"
+    path.write_bytes(bytes(4 * SENDFILE_CHUNK))
+    sizes, said, now = [], [], 0.0
+
+    def slow(_to: int, _from: int, _position: int, count: int) -> int:
+        nonlocal now
+        sizes.append(count)
+        now += page_cache.LONG_SECONDS
+        return count
+
+    monkeypatch.setattr(os, "sendfile", slow)
+    monkeypatch.setattr(send_queue, "monotonic", lambda: now)
+    monkeypatch.setattr(page_cache, "took_long", lambda: said.append(now))
+    with queue_and_reader() as (queue, _), open(path, "rb") as file:
+        queue.send_parts([FileRecords(file, 0, 4 * SENDFILE_CHUNK)])
+        assert (sizes, len(said)) == ([SENDFILE_CHUNK], 1)
+        queue.flush()
+        assert (sizes, len(said)) == ([SENDFILE_CHUNK] * 2, 2)
 
 
 def test_a_small_slice_on_the_disk_is_not_read_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -421,15 +421,24 @@ class LogManager:
         if config is None:
             return  # as at a start, when all topics' configs are read again
         for log in self.logs_by_topic(topic):
-            old = log.update_config(config)
-            if old.compact and not config.compact and self.cleaner is not None:
+            was_compact = log.config.compact
+            self._use_config(log, config)
+            if was_compact and not config.compact and self.cleaner is not None:
                 self.cleaner.abort_cleaning(log.topic_partition)
 
     def reconfigure_default_config(self, config: LogConfig) -> None:
         """The broker's defaults are these now; topics keep what they have of their own."""
         self._opener.reconfigure_default_config(config)
         for log in self.all_logs():
-            log.update_config(self._opener.config_of(log.topic_partition.topic))
+            self._use_config(log, self._opener.config_of(log.topic_partition.topic))
+
+    def _use_config(self, log: Log, config: LogConfig) -> None:
+        """At once, or when a thread that is at work on the log is done: then what the topic's config is by then."""
+        if not log.update_config_at_once(config):
+            topic = log.topic_partition.topic
+            self._scheduler.schedule_in_thread(
+                "update-log-config", lambda: log.update_config(self._opener.config_of(topic))
+            )
 
     # -- truncation
 

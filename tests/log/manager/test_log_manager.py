@@ -6,8 +6,9 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -431,6 +432,41 @@ def test_topic_configs_take_effect_on_open_and_new_logs(broker: Broker) -> None:
     manager.update_topic_config(T0.topic, {})
     assert (log.config.retention_ms, log.config.segment_bytes) == (5, 1 << 30)
     assert manager.get_or_create_log(TopicPartition("other", 0)).config.retention_ms == 5
+
+
+@contextmanager
+def at_work(log: Log) -> Iterator[None]:
+    """A thread changes the log meanwhile, as where a follower's is truncated."""
+    begun, over = threading.Event(), threading.Event()
+
+    def work() -> None:
+        with log._local.lock:
+            begun.set()
+            over.wait()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    begun.wait()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def test_what_is_asked_and_configured_does_not_wait_for_a_thread(broker: Broker) -> None:
+    manager = broker.start()
+    busy, idle = (manager.get_or_create_log(name) for name in (T0, T1))
+    busy.append_as_leader(batch(producer=(7, 0, 0)), 0)
+    with at_work(busy):
+        assert [state.producer_id for state in busy.active_producers()] == [7]
+        manager.update_topic_config(T0.topic, {"retention.ms": "5"})
+        manager.reconfigure_default_config(log_config(segment_ms=77))
+        manager.update_topic_config(T0.topic, {"retention.ms": "6"})
+        assert (busy.config.retention_ms, busy.config.segment_ms) != (6, 77)
+        assert (idle.config.retention_ms, idle.config.segment_ms) == (6, 77)
+    broker.scheduler.advance(0)
+    assert busy.config is idle.config, "the thread is done: what is configured by then"
 
 
 class Walked(dict[TopicPartition, Log]):
