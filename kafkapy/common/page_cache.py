@@ -92,7 +92,7 @@ def _look_at_all(fd: int, position: int, size: int) -> None:
 
 
 def took_long() -> None:
-    """Sending what counted as cached took this thread longer than `LONG_SECONDS`: it has waited for the disk, or for a core only."""
+    """Sending what counted as cached took this thread longer than `LONG_SECONDS`: did it wait for the disk or a core?"""
     blocks_read = getrusage(RUSAGE_THREAD).ru_inblock
     if blocks_read != _doubt.blocks_read:
         _doubt.until = monotonic() + _DOUBT_SECONDS
