@@ -34,12 +34,12 @@ _discarded: Final = [bytearray(1 << 18)]
 
 
 class _Doubt:
-    """Holes were found between samples: every byte is looked at for a while."""
+    """There may be holes between samples: every byte is looked at for a while."""
 
     until = 0.0
     """Of the monotonic clock."""
     blocks_read = 0
-    """By the thread that asked last, when it asked last."""
+    """By the thread that said `took_long` last, when it said so."""
 
 
 _doubt: Final = _Doubt()
@@ -58,11 +58,11 @@ def is_cached(fd: int, position: int, size: int) -> bool:
     """Are the bytes `[position, position + size)` in memory, as far as samples tell? What is behind the end of the file is.
 
     The first byte and the last one of each stride are looked at: what is read ahead is there from its beginning on, and what the
-    kernel drops goes from its beginning on. Where others have read here and there that is too little: whoever waited for the
-    disk nevertheless says so (`took_long`), and then all bytes are looked at for a second.
+    kernel drops goes from its beginning on. That is too little where others have read here and there. So for a second after
+    anything was not there, or was waited for nevertheless (`took_long`), all bytes are looked at.
     """
     try:
-        if _doubt.until and _doubt.until > monotonic():
+        if monotonic() < _doubt.until:
             _look_at_all(fd, position, size)
             return True
         os.preadv(fd, _probe, position, _NOWAIT)
@@ -71,6 +71,7 @@ def is_cached(fd: int, position: int, size: int) -> bool:
             probed = min(probed + PROBE_STRIDE, end)
             os.preadv(fd, _probe, probed - 1, _NOWAIT)
     except BlockingIOError:
+        _doubt.until = monotonic() + _DOUBT_SECONDS
         return False
     except OSError as error:
         return _counts_as_cached(fd, position, error)
@@ -78,17 +79,13 @@ def is_cached(fd: int, position: int, size: int) -> bool:
 
 
 def _look_at_all(fd: int, position: int, size: int) -> None:
-    """`BlockingIOError` if it is not in memory, and the doubt lasts."""
+    """`BlockingIOError` if it is not in memory."""
     end = position + size
-    try:
-        while position < end:
-            count = os.preadv(fd, (memoryview(_discarded[0])[: end - position],), position, _NOWAIT)
-            if not count:
-                return
-            position += count
-    except BlockingIOError:
-        _doubt.until = monotonic() + _DOUBT_SECONDS
-        raise
+    while position < end:
+        count = os.preadv(fd, (memoryview(_discarded[0])[: end - position],), position, _NOWAIT)
+        if not count:
+            return
+        position += count
 
 
 def took_long() -> None:

@@ -22,6 +22,8 @@ to come from the disk after all."""
 LOADED_CHUNK: Final = 1 << 20
 """Bytes of a slice that a thread brings into memory in one go."""
 
+_LOADED_SECONDS: Final = 1.0
+
 SENDS_PER_TURN: Final = 4
 """System calls of one `flush` before the reactor looks at other connections."""
 
@@ -47,10 +49,11 @@ class SendQueue:
 
     Invariant: `_parts` holds what was given and is not yet in the kernel, in order, without the first `_sent` bytes of the
     first part; `queued_bytes` is its size. No part is empty. While `waiting`, the first part is being made ready, and nothing is
-    sent. `_loaded` bytes that come next in the first part, a slice, are known to be in memory.
+    sent. `_loaded` bytes that come next in the first part, a slice, were found in memory, and count as being there until
+    `_loaded_until` of the monotonic clock.
     """
 
-    __slots__ = ("_loaded", "_parts", "_sent", "_socket", "queued_bytes", "waiting")
+    __slots__ = ("_loaded", "_loaded_until", "_parts", "_sent", "_socket", "queued_bytes", "waiting")
 
     def __init__(self, connection: socket.socket) -> None:
         """The socket must not block."""
@@ -58,6 +61,7 @@ class SendQueue:
         self._parts: deque[Part] = deque()
         self._sent = 0
         self._loaded = 0
+        self._loaded_until = 0.0
         self.queued_bytes = 0
         self.waiting = False
 
@@ -105,7 +109,6 @@ class SendQueue:
                     break
         except BlockingIOError:
             pass
-        self._loaded = 0
         if self.waiting:
             head = self._parts[0]
             assert isinstance(head, FileRecords | LateRecords)
@@ -125,12 +128,13 @@ class SendQueue:
     def _send_file(self, records: FileRecords) -> bool:
         sent = self._sent
         position, offered = records.position + sent, min(records.size - sent, SENDFILE_CHUNK)
-        if self._loaded < offered:
+        began = monotonic()
+        if self._loaded < offered or began > self._loaded_until:
             if not page_cache.is_cached(records.fileno(), position, offered):
                 self.waiting = True
                 return False
             self._loaded = offered
-        began = monotonic()
+            self._loaded_until = began + _LOADED_SECONDS
         count = os.sendfile(self._socket.fileno(), records.fileno(), position, offered)
         if not count:
             _truncated()
@@ -138,6 +142,7 @@ class SendQueue:
         in_time = monotonic() - began < page_cache.LONG_SECONDS
         if not in_time:
             page_cache.took_long()
+            self._loaded = 0
         self.queued_bytes -= count
         sent += count
         if sent == records.size:
@@ -157,6 +162,7 @@ class SendQueue:
         self.waiting = False
         if isinstance(part, FileRecords):
             self._loaded = LOADED_CHUNK
+            self._loaded_until = monotonic() + _LOADED_SECONDS
             return
         if not len(part):
             self._parts.popleft()

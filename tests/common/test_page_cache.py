@@ -36,6 +36,11 @@ class Disk:
         raise BlockingIOError
 
 
+@pytest.fixture(autouse=True)
+def no_doubt(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page_cache, "_doubt", page_cache._Doubt())
+
+
 @pytest.fixture
 def fd(tmp_path: Path) -> int:
     (tmp_path / "file").write_bytes(CONTENT)
@@ -78,7 +83,6 @@ class Kernel:
 
 def test_where_samples_were_wrong_all_is_looked_at_for_a_while(fd: int, monkeypatch: pytest.MonkeyPatch) -> None:
     now, kernel = 100.0, Kernel()
-    monkeypatch.setattr(page_cache, "_doubt", page_cache._Doubt())
     monkeypatch.setattr(page_cache, "monotonic", lambda: now)
     monkeypatch.setattr(page_cache, "getrusage", lambda _: kernel)
     hole = (MB // 4, MB // 4 + 4096)
@@ -97,6 +101,9 @@ def test_where_samples_were_wrong_all_is_looked_at_for_a_while(fd: int, monkeypa
     assert is_cached() == (True, True)
     page_cache.took_long()
     assert is_cached() == (True, True), "it waited for a core"
+    assert not page_cache.is_cached(fd, hole[0], 10)
+    assert is_cached() == (False, True), "where something is missing, more is"
+    now += 1.1
     kernel.ru_inblock += 8
     page_cache.took_long()
     assert is_cached() == (False, True)

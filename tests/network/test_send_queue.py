@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from time import monotonic
 from unittest.mock import patch
 
 import pytest
@@ -146,8 +147,9 @@ def cold(*_: object) -> bool:
     return False
 
 
+@pytest.mark.parametrize("later", [False, True])
 def test_a_slice_on_the_disk_is_given_back_once_and_sent_piece_by_piece(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, later: bool
 ) -> None:
     monkeypatch.setattr(page_cache, "is_cached", cold)
     path = tmp_path / "log"
@@ -160,12 +162,18 @@ def test_a_slice_on_the_disk_is_given_back_once_and_sent_piece_by_piece(
         assert (queue.flush(), queue.send_parts([b"more"])) == (None, None)
         assert read(reader, 100) == b""  # it waits
         queue.ready(records, b"")
-        sent = 0
-        while (part := queue.flush()) is None:
-            sent += len(read(reader, 1 << 20))
-        # The kernel took some: who goes on has to look again, since that may be long after.
-        assert part is records
-        assert queue.next_slice(records)[0] >= 10 + sent > 10
+        assert (queue.flush(), len(read(reader, 1 << 20)) > 0) == (None, True)
+        position, _ = queue.next_slice(records)
+        assert position > 10  # the kernel took some
+        if later:
+            monkeypatch.setattr(send_queue, "monotonic", lambda: monotonic() + 1.1)
+            assert queue.flush() is records, "who goes on so long after has to look again"
+            assert queue.next_slice(records)[0] == position
+        else:
+            while (part := queue.flush()) is None:
+                read(reader, 1 << 20)
+            assert part is records
+            assert queue.next_slice(records)[0] > 10 + LOADED_CHUNK - SENDFILE_CHUNK
 
 
 def test_others_get_their_turn_after_a_slice_that_took_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
