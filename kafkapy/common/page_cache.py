@@ -71,7 +71,7 @@ def is_cached(fd: int, position: int, size: int) -> bool:
             probed = min(probed + PROBE_STRIDE, end)
             os.preadv(fd, _probe, probed - 1, _NOWAIT)
     except BlockingIOError:
-        _doubt.until = monotonic() + _DOUBT_SECONDS
+        _begin_to_doubt()
         return False
     except OSError as error:
         return _counts_as_cached(fd, position, error)
@@ -92,8 +92,12 @@ def took_long() -> None:
     """Sending what counted as cached took this thread longer than `LONG_SECONDS`: did it wait for the disk or a core?"""
     blocks_read = getrusage(RUSAGE_THREAD).ru_inblock
     if blocks_read != _doubt.blocks_read:
-        _doubt.until = monotonic() + _DOUBT_SECONDS
         _doubt.blocks_read = blocks_read
+        _begin_to_doubt()
+
+
+def _begin_to_doubt() -> None:
+    _doubt.until = monotonic() + _DOUBT_SECONDS
 
 
 def read_cached(fd: int, size: int, position: int) -> bytes | bytearray:
@@ -107,6 +111,7 @@ def read_cached(fd: int, size: int, position: int) -> bytes | bytearray:
                 return bytes(memoryview(buffer)[:count])
             count += more
     except BlockingIOError:
+        _begin_to_doubt()
         raise
     except OSError as error:
         if not _counts_as_cached(fd, position, error):

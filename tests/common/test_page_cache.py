@@ -104,6 +104,11 @@ def test_where_samples_were_wrong_all_is_looked_at_for_a_while(fd: int, monkeypa
     assert not page_cache.is_cached(fd, hole[0], 10)
     assert is_cached() == (False, True), "where something is missing, more is"
     now += 1.1
+    assert is_cached() == (True, True)
+    with pytest.raises(BlockingIOError):
+        page_cache.read_cached(fd, 10, hole[0])
+    assert is_cached() == (False, True)
+    now += 1.1
     kernel.ru_inblock += 8
     page_cache.took_long()
     assert is_cached() == (False, True)

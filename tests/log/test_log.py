@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import random
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from kafkapy import compiled
+from kafkapy.common import page_cache
 from kafkapy.log.files.checkpoints import LeaderEpochCheckpointFile
 from kafkapy.log.files.sync_queue import SYNC_DELAY_MS
 from kafkapy.log.index.offset_index import OffsetIndex
@@ -256,7 +258,7 @@ patches_methods = pytest.mark.skipif(compiled.is_used(), reason="compiled classe
 
 
 @patches_methods
-@pytest.mark.parametrize("method", ["_open_file", "lookup"])
+@pytest.mark.parametrize("method", ["_open_file", "around"])
 def test_a_read_that_meets_a_deletion_is_no_disk_error(
     tmp_path: Path, method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -668,3 +670,41 @@ def test_clean_restart_keeps_everything(tmp_path: Path) -> None:
     assert again.append_as_leader(batch(producer=(5, 0, 27)), 0).duplicate
     again.append_as_leader(batch(producer=(5, 0, 30)), 0)
     assert offsets(again) == list(range(33))
+
+
+@pytest.mark.parametrize("hot", [True, False])
+@pytest.mark.parametrize("seed", range(5))
+def test_every_offset_is_found_whatever_the_sizes_of_batches(tmp_path: Path, hot: bool, seed: int) -> None:
+    sizes = random.Random(seed)
+    fixture = LogDirFixture(tmp_path)
+    log = fixture.open()
+    expected: list[tuple[int, int]] = []
+    for size in sizes.choices([10, 1000, 9000, 20_000], k=60):
+        data = batch(values=[b"x" * (size // 3)] * 3)
+        expected += [(log.active_segment.size, len(data))] * 3
+        log.append_as_leader(data, 0)
+    log.close()
+    segment = fixture.open().active_segment
+    if not hot:
+        segment.offset_index.trim_to_valid_size()
+    assert [segment.translate_offset(offset) for offset in range(len(expected))] == expected
+    assert segment.translate_offset(len(expected)) is None
+
+
+def test_one_read_finds_a_large_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fixture = LogDirFixture(tmp_path)
+    log = fixture.open()
+    for _ in range(20):
+        size = log.append_as_leader(batch(values=[b"x" * 8000] * 2), 0).valid_bytes
+    log.close()
+    segment = fixture.open().active_segment
+    segment.offset_index.heat()
+    read, positions = page_cache.read, []
+
+    def count(fd: int, size: int, position: int) -> bytes | bytearray:
+        positions.append(position)
+        return read(fd, size, position)
+
+    monkeypatch.setattr(page_cache, "read", count)
+    assert [segment.translate_offset(offset) for offset in (14, 15)] == [(7 * size, size)] * 2
+    assert positions == [7 * size] * 2

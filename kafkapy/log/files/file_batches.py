@@ -27,7 +27,8 @@ File = int | io.FileIO
 
 _V1_TIMESTAMP: Final = struct.Struct(">q")
 _V1_TIMESTAMP_POSITION: Final = 18
-_CHUNK: Final = 8192
+SCANNED_AT_ONCE: Final = 8192
+"""Bytes of a file that one read of a walk over headers takes."""
 _WHOLE_BATCHES_CHUNK: Final = 1 << 20
 
 
@@ -52,7 +53,7 @@ def headers(file: File, position: int, end: int) -> Iterator[BatchHeader]:
     start = position
     while end - position >= HEADER_SIZE_UP_TO_MAGIC:
         if position + HEADER_TO_MAX_TIMESTAMP.size > start + len(chunk):
-            chunk, start = page_cache.read(fd, min(_CHUNK, end - position), position), position
+            chunk, start = page_cache.read(fd, min(SCANNED_AT_ONCE, end - position), position), position
         header = parse_header(chunk, position - start, position)
         if header is None or position + header.size > end:
             return
@@ -90,6 +91,18 @@ def find_offset(file: File, position: int, end: int, offset: int) -> BatchHeader
         if header.last_offset >= offset:
             return header
     return None
+
+
+def batch_with(file: File, position: int, end: int, offset: int) -> BatchHeader | None:
+    """The batch that begins at `position`, if it is complete and has the offset: then no batch before it does."""
+    chunk = page_cache.read(_descriptor(file), HEADER_TO_MAX_TIMESTAMP.size, position)
+    try:
+        header = parse_header(chunk, 0, position)
+    except KafkaError:
+        return None
+    if header is None or position + header.size > end:
+        return None
+    return header if header.base_offset <= offset <= header.last_offset else None
 
 
 def read_batch(file: File, header: BatchHeader) -> Batch:

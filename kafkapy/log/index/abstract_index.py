@@ -166,6 +166,16 @@ class AbstractIndex:
         slot = self._search(memory, 0, self.entries, target, field)
         return None if slot < 0 else self._unpack(memory, slot)
 
+    def _neighbours(self, target: int, field: int) -> tuple[tuple[int, int] | None, tuple[int, int] | None]:
+        """The same, and the entry behind it; None if there is none, or it would have to be read for this alone."""
+        memory, count = self._memory, self.entries
+        if memory is None:
+            _, found, behind = self._search_file(target, field)
+            return found, behind
+        slot = self._search(memory, 0, count, target, field)
+        found = None if slot < 0 else self._unpack(memory, slot)
+        return found, self._unpack(memory, slot + 1) if slot + 1 < count else None
+
     def _search(self, buffer: bytes | bytearray, low: int, high: int, target: int, field: int) -> int:
         unpack, size = self.ENTRY.unpack_from, self.ENTRY.size
         if low < high and unpack(buffer, (high - 1) * size)[field] <= target:
@@ -178,12 +188,15 @@ class AbstractIndex:
                 high = middle
         return low - 1
 
-    def _search_file(self, target: int, field: int) -> tuple[int, tuple[int, int] | None]:
-        """Look where the last search ended, for one who reads on; else halve with single reads until one block is left, and
-        search that block."""
+    def _search_file(self, target: int, field: int) -> tuple[int, tuple[int, int] | None, tuple[int, int] | None]:
+        """The slot, its entry, and the one behind it if that was read, too.
+
+        Look where the last search ended, for one who reads on; else halve with single reads until one block is left, and search
+        that block.
+        """
         entries = self.entries
         if not entries:
-            return -1, None
+            return -1, None, None
         size = self.ENTRY.size
         fd = self._open_file()
         try:
@@ -205,7 +218,9 @@ class AbstractIndex:
         finally:
             os.close(fd)
         self._found = max(slot, 0)
-        return slot, None if slot < 0 else self._unpack(block, slot - low)
+        index = slot - low
+        found = None if slot < 0 else self._unpack(block, index)
+        return slot, found, self._unpack(block, index + 1) if (index + 2) * size <= len(block) else None
 
     def _unpack(self, buffer: bytes | bytearray, slot: int) -> tuple[int, int]:
         first, second = self.ENTRY.unpack_from(buffer, slot * self.ENTRY.size)

@@ -51,6 +51,15 @@ class OffsetIndex(AbstractIndex):
         found = self._lower_bound(offset - self.base_offset, 0)
         return (self.base_offset, 0) if found is None else (self.base_offset + found[0], found[1])
 
+    def around(self, offset: int) -> tuple[int, int]:
+        """The position of `lookup`, and that of the next entry: 0 if there is none or it isn't at hand, or if the offset itself has
+        an entry."""
+        relative = offset - self.base_offset
+        found, behind = self._neighbours(relative, 0)
+        if found is None:
+            return 0, 0 if behind is None else behind[1]
+        return found[1], 0 if behind is None or found[0] == relative else behind[1]
+
     def fetch_upper_bound_offset(self, position: int) -> int | None:
         """The offset of the first entry whose position is > the given one, None if there is none."""
         slot = self._lower_bound_slot(position, 1) + 1

@@ -11,7 +11,15 @@ from typing import Final
 from kafkapy.common.limits import MAX_INT, MAX_LONG
 from kafkapy.common.time import Time
 from kafkapy.common.timestamps import NO_TIMESTAMP
-from kafkapy.log.files.file_batches import Batch, BatchHeader, find_offset, headers, whole_batches
+from kafkapy.log.files.file_batches import (
+    SCANNED_AT_ONCE,
+    Batch,
+    BatchHeader,
+    batch_with,
+    find_offset,
+    headers,
+    whole_batches,
+)
 from kafkapy.log.files.log_files import LOG_FILE_SUFFIX, segment_file
 from kafkapy.log.index.transaction_index import AbortedTxn
 from kafkapy.log.log_config import LogConfig
@@ -202,7 +210,13 @@ class LogSegment(SegmentFiles):
         recent = self._recent_batches.get(offset) or self._older_batches.get(offset)
         if recent is not None:
             return recent >> 32, recent & 0xFFFFFFFF
-        header = find_offset(self.file, self.offset_index.lookup(offset)[1], self.size, offset)
+        start, behind = self.offset_index.around(offset)
+        header = None
+        if behind - start >= SCANNED_AT_ONCE:
+            # Batches are large here, so each has its entry, and that at `start` ends before the offset.
+            header = batch_with(self.file, behind, self.size, offset)
+        if header is None:
+            header = find_offset(self.file, start, self.size, offset)
         return (header.position, header.size) if header is not None else None
 
     def read(

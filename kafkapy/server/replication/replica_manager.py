@@ -276,7 +276,9 @@ class ReplicaManager(HostedPartitions):
             if limit < 0:
                 raise KafkaError(Errors.UNKNOWN_SERVER_ERROR, f"Invalid max size {limit} for log read")
             leader_end = partition_log.log_end_offset
-            info = _read_log(partition_log, fetch.fetch_offset, limit, params.isolation, min_one, cold)
+            # Most partitions that are asked for have nothing new: that is known without looking into files.
+            may_wait = None if fetch.fetch_offset == leader_end else cold
+            info = _read_log(partition_log, fetch.fetch_offset, limit, params.isolation, min_one, may_wait)
             if info is None:
                 return FetchResult(Errors.NONE)
             if (
