@@ -52,8 +52,8 @@ class OffsetIndex(AbstractIndex):
         return (self.base_offset, 0) if found is None else (self.base_offset + found[0], found[1])
 
     def around(self, offset: int) -> tuple[int, int]:
-        """The position of `lookup`, and that of the next entry: 0 if there is none or it isn't at hand, or if the offset itself has
-        an entry."""
+        """The position of `lookup`, and that of the next entry: 0 if there is none, or it isn't at hand, or the offset itself has
+        one."""
         relative = offset - self.base_offset
         found, behind = self._neighbours(relative, 0)
         if found is None:
