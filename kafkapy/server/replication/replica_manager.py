@@ -276,9 +276,7 @@ class ReplicaManager(HostedPartitions):
             if limit < 0:
                 raise KafkaError(Errors.UNKNOWN_SERVER_ERROR, f"Invalid max size {limit} for log read")
             leader_end = partition_log.log_end_offset
-            # Most partitions that are asked for have nothing new: that is known without looking into files.
-            may_wait = None if fetch.fetch_offset == leader_end else cold
-            info = _read_log(partition_log, fetch.fetch_offset, limit, params.isolation, min_one, may_wait)
+            info = _read_log(partition_log, fetch.fetch_offset, limit, params.isolation, min_one, cold)
             if info is None:
                 return FetchResult(Errors.NONE)
             if (
@@ -420,7 +418,7 @@ def _read_log(
     partition_log: Log, offset: int, limit: int, isolation: FetchIsolation, min_one: bool, cold: list[ColdRead] | None
 ) -> FetchDataInfo | None:
     """None if that would have to wait for the disk, and `cold` is there to take it."""
-    if cold is None:
+    if cold is None or offset == partition_log.log_end_offset:  # most partitions have nothing new: no file is looked into
         return partition_log.read(offset, limit, isolation, min_one)
     page_cache.patience.waits = False
     try:
