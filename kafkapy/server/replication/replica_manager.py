@@ -418,7 +418,8 @@ def _read_log(
     partition_log: Log, offset: int, limit: int, isolation: FetchIsolation, min_one: bool, cold: list[ColdRead] | None
 ) -> FetchDataInfo | None:
     """None if that would have to wait for the disk, and `cold` is there to take it."""
-    if cold is None or offset == partition_log.log_end_offset:  # most partitions have nothing new: no file is looked into
+    # Most partitions have nothing new: then no file is looked into.
+    if cold is None or offset == partition_log.log_end_offset:
         return partition_log.read(offset, limit, isolation, min_one)
     page_cache.patience.waits = False
     try:
