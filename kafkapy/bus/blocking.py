@@ -16,6 +16,7 @@ from kafkapy.bus.client_options import AUDIT_INTERVAL_S, Registry, producer_opti
 from kafkapy.bus.dispatch.aio_runtime import AioRuntime
 from kafkapy.bus.dispatch.face import DispatcherFace
 from kafkapy.bus.dispatch.metrics import DispatcherMetrics
+from kafkapy.bus.errors import Interrupted
 from kafkapy.bus.outbox import Outbox
 from kafkapy.producer.future import FutureRecordMetadata, RecordMetadata
 
@@ -126,7 +127,8 @@ class Dispatcher(DispatcherFace):
     _loop: asyncio.AbstractEventLoop | None = None
 
     def run(self, topics: Sequence[str] | None = None) -> None:
-        """As `kafkapy.bus.aio.Dispatcher.run`, in the thread that calls it, on a loop of its own."""
+        """As `kafkapy.bus.aio.Dispatcher.run`, in the thread that calls it, on a loop of its own. In the main thread Ctrl-C is a
+        `stop`, after which it raises Interrupted (a KeyboardInterrupt); a second one waits for no handler."""
 
         async def main() -> None:
             runtime = AioRuntime()
@@ -138,7 +140,10 @@ class Dispatcher(DispatcherFace):
                 self._loop = None
                 runtime.close()
 
-        asyncio.run(main())
+        try:
+            asyncio.run(main())  # a first SIGINT cancels `main`, and the core ends in order
+        except KeyboardInterrupt:
+            raise Interrupted from None
 
     def replay(self, topics: Sequence[str] | None = None) -> DispatcherMetrics:
         """As `kafkapy.bus.aio.Dispatcher.replay`."""

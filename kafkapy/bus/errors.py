@@ -25,5 +25,13 @@ class HandlerStuckError(BusError):
     """A handler in a thread has not ended in its time; a thread cannot be ended from outside."""
 
 
+class Interrupted(SystemExit, KeyboardInterrupt):
+    """Ctrl-C (SIGINT) has ended `Dispatcher.run`: what was being handled is done and committed. A program that does not catch it
+    ends without a traceback, with the status that shells give to what SIGINT has ended."""
+
+    def __init__(self) -> None:
+        super().__init__(130)
+
+
 class DispatcherFailedError(BusError):
     """A dispatcher cannot go on; what was not handled was not committed."""

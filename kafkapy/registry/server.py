@@ -17,6 +17,7 @@ from kafkapy.http.serving import listen
 from kafkapy.registry.api import RegistryApi, ServerIdentity
 from kafkapy.registry.config import RegistryConfig
 from kafkapy.registry.election import Election, InstanceIdentity
+from kafkapy.registry.first_election import FirstElection
 from kafkapy.registry.forwarding import Forwarding
 from kafkapy.registry.schema_topic import SchemaTopic
 from kafkapy.registry.service import CONTENT_TYPE, RegistryService
@@ -24,6 +25,9 @@ from kafkapy.registry.state import RegistryState
 from kafkapy.version import __version__
 
 log = logging.getLogger("kafkapy.registry")
+
+_FIRST_ELECTION_S = 10.0
+"""A group that is new is waited for 3 s by its coordinator, and members of one that is there join again within 3 s."""
 
 
 class RegistryServer:
@@ -39,6 +43,7 @@ class RegistryServer:
         self._pool = ThreadPool(0, config.threads, "requests")
         self._driver = ThreadDriver("registry-election")
         self._election: Election | None = None
+        self._first_election: FirstElection | None = None
         self.ports: list[Any] = []
 
     def start(self) -> None:
@@ -50,6 +55,7 @@ class RegistryServer:
     def open(self) -> None:
         """On the reactor's thread: take requests, and stand for election. Raises ConfigException."""
         self._pool.start()
+        self._first_election = FirstElection(self._reactor, _FIRST_ELECTION_S)
         self.ports = listen(self._reactor, self._config.http, self._handle, CONTENT_TYPE)
         bound = [port.getHost().port for port in self.ports]
         listener = next(i for i, each in enumerate(self._config.http.listeners) if each.scheme == self._config.scheme)
@@ -57,14 +63,25 @@ class RegistryServer:
         config = ClientConfig(**self._config.clients)
         self._driver.start()
         self._election = self._driver.call(
-            Election, self._driver, config, self._config.group_id, me, lambda primary: self.service.elected(primary, me)
+            Election, self._driver, config, self._config.group_id, me, lambda primary: self._elected(primary, me)
         )
         self._driver.call(self._election.run)
         for each, port in zip(self._config.http.listeners, bound, strict=True):
             log.info("Listening on %s", each._replace(port=port))
 
+    def _elected(self, primary: InstanceIdentity | None, me: InstanceIdentity) -> None:
+        """On the driver's thread."""
+        self.service.elected(primary, me)
+        if self._first_election is not None:
+            self._reactor.callFromThread(self._first_election.end)
+
     def _handle(self, request: HttpRequest) -> Deferred[HttpAnswer]:
-        return deferToThreadPool(self._reactor, self._pool, self.service.handle, request)
+        def answer() -> Deferred[HttpAnswer]:
+            return deferToThreadPool(self._reactor, self._pool, self.service.handle, request)
+
+        if self._first_election is not None and self.service.is_write(request):
+            return self._first_election.then(answer)
+        return answer()
 
     def stop(self) -> None:
         """Blocks: not on the reactor's thread."""
@@ -74,5 +91,7 @@ class RegistryServer:
             except Exception as error:
                 log.warning("Leaving the group failed: %s", error)
             self._driver.stop()
+        if self._first_election is not None:
+            self._reactor.callFromThread(self._first_election.end)
         self._topic.stop()
         self._pool.stop()

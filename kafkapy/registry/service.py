@@ -71,6 +71,13 @@ class RegistryService:
 
     # -- requests
 
+    def is_write(self, request: HttpRequest) -> bool:
+        """It needs a primary."""
+        try:
+            return self._api.find(request)[0].writes
+        except RegistryRefusal:
+            return False
+
     def handle(self, request: HttpRequest) -> HttpAnswer:
         wanted = accepted(request.headers.get("accept"), OFFERED)
         if wanted is None:

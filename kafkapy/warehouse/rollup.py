@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import logging
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 from uuid import uuid4
 
@@ -22,6 +23,8 @@ _log = logging.getLogger("kafkapy.warehouse")
 
 MOST_BROADCAST = 2_000_000
 """Rows that lose, above which Spark itself decides how to join."""
+BYTES_OF_A_TASK = 16 << 20
+"""Of an hour's Parquet files, for each task that looks for ids which are there twice."""
 
 
 class OutrunError(RuntimeError):
@@ -84,14 +87,13 @@ def write_generation(
     warehouse: Warehouse, table: TableDefinition, hour: Hour, rows: Any, count: int, size: int
 ) -> HourGeneration:
     """`rows`: those of the hour, some of them twice; `count`, `size`: how many (0: not known) and about how many bytes."""
-    from pyspark.sql import functions as f
-
-    losers = _losers(rows, table.kind).persist()
-    try:
-        lost = losers.count()
+    tasks = max(warehouse.spark.sparkContext.defaultParallelism, size // BYTES_OF_A_TASK)
+    with (
+        _counted(_twice(rows, table.kind, tasks)) as (twice, _),
+        _counted(_losers(rows, table.kind, twice, tasks)) as (losers, lost),
+    ):
         if lost:
-            small = f.broadcast(losers) if lost <= MOST_BROADCAST else losers
-            rows = rows.join(small, ["_partition", "_offset"], "left_anti")
+            rows = rows.join(losers, ["_partition", "_offset"], "left_anti")
         path = f"hours/{table.name}/ds={hour[:10]}/hr={hour[11:]}/g{warehouse.state.rollups:09}-{uuid4().hex[:8]}"
         files = max(math.ceil(size / (warehouse.config.file_mib << 20)), 1)
         if files > 1 or size > 32 << 20:
@@ -99,8 +101,6 @@ def write_generation(
         names = [*own_columns(table.columns, table.kind).names, *ORIGIN.names]
         sorted_rows = rows.select(*names).coalesce(files).sortWithinPartitions("_event_time", "_event_id")
         sorted_rows.write.parquet(warehouse.files.url(path), compression="zstd")
-    finally:
-        losers.unpersist()
     made = _described(warehouse, table, hour, path, count)
     if count and made.rows + lost != count:
         told = f"{hour} of {table.name} has {count} rows in its batches, of which {made.rows + lost} were read"
@@ -108,19 +108,50 @@ def write_generation(
     return made
 
 
-def _losers(rows: Any, kind: str) -> Any:
+@contextmanager
+def _counted(rows: Any) -> Iterator[tuple[Any, int]]:
+    """Rows that are few as a rule, worked out and kept, and their number. They are joined with many, which need not be shuffled
+    if each task can have all of these."""
+    from pyspark.sql import functions as f
+
+    kept = rows.persist()
+    try:
+        count = kept.count()
+        yield (f.broadcast(kept) if count <= MOST_BROADCAST else kept), count
+    finally:
+        kept.unpersist()
+
+
+def _hashed(rows: Any, kind: str) -> Any:
+    from pyspark.sql import functions as f
+
+    return rows.withColumn("_hash", f.xxhash64(_identity(kind)))
+
+
+def _identity(kind: str) -> str:
+    return "_key" if kind == "changes" else "_event_id"
+
+
+def _twice(rows: Any, kind: str, tasks: int) -> Any:
+    """Hashes of ids (of keys, in a table of changes) that several rows have."""
+    from pyspark.sql import functions as f
+
+    # Hardly any is there twice, so to count them before they are shuffled gains nothing. What is kept has as many tasks as its
+    # shuffle: 200 where nothing is said, which take longer to start than to run.
+    hashes = _hashed(rows, kind).select("_hash").repartition(tasks, "_hash")
+    return hashes.groupBy("_hash").agg(f.count("*").alias("_count")).where("_count > 1").select("_hash")
+
+
+def _losers(rows: Any, kind: str, twice: Any, tasks: int) -> Any:
     """Places of rows that stay behind: of each id all but the first, of each key all but the last."""
     from pyspark.sql import Window
     from pyspark.sql import functions as f
 
-    identity, order = ("_key", "desc") if kind == "changes" else ("_event_id", "asc")
-    hashed = rows.select(f.xxhash64(identity).alias("_hash"), f.col(identity), "_batch", "_partition", "_offset")
-    twice = hashed.groupBy("_hash").agg(f.count("*").alias("_count")).where("_count > 1").select("_hash")
-    window = Window.partitionBy(identity).orderBy(
-        *(getattr(f.col(name), order)() for name in ("_batch", "_partition", "_offset"))
-    )
-    ranked = hashed.join(twice, "_hash", "left_semi").withColumn("_rank", f.row_number().over(window))
-    return ranked.where("_rank > 1").select("_partition", "_offset")
+    identity, order = _identity(kind), "desc" if kind == "changes" else "asc"
+    places = [getattr(f.col(name), order)() for name in ("_batch", "_partition", "_offset")]
+    rank = f.row_number().over(Window.partitionBy(identity).orderBy(*places))
+    candidates = _hashed(rows, kind).join(twice, "_hash", "left_semi").repartition(tasks, identity)
+    return candidates.withColumn("_rank", rank).where("_rank > 1").select("_partition", "_offset")
 
 
 def _described(warehouse: Warehouse, table: TableDefinition, hour: Hour, path: str, count: int) -> HourGeneration:

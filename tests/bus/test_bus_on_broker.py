@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
+import sys
 import threading
 import uuid
 from collections.abc import Iterator
@@ -151,6 +153,41 @@ def test_send_and_handle_with_threads(place: Place) -> None:
     thread.join(30)
     assert not thread.is_alive()
     assert sorted(found) == sorted(f"b-{n}" for n in range(10))
+
+
+def test_ctrl_c_ends_a_program_when_its_handler_has_ended(place: Place) -> None:
+    with Bus(**place.options, application="shop", auto_register=True, audit=False) as bus:
+        bus.send_many(bookings(5))
+    program = """if True:
+        import asyncio, os, signal, sys
+        from kafkapy.bus import Dispatcher
+        from tests.bus.events import BookingCreated
+
+        dispatcher = Dispatcher(*sys.argv[1:3], group=sys.argv[3], max_parallel=1)
+
+        @dispatcher.on(BookingCreated)
+        async def book(event: BookingCreated) -> None:
+            os.kill(os.getpid(), signal.SIGINT)
+            for _ in range(100):  # turns of the loop, in which it hears of the signal
+                await asyncio.sleep(0)
+            print(event.booking_id, flush=True)
+
+        try:
+            dispatcher.run()
+        finally:
+            print("ended", flush=True)
+        """
+    name = group()
+    arguments = [sys.executable, "-c", program, place.broker, place.registry.urls[0], name]
+    done = subprocess.run(arguments, capture_output=True, text=True, timeout=50, check=False)
+    assert (done.returncode, done.stderr) == (130, "")
+    handled, ended = done.stdout.splitlines()
+    assert handled in {f"b-{n}" for n in range(5)} and ended == "ended"
+    partitions = [TopicPartition("bookings", n) for n in range(2)]
+    with KafkaConsumer(bootstrap_servers=place.broker, group_id=name) as consumer:
+        begins = consumer.beginning_offsets(partitions)
+        committed = [(consumer.committed(each), begins[each]) for each in partitions]
+    assert sum(offset - begin for offset, begin in committed if offset is not None) == 1
 
 
 async def pause(seconds: float) -> None:

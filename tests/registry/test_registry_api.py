@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kafkapy.http.messages import HttpRequest
 from kafkapy.registry.records import RegistryRecord
 from kafkapy.registry.refusals import RegistryRefusal
 from tests.registry.memory_registry import ME, MemoryLog, MemoryRegistry
@@ -329,6 +330,9 @@ def test_writes_go_to_the_primary(registry: MemoryRegistry) -> None:
     assert answer.status == 500, "it is passed on once only"
     registry.service.elected(other._replace(port=1), ME)
     assert registry.refused("DELETE", "/subjects/a") == 50003
+    assert registry.service.is_write(HttpRequest("DELETE", "/subjects/a", ("subjects", "a"), {}, {}, b""))
+    assert not registry.service.is_write(HttpRequest("GET", "/subjects", ("subjects",), {}, {}, b""))
+    assert not registry.service.is_write(HttpRequest("GET", "/nothing", ("nothing",), {}, {}, b""))
     registry.service.elected(None, ME)
     assert registry.refused("DELETE", "/subjects/a") == 50004
     registry.service.elected(ME, ME)
