@@ -78,6 +78,7 @@ HOT_MODULES = (
     "kafkapy.server.replication.hosted_partitions",
     "kafkapy.server.replication.replica_manager",
     "kafkapy.server.purgatory.deadlines",
+    "kafkapy.server.kafka_apis",
     "kafkapy.server.handlers.fetch",
     "kafkapy.server.handlers.list_offsets",
     "kafkapy.server.handlers.metadata",

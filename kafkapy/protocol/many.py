@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, Final
 
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Struct
@@ -11,10 +10,16 @@ from kafkapy.protocol.schema import Struct
 _FREED_AT_ONCE = 1000
 
 
-class _Lists(NamedTuple):
+class _Lists:
     """The lists of structs that a struct has, by name, with those that their structs have."""
 
-    inner: tuple[tuple[str, _Lists], ...]
+    __slots__ = ("inner",)
+
+    def __init__(self, inner: tuple[tuple[str, _Lists], ...]) -> None:
+        self.inner = inner
+
+
+_known: Final[dict[type[Message], _Lists]] = {}
 
 
 def has_many_structs(message: Message, many: int) -> bool:
@@ -48,9 +53,11 @@ def _hold(struct: Any, lists: _Lists, held: list[Any]) -> None:
                 _hold(item, inner, held)
 
 
-@cache
 def _lists_of(message: type[Message]) -> _Lists:
-    return _lists(message, message)
+    found = _known.get(message)
+    if found is None:
+        found = _known[message] = _lists(message, message)
+    return found
 
 
 def _lists(struct: type[Struct], message: type[Message]) -> _Lists:

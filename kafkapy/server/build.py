@@ -33,6 +33,7 @@ from kafkapy.network.socket_server import SocketServer
 from kafkapy.server.admin.auto_topic_creation import AutoTopicCreationManager
 from kafkapy.server.admin.controller import Controller
 from kafkapy.server.admin.zk_admin_manager import ZkAdminManager
+from kafkapy.server.api_handlers import HANDLERS, Handlers
 from kafkapy.server.authorizer import AllowAll, Authorizer
 from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig
 from kafkapy.server.config.kafka_config import KafkaConfig
@@ -61,7 +62,6 @@ from kafkapy.server.handlers.transactions import TransactionsHandler
 from kafkapy.server.inter_broker.broker_clients import BrokerClients
 from kafkapy.server.inter_broker.client_config import controller_client_config, inter_broker_client_config
 from kafkapy.server.inter_broker.producer_ids import ProducerIdManager
-from kafkapy.server.kafka_apis import HANDLERS, Handlers
 from kafkapy.server.metadata.finalized_features import FinalizedFeatureListener
 from kafkapy.server.metadata.metadata_cache import MetadataCache
 from kafkapy.server.purgatory.deadlines import Deadlines

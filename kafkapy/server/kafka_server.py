@@ -29,6 +29,7 @@ from kafkapy.protocol.message import Message
 from kafkapy.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest
 from kafkapy.protocol.messages.controlled_shutdown import ControlledShutdownRequest
 from kafkapy.server import broker_identity
+from kafkapy.server.api_handlers import Handlers
 from kafkapy.server.build import (
     Core,
     Outside,
@@ -45,7 +46,7 @@ from kafkapy.server.config.startup_warnings import warn_of_open_files_limit
 from kafkapy.server.hooks import BuiltBroker, Hooks
 from kafkapy.server.inter_broker.client_config import inter_broker_client_config
 from kafkapy.server.inter_broker.producer_ids import Block, ProducerIdManager
-from kafkapy.server.kafka_apis import Handlers, KafkaApis
+from kafkapy.server.kafka_apis import KafkaApis
 from kafkapy.server.metadata.first_metadata import FirstMetadata
 from kafkapy.server.metadata.metadata_cache import MetadataCache
 from kafkapy.server.metrics.config import HEALTH_LISTENER, HttpAddress, MetricsConfig

@@ -18,7 +18,7 @@ from kafkapy.protocol.messages.envelope import EnvelopeRequest
 from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from kafkapy.protocol.messages.list_offsets import ListOffsetsRequest
 from kafkapy.protocol.messages.produce import ProduceRequest
-from kafkapy.server.kafka_apis import HANDLERS
+from kafkapy.server.api_handlers import HANDLERS
 from tests.server.broker_core import BrokerCore, Client
 
 Handler = Callable[[Request], Any]

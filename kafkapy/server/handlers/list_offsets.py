@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING
 
 from kafkapy.common.clock import Clock, InThread, Steps, in_steps, portions, work_off
@@ -38,10 +38,16 @@ _SEGMENT_ENDS = (EARLIEST_TIMESTAMP, EARLIEST_LOCAL_TIMESTAMP, LATEST_TIERED_TIM
 _CONSUMER = -1
 _DEBUGGING_CONSUMER = -2
 _READ_COMMITTED = 1
+_FEW = 50
+"""Topics and partitions of a question that is answered without a look at the time."""
 
 _Search = tuple[TopicPartition, int]
 """Where, and for which timestamp."""
 _Found = TimestampAndOffset | KafkaError | None
+_Asked = dict[str, set[int]]
+"""Partitions by topic."""
+_Twice = set[tuple[str, int]]
+"""Partitions that a request names more than once; a `TopicPartition` equals such a pair."""
 
 PartitionResponse = ListOffsetsResponse.ListOffsetsPartitionResponse
 
@@ -65,11 +71,12 @@ class OffsetsHandler:
     def handle_list_offsets(self, request: Request) -> ListOffsetsResponse | Awaitable[Message | None]:
         """Times are looked up in threads: that reads segments, and a batch that may be large."""
         body: ListOffsetsRequest = request.body
-        if request.api_version == 0 or all(
-            p.timestamp in _IN_MEMORY for topic in body.topics for p in topic.partitions
-        ):
-            return in_steps(self._clock, self._answer(request, {}))
-        return self._search_and_answer(request)
+        count = 0
+        for topic in body.topics:
+            count += 1 + len(topic.partitions)
+            if request.api_version > 0 and _is_any_searched(topic.partitions):
+                return self._search_and_answer(request)
+        return self._answer_few(request) if count <= _FEW else in_steps(self._clock, self._answer(request, {}))
 
     async def _search_and_answer(self, request: Request) -> Message | None:
         searched = await work_off(self._clock, self._to_be_searched(request, request.body))
@@ -89,31 +96,61 @@ class OffsetsHandler:
                     yield
         return searched
 
-    def _answer(self, request: Request, found: dict[_Search, _Found]) -> Steps[ListOffsetsResponse]:
+    def _answer_few(self, request: Request) -> ListOffsetsResponse:
+        """As `_answer` without anything found; its steps would cost more than a question or two do."""
         body: ListOffsetsRequest = request.body
-        version = request.api_version
-        duplicates: set[tuple[str, int]] = set()
-        if version >= 1:
-            duplicates = yield from _duplicates(body)
+        seen: _Asked = {}
+        twice: _Twice = set()
+        if request.api_version >= 1:
+            for topic in body.topics:
+                _note_asked(topic.name, topic.partitions, seen, twice)
         topics = []
         for topic in body.topics:
-            name = topic.name
-            allowed = self._authorizer.authorize(request.context, "DESCRIBE", "TOPIC", name)
-            answer = ListOffsetsResponse.ListOffsetsTopicResponse(name=name)
+            answer = ListOffsetsResponse.ListOffsetsTopicResponse(name=topic.name)
             topics.append(answer)
+            allowed = self._authorizer.authorize(request.context, "DESCRIBE", "TOPIC", topic.name)
+            self._add_offsets(answer, topic.partitions, allowed, request, twice, {})
+        return ListOffsetsResponse(topics=topics)
+
+    def _answer(self, request: Request, found: dict[_Search, _Found]) -> Steps[ListOffsetsResponse]:
+        body: ListOffsetsRequest = request.body
+        seen: _Asked = {}
+        twice: _Twice = set()
+        if request.api_version >= 1:
+            for topic in body.topics:
+                for some in portions(topic.partitions):
+                    _note_asked(topic.name, some, seen, twice)
+                    yield
+        topics = []
+        for topic in body.topics:
+            answer = ListOffsetsResponse.ListOffsetsTopicResponse(name=topic.name)
+            topics.append(answer)
+            allowed = self._authorizer.authorize(request.context, "DESCRIBE", "TOPIC", topic.name)
             for some in portions(topic.partitions):
-                for wanted in some:
-                    partition = self._replica_manager.name_of(name, wanted.partition_index)
-                    try:
-                        if not allowed:
-                            raise KafkaError(Errors.TOPIC_AUTHORIZATION_FAILED)
-                        if partition in duplicates:
-                            raise KafkaError(Errors.INVALID_REQUEST)
-                        answer.partitions.append(self._offset_of(partition, wanted, body, version, found))
-                    except KafkaError as error:
-                        answer.partitions.append(_error(wanted.partition_index, error.error))
+                self._add_offsets(answer, some, allowed, request, twice, found)
                 yield
         return ListOffsetsResponse(topics=topics)
+
+    def _add_offsets(
+        self,
+        answer: ListOffsetsResponse.ListOffsetsTopicResponse,
+        some: Sequence[ListOffsetsRequest.ListOffsetsPartition],
+        allowed: bool,
+        request: Request,
+        twice: _Twice,
+        found: dict[_Search, _Found],
+    ) -> None:
+        body: ListOffsetsRequest = request.body
+        for wanted in some:
+            partition = self._replica_manager.name_of(answer.name, wanted.partition_index)
+            try:
+                if not allowed:
+                    raise KafkaError(Errors.TOPIC_AUTHORIZATION_FAILED)
+                if partition in twice:
+                    raise KafkaError(Errors.INVALID_REQUEST)
+                answer.partitions.append(self._offset_of(partition, wanted, body, request.api_version, found))
+            except KafkaError as error:
+                answer.partitions.append(_error(wanted.partition_index, error.error))
 
     def _offset_of(
         self,
@@ -234,19 +271,22 @@ def _search(logs: list[tuple[_Search, Log]]) -> dict[_Search, _Found]:
     return found
 
 
-def _duplicates(body: ListOffsetsRequest) -> Steps[set[tuple[str, int]]]:
-    seen: dict[str, set[int]] = {}
-    twice: set[tuple[str, int]] = set()
-    for topic in body.topics:
-        of_topic = seen.setdefault(topic.name, set())
-        for some in portions(topic.partitions):
-            for wanted in some:
-                index = wanted.partition_index
-                if index in of_topic:
-                    twice.add((topic.name, index))
-                of_topic.add(index)
-            yield
-    return twice
+def _is_any_searched(partitions: Sequence[ListOffsetsRequest.ListOffsetsPartition]) -> bool:
+    for wanted in partitions:  # noqa: SIM110 (a generator costs more than what it looks at)
+        if wanted.timestamp not in _IN_MEMORY:
+            return True
+    return False
+
+
+def _note_asked(
+    name: str, some: Sequence[ListOffsetsRequest.ListOffsetsPartition], seen: _Asked, twice: _Twice
+) -> None:
+    of_topic = seen.setdefault(name, set())
+    for wanted in some:
+        index = wanted.partition_index
+        if index in of_topic:
+            twice.add((name, index))
+        of_topic.add(index)
 
 
 def _error(index: int, error: Errors) -> ListOffsetsResponse.ListOffsetsPartitionResponse:

@@ -28,10 +28,11 @@ from kafkapy.protocol.messages.offset_delete import OffsetDeleteRequest
 from kafkapy.protocol.messages.offset_fetch import OffsetFetchRequest
 from kafkapy.protocol.messages.sync_group import SyncGroupRequest
 from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest
+from kafkapy.server.api_handlers import HANDLERS, Handlers
 from kafkapy.server.handlers.find_coordinator import FindCoordinatorHandler
 from kafkapy.server.handlers.group_offsets import GroupOffsetsHandler
 from kafkapy.server.handlers.groups import GroupsHandler
-from kafkapy.server.kafka_apis import HANDLERS, Handlers, KafkaApis
+from kafkapy.server.kafka_apis import KafkaApis
 from kafkapy.server.metadata.metadata_cache import MetadataCache
 from kafkapy.zk.errors import ZooKeeperError
 from tests.coordinator.group.group_harness import DELAY, GROUP, Harness, subscription

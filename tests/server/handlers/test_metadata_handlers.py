@@ -14,7 +14,7 @@ from kafkapy.protocol.messages.api_versions import ApiVersionsRequest, ApiVersio
 from kafkapy.protocol.messages.describe_cluster import DescribeClusterRequest
 from kafkapy.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest
-from kafkapy.server.kafka_apis import HANDLERS
+from kafkapy.server.api_handlers import HANDLERS
 from tests.server.broker_core import TOPIC, BrokerCore, Client, MakeCore, live_broker, topic_id_of
 
 NEWEST = 12
