@@ -37,18 +37,13 @@ CONFIGS = {
     "log.cleaner.dedupe.buffer.size": 8 << 20,  # Apache allocates it anew when the cleaner's configs change
 }
 _SHOWN = 10
-_KNOWN = {8: pytest.mark.xfail(reason="Apache refuses one batch more behind one that was turned away (KAFKA-14920)")}
-"""Seeds of transactions that meet a difference which docs/transactions.md names."""
 
 
 @pytest.mark.parametrize(
     ("operations", "seed"),
     [pytest.param(OPERATIONS, seed, id=f"all-{seed}") for seed in (1, 2, 3, 4, 5)]
     + [pytest.param(OPERATIONS_OF_GROUPS, seed, id=f"groups-{seed}") for seed in (1, 2, 3)]
-    + [
-        pytest.param(OPERATIONS_OF_TRANSACTIONS, seed, id=f"transactions-{seed}", marks=_KNOWN.get(seed, ()))
-        for seed in range(1, 12)
-    ],
+    + [pytest.param(OPERATIONS_OF_TRANSACTIONS, seed, id=f"transactions-{seed}") for seed in range(1, 26)],
 )
 def test_same_answers(
     operations: Mapping[Operation, int],

@@ -164,8 +164,9 @@ class LocalLog:
     def collect_aborted(
         self, start_offset: int, info: FetchDataInfo, segment: LogSegment | None
     ) -> list[tuple[int, int]]:
-        """(producer id, first offset) of the aborted transactions that may overlap what was read."""
-        if segment is None or not len(info.records):
+        """(producer id, first offset) of the aborted transactions that may overlap what was read, or what would have been, had
+        there been room for any records."""
+        if segment is None:
             return []
         position = info.fetch_offset_metadata.relative_position_in_segment + len(info.records)
         upper_bound = segment.offset_index.fetch_upper_bound_offset(position)

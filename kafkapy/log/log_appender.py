@@ -300,10 +300,13 @@ class LogAppender:
         first = batches[0]
         if len(batches) > 1 or first.attributes & _TRANSACTIONAL_OR_CONTROL:
             return None
-        entry = self._producers.producers.get(first.producer_id)
-        if entry is not None and entry.expects(first.producer_epoch, first.base_sequence):
-            return entry
-        return None
+        producers = self._producers
+        entry = producers.producers.get(first.producer_id)
+        if entry is None or not entry.expects(first.producer_epoch, first.base_sequence):
+            return None
+        if producers.verifications and first.producer_id in producers.verifications:
+            return None  # a transaction that was turned away may want to begin before
+        return entry
 
     def _check_producers(
         self, batches: Sequence[Batch], info: LogAppendInfo, segment: LogSegment, origin: AppendOrigin
@@ -329,22 +332,18 @@ class LogAppender:
                         info.log_append_time = duplicate.timestamp
                         info.valid_bytes = 0
                         break
-                if origin is not AppendOrigin.REPLICATION:
-                    self._check_verification(batch)
+                kind = batch.attributes & _TRANSACTIONAL_OR_CONTROL
+                if kind == TRANSACTIONAL_MASK and origin is not AppendOrigin.REPLICATION:
+                    producers.check_verified(producer_id, batch.producer_epoch)
                 # Kept with its position for transactions, so that the last stable offset needs no look-up.
                 first_offset = LogOffsetMetadata(batch.base_offset, segment.base_offset, position)
                 txn = producers.note_batch(batch, infos, origin, first_offset)
                 if txn is not None:
                     completed.append(txn)
+                if kind & CONTROL_MASK:
+                    producers.end_verification(producer_id)
             position += batch.size_in_bytes
         return infos, completed
-
-    def _check_verification(self, batch: Batch) -> None:
-        kind = batch.attributes & _TRANSACTIONAL_OR_CONTROL
-        if kind == TRANSACTIONAL_MASK:
-            self._producers.check_verified(batch.producer_id, batch.producer_epoch)
-        elif kind & CONTROL_MASK:
-            self._producers.end_verification(batch.producer_id)
 
     def _change_producers(self, changes: _ProducerChanges, segment: LogSegment) -> None:
         infos, completed = changes

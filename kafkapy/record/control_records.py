@@ -5,11 +5,19 @@ from __future__ import annotations
 
 import struct
 from enum import IntEnum
+from functools import lru_cache
 from typing import NamedTuple
 
 from kafkapy.protocol.errors import Errors, KafkaError
-from kafkapy.record.record_batch import NO_PARTITION_LEADER_EPOCH, NO_SEQUENCE, RecordBatch
-from kafkapy.record.records_builder import MemoryRecordsBuilder
+from kafkapy.record.record_batch import (
+    CONTROL_MASK,
+    NO_PARTITION_LEADER_EPOCH,
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    TRANSACTIONAL_MASK,
+    RecordBatch,
+)
+from kafkapy.record.records_builder import batch_of_one, encode_record
 
 _KEY = struct.Struct(">hh")
 _VALUE = struct.Struct(">hi")
@@ -31,6 +39,13 @@ class ControlRecordType(IntEnum):
         if version < 0:
             raise KafkaError(Errors.INVALID_RECORD, f"Invalid version found for control record: {version}")
         return cls(kind) if kind in (cls.ABORT, cls.COMMIT) else cls.UNKNOWN
+
+
+_KINDS = {kind.value: kind for kind in (ControlRecordType.ABORT, ControlRecordType.COMMIT)}
+_RECORD = struct.Struct(">5shhbhib")
+"""A whole record, of 17 bytes, with a key and a value of 4 and 6."""
+_AROUND = (b"\x20\0\0\0\x08", 12, 0)
+"""Its lengths, deltas and headers: before the key, before the value, after it."""
 
 
 class EndTransactionMarker(NamedTuple):
@@ -55,11 +70,30 @@ class EndTransactionMarker(NamedTuple):
 
 def end_transaction_marker(batch: RecordBatch) -> EndTransactionMarker | None:
     """The marker that a control batch holds, None if it holds another control record (or none any more)."""
+    marker = _plain_marker(batch.record_bytes()) if batch.record_count == 1 else None
+    if marker is not None:
+        return marker
     for record in batch.records():
         if ControlRecordType.parse(record.key) == ControlRecordType.UNKNOWN:
             return None
         return EndTransactionMarker.parse(record.key, record.value)
     return None
+
+
+def _plain_marker(record: bytes) -> EndTransactionMarker | None:
+    """Of a record as `_record` makes it."""
+    if len(record) != _RECORD.size:
+        return None
+    before_key, key_version, kind, before_value, version, coordinator_epoch, after = _RECORD.unpack(record)
+    if (before_key, before_value, after) != _AROUND or key_version < 0 or version < 0 or kind not in _KINDS:
+        return None
+    return EndTransactionMarker(_KINDS[kind], coordinator_epoch)
+
+
+@lru_cache(maxsize=256)
+def _record(marker: EndTransactionMarker) -> bytes:
+    """The same in every batch of such a marker."""
+    return encode_record(0, 0, _KEY.pack(0, marker.control_type), _VALUE.pack(0, marker.coordinator_epoch))
 
 
 def build_end_transaction_marker(
@@ -71,15 +105,18 @@ def build_end_transaction_marker(
     base_offset: int = 0,
     partition_leader_epoch: int = NO_PARTITION_LEADER_EPOCH,
 ) -> bytes:
-    """A control batch of one marker (`MemoryRecords.withEndTransactionMarker`); `timestamp` in ms."""
-    builder = MemoryRecordsBuilder(
+    """A control batch of one marker (`MemoryRecords.withEndTransactionMarker`); `timestamp` in ms.
+
+    `ValueError` if there is no such producer.
+    """
+    if producer_id == NO_PRODUCER_ID or producer_epoch == NO_PRODUCER_EPOCH:
+        raise ValueError(f"Invalid producer of a marker: {producer_id}, epoch {producer_epoch}")
+    return batch_of_one(
+        _record(marker),
+        timestamp,
+        TRANSACTIONAL_MASK | CONTROL_MASK,
+        producer_id,
+        producer_epoch,
         base_offset=base_offset,
-        producer_id=producer_id,
-        producer_epoch=producer_epoch,
-        base_sequence=NO_SEQUENCE,
-        is_transactional=True,
-        is_control=True,
         partition_leader_epoch=partition_leader_epoch,
     )
-    builder.append(timestamp, _KEY.pack(0, marker.control_type), _VALUE.pack(0, marker.coordinator_epoch))
-    return builder.build()

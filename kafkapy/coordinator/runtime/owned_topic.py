@@ -6,7 +6,7 @@ Kafka's `GroupMetadataManager` and `TransactionStateManager` have this each for 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from logging import Logger
 from typing import Generic, NamedTuple, Protocol, TypeVar
@@ -21,7 +21,7 @@ from kafkapy.coordinator.runtime.turns import in_turns
 from kafkapy.protocol.errors import NONE, Errors
 from kafkapy.record.compression import CompressionType
 from kafkapy.record.record_batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE
-from kafkapy.record.records_builder import MemoryRecordsBuilder
+from kafkapy.record.records_builder import MemoryRecordsBuilder, batch_of_one, encode_record
 
 LOAD_RETRY_MS = 10_000
 
@@ -124,7 +124,7 @@ class OwnedTopic(Generic[Contents]):
     # ------------------------------------------------------------------------------------------------ writing
 
     def append(
-        self, key: str, records: Iterable[Record] | bytes, done: Callable[[Errors, int], None],
+        self, key: str, records: Sequence[Record] | bytes, done: Callable[[Errors, int], None],
         base_sequence: int = NO_SEQUENCE, producer_id: int = NO_PRODUCER_ID, producer_epoch: int = NO_PRODUCER_EPOCH,
     ) -> None:  # fmt: skip
         """One batch to the partition of the key, in the producer's transaction if there is one; bytes are what `batch` made of
@@ -135,10 +135,13 @@ class OwnedTopic(Generic[Contents]):
         self._partition_log.append(partition, records, done, self._topic.append_timeout_ms)
 
     def batch(
-        self, records: Iterable[Record],
+        self, records: Sequence[Record],
         base_sequence: int = NO_SEQUENCE, producer_id: int = NO_PRODUCER_ID, producer_epoch: int = NO_PRODUCER_EPOCH,
     ) -> bytes:  # fmt: skip
         """The bytes of the records; on any thread."""
+        now = self._time.milliseconds()
+        if len(records) == 1 and producer_id == NO_PRODUCER_ID and self._topic.compression_type is CompressionType.NONE:
+            return batch_of_one(encode_record(0, 0, *records[0]), now)
         builder = MemoryRecordsBuilder(
             compression_type=self._topic.compression_type,
             base_sequence=base_sequence,
@@ -146,7 +149,6 @@ class OwnedTopic(Generic[Contents]):
             producer_epoch=producer_epoch,
             is_transactional=producer_id != NO_PRODUCER_ID,
         )
-        now = self._time.milliseconds()
         for record_key, value in records:
             builder.append(now, record_key, value)
         return builder.build()

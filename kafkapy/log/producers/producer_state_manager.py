@@ -36,15 +36,22 @@ logger = logging.getLogger("kafkapy.log.ProducerStateManager")
 class Verification:
     """Whether the coordinator knows that a producer's transaction takes place in this log, too (KIP-890).
 
-    Invariant: `holds` from its answer to the end of that transaction. `lowest_sequence` is that of all batches which were to
-    begin it: the transaction begins with none behind (KAFKA-14920).
+    Invariant: `holds` from its answer to the end of that transaction. `lowest_sequence` is that of all batches of
+    `newest_epoch` which were to begin it: the transaction begins with none behind (KAFKA-14920). Batches of older epochs,
+    of a producer that was fenced, change nothing about that.
     """
 
-    __slots__ = ("holds", "is_old", "lowest_sequence", "producer_epoch")
+    __slots__ = ("holds", "is_old", "lowest_sequence", "newest_epoch", "producer_epoch")
 
-    def __init__(self, producer_epoch: int, lowest_sequence: int = MAX_SEQUENCE) -> None:
+    def __init__(self, producer_epoch: int, sequence: int = MAX_SEQUENCE, before: Verification | None = None) -> None:
+        """`before`: what was to be verified of the same transaction, or of an older one that never began."""
         self.producer_epoch = producer_epoch
-        self.lowest_sequence = lowest_sequence
+        self.newest_epoch = producer_epoch
+        self.lowest_sequence = sequence
+        if before is not None and before.newest_epoch >= producer_epoch:
+            self.newest_epoch = before.newest_epoch
+            is_older = before.newest_epoch > producer_epoch
+            self.lowest_sequence = before.lowest_sequence if is_older else min(sequence, before.lowest_sequence)
         self.holds = False
         self.is_old = False
 
@@ -167,11 +174,9 @@ class ProducerStateManager:
         first of the batch."""
         if self.has_ongoing_txn(producer_id, producer_epoch):
             return None
-        lowest_sequence = MAX_SEQUENCE if sequence == NO_SEQUENCE else sequence
         before = self.verifications.get(producer_id)
-        if before is not None and before.producer_epoch == producer_epoch:
-            lowest_sequence = min(lowest_sequence, before.lowest_sequence)
-        verification = self.verifications[producer_id] = Verification(producer_epoch, lowest_sequence)
+        first = MAX_SEQUENCE if sequence == NO_SEQUENCE else sequence
+        verification = self.verifications[producer_id] = Verification(producer_epoch, first, before)
         return verification
 
     def has_ongoing_txn(self, producer_id: int, producer_epoch: int) -> bool:

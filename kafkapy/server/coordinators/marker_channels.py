@@ -14,6 +14,7 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.transaction.transaction import SendMarkers, Transaction
 from kafkapy.protocol.errors import NONE, Errors, KafkaError
 from kafkapy.protocol.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
+from kafkapy.record.control_records import ControlRecordType, EndTransactionMarker
 from kafkapy.server.coordinators.txn_markers import Marker, Outcome, TxnMarkerWriter
 from kafkapy.server.inter_broker.broker_clients import BrokerClients
 from kafkapy.server.metadata.metadata_cache import MetadataCache
@@ -156,7 +157,7 @@ class MarkerChannels:
         if without_leader:
             self._try_later(job.part(without_leader))
         for leader, names in by_leader.items():
-            self._send_to(leader, job.part(names))
+            self._send_to(leader, job if len(names) == len(job.partitions) else job.part(names))
         if gone:
             log.info("%s are deleted: the transaction of %s ends without them", gone, job.transaction.key)
             self._written(job.transaction, gone)
@@ -182,7 +183,10 @@ class MarkerChannels:
 
     def _send_to(self, leader: int, job: MarkerJob) -> None:
         if leader == self._broker_id:
-            self._writer.write([job.marker()], lambda outcomes: self._answered(job, outcomes[0]))
+            order = job.order
+            kind = ControlRecordType.COMMIT if order.commit else ControlRecordType.ABORT
+            marker = EndTransactionMarker(kind, job.coordinator_epoch)
+            self._writer.end(order.producer, marker, sorted(job.partitions), partial(self._answered, job))
             return
         self._queues.setdefault(leader, []).append(job)
         if leader not in self._busy:
@@ -220,6 +224,9 @@ class MarkerChannels:
             self._answered(job, outcomes.get(job.order.producer.producer_id, {}))
 
     def _answered(self, job: MarkerJob, outcome: Outcome) -> None:
+        if all(outcome.get(name) is NONE for name in job.partitions):
+            self._written(job.transaction, job.partitions)
+            return
         fenced = [name for name in job.partitions if outcome.get(name) in _FENCED]
         if fenced:
             # Another coordinator has a newer epoch, or the producer: it is for them to end this.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
+from kafkapy.common.producer_id import ProducerIdAndEpoch
 from kafkapy.common.time import Time
 from kafkapy.common.topic_names import GROUP_METADATA_TOPIC
 from kafkapy.common.topic_partition import TopicPartition
@@ -39,9 +40,41 @@ class TxnMarkerWriter:
     def write(self, markers: Sequence[Marker], done: Callable[[list[Outcome]], None]) -> None:
         """`done` gets the error of each partition of each marker, when all are committed or have failed."""
         outcomes: list[Outcome] = [{} for _ in markers]
-        left = 1 + sum(len(topic.partition_indexes) for marker in markers for topic in marker.topics)
+        left = 1 + len(markers)
 
-        def finished(outcome: Outcome, partition: TopicPartition, error: Errors, offset: int) -> None:
+        def one_less() -> None:
+            nonlocal left
+            left -= 1
+            if not left:
+                done(outcomes)
+
+        def finished(number: int, outcome: Outcome) -> None:
+            outcomes[number] = outcome
+            one_less()
+
+        for number, marker in enumerate(markers):
+            producer = ProducerIdAndEpoch(marker.producer_id, marker.producer_epoch)
+            kind = ControlRecordType.COMMIT if marker.transaction_result else ControlRecordType.ABORT
+            partitions = [
+                TopicPartition(topic.name, index) for topic in marker.topics for index in topic.partition_indexes
+            ]
+            self.end(
+                producer, EndTransactionMarker(kind, marker.coordinator_epoch), partitions, partial(finished, number)
+            )
+        one_less()
+
+    def end(
+        self,
+        producer: ProducerIdAndEpoch,
+        marker: EndTransactionMarker,
+        partitions: Collection[TopicPartition],
+        done: Callable[[Outcome], None],
+    ) -> None:
+        """End the producer's transaction in these partitions. `done` as of `write`."""
+        outcome: Outcome = {}
+        left = 1 + len(partitions)
+
+        def finished(partition: TopicPartition, error: Errors, offset: int) -> None:
             outcome[partition] = error
             one_less()
 
@@ -49,16 +82,17 @@ class TxnMarkerWriter:
             nonlocal left
             left -= 1
             if not left:
-                for marker, outcome in zip(markers, outcomes, strict=True):
-                    self._tell_groups(marker, outcome)
-                done(outcomes)
+                self._tell_groups(producer.producer_id, marker, outcome)
+                done(outcome)
 
-        for marker, outcome in zip(markers, outcomes, strict=True):
-            batch = self._batch(marker)
-            for topic in marker.topics:
-                for index in topic.partition_indexes:
-                    partition = TopicPartition(topic.name, index)
-                    self._append(partition, batch, partial(finished, outcome, partition))
+        batch = build_end_transaction_marker(
+            timestamp=self._time.milliseconds(),
+            producer_id=producer.producer_id,
+            producer_epoch=producer.epoch,
+            marker=marker,
+        )
+        for partition in partitions:
+            self._append(partition, batch, partial(finished, partition))
         one_less()
 
     def _append(self, partition: TopicPartition, batch: bytes, done: Callable[[Errors, int], None]) -> None:
@@ -70,18 +104,9 @@ class TxnMarkerWriter:
         else:
             self._log.append(partition, batch, done, self._timeout_ms)
 
-    def _batch(self, marker: Marker) -> bytes:
-        kind = ControlRecordType.COMMIT if marker.transaction_result else ControlRecordType.ABORT
-        return build_end_transaction_marker(
-            timestamp=self._time.milliseconds(),
-            producer_id=marker.producer_id,
-            producer_epoch=marker.producer_epoch,
-            marker=EndTransactionMarker(kind, marker.coordinator_epoch),
-        )
-
-    def _tell_groups(self, marker: Marker, outcome: Outcome) -> None:
+    def _tell_groups(self, producer_id: int, marker: EndTransactionMarker, outcome: Outcome) -> None:
         ended = [
             name.partition for name, error in outcome.items() if name.topic == GROUP_METADATA_TOPIC and error is NONE
         ]
         if ended:
-            self._groups.on_transaction_completed(marker.producer_id, ended, marker.transaction_result)
+            self._groups.on_transaction_completed(producer_id, ended, marker.control_type is ControlRecordType.COMMIT)

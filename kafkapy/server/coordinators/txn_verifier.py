@@ -13,6 +13,7 @@ from kafkapy.common.producer_id import ProducerIdAndEpoch
 from kafkapy.common.topic_names import TRANSACTION_STATE_TOPIC
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.transaction.transaction_coordinator import TransactionCoordinator
+from kafkapy.log.producers.producer_state_manager import Verification
 from kafkapy.protocol.errors import NONE, Errors, KafkaError
 from kafkapy.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
 from kafkapy.server.config.kafka_config import KafkaConfig
@@ -67,19 +68,42 @@ class TxnVerifier:
     ) -> dict[TopicPartition, Errors]:
         """Why the producer may not begin its transaction in these partitions, of which this broker has the logs, with a batch
         of that sequence; those where it may, or has done so, are left out. TRANSACTION_ABORTABLE: they are not part of it."""
+        begun = self._begin(producer, partitions)
+        if not begun:
+            return {}
+        return self._told(begun, await self._ask(transactional_id, producer, begun))
+
+    def verify_here(
+        self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: Mapping[TopicPartition, int]
+    ) -> dict[TopicPartition, Errors] | None:
+        """The same at once; None if it has to be asked of another broker."""
+        begun = self._begin(producer, partitions)
+        if not begun:
+            return {}
+        state = self._cache.partition_state(TRANSACTION_STATE_TOPIC, self._coordinator.partition_for(transactional_id))
+        if state is None or state.leader != self._config.broker_id:
+            return None
+        return self._told(begun, self._ask_here(transactional_id, producer, begun))
+
+    def _begin(
+        self, producer: ProducerIdAndEpoch, partitions: Mapping[TopicPartition, int]
+    ) -> dict[TopicPartition, Verification]:
+        """Those that are to be asked about."""
+        begun: dict[TopicPartition, Verification] = {}
         if not self._config.transaction_partition_verification_enable:
             self._waive(producer, partitions)
-            return {}
-        begun = {}
+            return begun
         for name, sequence in partitions.items():
             local = self._replica_manager.partition(name)
             if local is not None and local.log is not None:
                 verification = local.log.producers.begin_verification(*producer, sequence)
                 if verification is not None:
                     begun[name] = verification
-        if not begun:
-            return {}
-        errors = await self._ask(transactional_id, producer, begun)
+        return begun
+
+    def _told(
+        self, begun: Mapping[TopicPartition, Verification], errors: Mapping[TopicPartition, Errors]
+    ) -> dict[TopicPartition, Errors]:
         self._unfolded += 1
         if self._unfolded >= _FOLDED_AT_ONCE:
             self._unfolded = 0
@@ -108,8 +132,7 @@ class TxnVerifier:
             return dict.fromkeys(partitions, Errors.COORDINATOR_NOT_AVAILABLE)
         leader = state.leader
         if leader == self._config.broker_id:
-            self.verification_ms.record(0.0)
-            return self._coordinator.verify_partitions(transactional_id, producer, partitions)
+            return self._ask_here(transactional_id, producer, partitions)
         if self._cache.alive_broker(leader, self._config.inter_broker_listener_name) is None:
             return dict.fromkeys(partitions, Errors.COORDINATOR_NOT_AVAILABLE)
         asked = _Asked(_question(transactional_id, producer, partitions), Completion())
@@ -123,6 +146,12 @@ class TxnVerifier:
         answer = await asked.answer
         self.verification_ms.record((time.monotonic() - begun) * 1000)
         return answer
+
+    def _ask_here(
+        self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: Collection[TopicPartition]
+    ) -> dict[TopicPartition, Errors]:
+        self.verification_ms.record(0.0)
+        return self._coordinator.verify_partitions(transactional_id, producer, partitions)
 
     async def _work_off(self, leader: int) -> None:
         while waiting := self._asked[leader]:

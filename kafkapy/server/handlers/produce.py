@@ -166,9 +166,10 @@ class ProduceHandler:
             request.context, "WRITE", "TRANSACTIONAL_ID", transactional_id
         ):
             raise KafkaError(Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        refused = self._verify_here(transactional_id, body, request.api_version)
+        if refused is not None:
+            return self._append(request, refused)
         verified = spawn(self._verify(transactional_id, body, request.api_version))
-        if verified.done:
-            return self._append(request, verified.result())
         request.hold()
         for topic in body.topic_data:
             for data in topic.partition_data:
@@ -181,6 +182,19 @@ class ProduceHandler:
             request.written()
         else:
             await appended
+
+    def _verify_here(
+        self, transactional_id: str, body: ProduceRequest, version: int
+    ) -> dict[TopicPartition, KafkaError] | None:
+        """As `_verify`; None if another broker has to be asked."""
+        refused: dict[TopicPartition, KafkaError] = {}
+        for producer, names in _transactional_partitions(body).items():
+            errors = self._verifier.verify_here(transactional_id, producer, names)
+            if errors is None:
+                return None
+            for name, error in errors.items():
+                refused[name] = _refusal_to_begin(error, version)
+        return refused
 
     async def _verify(
         self, transactional_id: str, body: ProduceRequest, version: int

@@ -58,29 +58,35 @@ class TransactionsHandler:
 
     # ------------------------------------------------------------------------------------------------ partitions
 
-    async def handle_add_partitions_to_txn(self, request: Request) -> AddPartitionsToTxnResponse:
+    def handle_add_partitions_to_txn(
+        self, request: Request
+    ) -> AddPartitionsToTxnResponse | Awaitable[AddPartitionsToTxnResponse]:
         """From v4 on brokers ask, for several transactions at once, and mostly whether partitions are known already."""
         body: AddPartitionsToTxnRequest = request.body
         if request.api_version >= FIRST_BATCHED:
-            if not self._authorizer.authorize(request.context, "CLUSTER_ACTION", "CLUSTER", CLUSTER_NAME):
-                raise KafkaError(Errors.CLUSTER_AUTHORIZATION_FAILED)
-            response = AddPartitionsToTxnResponse()
-            waiting = [(question.transactional_id, self._add(request, question)) for question in body.transactions]
-            for transactional_id, added in waiting:
-                response.results_by_transaction.append(
-                    AddPartitionsToTxnResponse.AddPartitionsToTxnResult(
-                        transactional_id=transactional_id, topic_results=_added(await added)
-                    )
-                )
-            return response
+            return self._add_several(request)
         question = AddPartitionsToTxnRequest.AddPartitionsToTxnTransaction(
             transactional_id=body.v3_and_below_transactional_id,
             producer_id=body.v3_and_below_producer_id,
             producer_epoch=body.v3_and_below_producer_epoch,
             topics=body.v3_and_below_topics,
         )
-        results = await self._add(request, question)
-        return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_added(results))
+        added = self._add(request, question)
+        return _response_to_client(added.result()) if added.done else _added_later(added)
+
+    async def _add_several(self, request: Request) -> AddPartitionsToTxnResponse:
+        body: AddPartitionsToTxnRequest = request.body
+        if not self._authorizer.authorize(request.context, "CLUSTER_ACTION", "CLUSTER", CLUSTER_NAME):
+            raise KafkaError(Errors.CLUSTER_AUTHORIZATION_FAILED)
+        response = AddPartitionsToTxnResponse()
+        waiting = [(question.transactional_id, self._add(request, question)) for question in body.transactions]
+        for transactional_id, added in waiting:
+            response.results_by_transaction.append(
+                AddPartitionsToTxnResponse.AddPartitionsToTxnResult(
+                    transactional_id=transactional_id, topic_results=_added(await added)
+                )
+            )
+        return response
 
     def _add(
         self, request: Request, question: AddPartitionsToTxnRequest.AddPartitionsToTxnTransaction
@@ -135,19 +141,32 @@ class TransactionsHandler:
 
     # ------------------------------------------------------------------------------------------------ the end
 
-    async def handle_end_txn(self, request: Request) -> EndTxnResponse:
+    def handle_end_txn(self, request: Request) -> EndTxnResponse | Awaitable[EndTxnResponse]:
         body: EndTxnRequest = request.body
         if not self._may_write(request, body.transactional_id):
             return EndTxnResponse(error_code=Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED.code)
         producer = ProducerIdAndEpoch(body.producer_id, body.producer_epoch)
         number = request.context.number
-        overtaken = self._transactions.is_overtaken(body.transactional_id, producer, number)
-        if overtaken and not await self._has_stayed(request):
-            log.info("%s has asked for the end of a transaction and left: it is not ended", body.transactional_id)
+        if self._transactions.is_overtaken(body.transactional_id, producer, number):
+            return self._end_if_stayed(request, producer)
+        done = self._end(request, producer)
+        return _ended(request, done.result()) if done.done else _ended_later(request, done)
+
+    async def _end_if_stayed(self, request: Request, producer: ProducerIdAndEpoch) -> EndTxnResponse:
+        if not await self._has_stayed(request):
+            log.info(
+                "%s has asked for the end of a transaction and left: it is not ended", request.body.transactional_id
+            )
             return EndTxnResponse(error_code=Errors.COORDINATOR_NOT_AVAILABLE.code)
+        return _ended(request, await self._end(request, producer))
+
+    def _end(self, request: Request, producer: ProducerIdAndEpoch) -> Completion[Errors]:
+        body: EndTxnRequest = request.body
         done: Completion[Errors] = Completion()
-        self._transactions.end_transaction(body.transactional_id, producer, body.committed, done.set_result, number)
-        return EndTxnResponse(error_code=_known_to(request, await done).code)
+        self._transactions.end_transaction(
+            body.transactional_id, producer, body.committed, done.set_result, request.context.number
+        )
+        return done
 
     async def _has_stayed(self, request: Request) -> bool:
         """Is the client that has sent this still there a moment later? That it has gone comes right behind its last request."""
@@ -247,6 +266,22 @@ class TransactionsHandler:
 
     def _may_see(self, request: Request, transactional_id: str) -> bool:
         return self._authorizer.authorize(request.context, "DESCRIBE", "TRANSACTIONAL_ID", transactional_id)
+
+
+def _ended(request: Request, error: Errors) -> EndTxnResponse:
+    return EndTxnResponse(error_code=_known_to(request, error).code)
+
+
+async def _ended_later(request: Request, done: Completion[Errors]) -> EndTxnResponse:
+    return _ended(request, await done)
+
+
+def _response_to_client(results: Results) -> AddPartitionsToTxnResponse:
+    return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_added(results))
+
+
+async def _added_later(added: Completion[Results]) -> AddPartitionsToTxnResponse:
+    return _response_to_client(await added)
 
 
 def _known_to(request: Request, error: Errors) -> Errors:

@@ -347,6 +347,38 @@ def test_a_transaction_begins_with_no_sequence_behind_one_that_was_refused(log_d
     append(log, 4, transactional=True)
 
 
+def test_a_fenced_producer_does_not_let_sequences_pass_behind_one_that_was_refused(log_dir: LogDirFixture) -> None:
+    log = log_dir.open()
+    for epoch, sequence in ((1, 3), (0, 0), (1, 4)):
+        verification = log.producers.begin_verification(7, epoch, sequence)
+    assert verification is not None
+    verification.holds = True
+    refused(Errors.OUT_OF_ORDER_SEQUENCE_NUMBER, log, 4, transactional=True, epoch=1)
+    append(log, 3, transactional=True, epoch=1)
+
+
+def test_no_batch_outside_of_a_transaction_passes_one_that_was_refused(log_dir: LogDirFixture) -> None:
+    log = log_dir.open()
+    append(log, 0)
+    append(log, 1)
+    log.producers.begin_verification(7, 0, 1)
+    refused(Errors.OUT_OF_ORDER_SEQUENCE_NUMBER, log, 2)
+    log.append_as_leader(marker(0, 7, True), 0, AppendOrigin.COORDINATOR)
+    append(log, 2)
+
+
+def test_a_marker_that_is_refused_ends_no_verification(log_dir: LogDirFixture) -> None:
+    log = log_dir.open()
+    log.append_as_leader(marker(0, 7, True, coordinator_epoch=5), 0, AppendOrigin.COORDINATOR)
+    verification = log.producers.begin_verification(7, 0, 0)
+    assert verification is not None
+    verification.holds = True
+    with pytest.raises(KafkaError) as caught:
+        log.append_as_leader(marker(0, 7, True, coordinator_epoch=4), 0, AppendOrigin.COORDINATOR)
+    assert caught.value.error is Errors.TRANSACTION_COORDINATOR_FENCED
+    append(log, 0, transactional=True)
+
+
 def test_the_lowest_sequence_is_that_of_an_epoch_and_a_transaction(log_dir: LogDirFixture) -> None:
     log = log_dir.open()
     log.producers.begin_verification(7, 0, 3)
