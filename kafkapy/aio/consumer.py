@@ -260,7 +260,8 @@ class KafkaConsumer(AsyncConsumer[K_co, V_co]):
     async def committed(
         self, partition: TopicPartition, metadata: bool = False, timeout_ms: float | None = None
     ) -> Any:
-        """The group's offset (or, with `metadata`, the `OffsetAndMetadata`); None if there is none."""
+        """The group's offset (or, with `metadata`, the `OffsetAndMetadata`); None if there is none. Raises KafkaTimeoutError
+        where transactions are undecided for so long (default request_timeout_ms)."""
         return await self._committed(partition, metadata, timeout_ms)
 
     # -- what is known

@@ -440,7 +440,9 @@ class ConsumerCore:
         return commit
 
     async def committed(self, partitions: Iterable[TopicPartition], timeout_ms: float | None) -> dict[Any, Any]:
-        return await self._group().commits.committed(partitions, timeout_ms)
+        """With a patience of request_timeout_ms, if no other is given: a transaction may be undecided for very long."""
+        patience = self.config.request_timeout_ms if timeout_ms is None else timeout_ms
+        return await self._group().commits.committed(partitions, patience)
 
     def _auto_commit_now(self) -> None:
         if self.coordinator is not None and self.config.enable_auto_commit and self.subscriptions.assignment:

@@ -254,7 +254,8 @@ class KafkaConsumer(ConsumerFace, Generic[K_co, V_co]):
     def committed(
         self, partition: TopicPartition, metadata: bool = False, timeout_ms: float | None = None
     ) -> int | OffsetAndMetadata | None:
-        """The group's offset (or, with `metadata`, the `OffsetAndMetadata`); None if there is none."""
+        """The group's offset (or, with `metadata`, the `OffsetAndMetadata`); None if there is none. Raises KafkaTimeoutError
+        where transactions are undecided for so long (default request_timeout_ms)."""
         self._require_group()
         arguments.partition(partition)
         found: OffsetAndMetadata | None = self._call(self._core.committed, [partition], timeout_ms).get(partition)

@@ -236,6 +236,18 @@ def test_errors_that_the_user_never_sees(api: ApiKey, error: Errors) -> None:
     assert (group.state, group.offsets[P0]) == ("stable", 5)
 
 
+@pytest.mark.parametrize("timeout_ms", [None, 500])
+def test_offsets_that_stay_unstable_are_not_waited_for_without_end(timeout_ms: float | None) -> None:
+    """Of a transaction that hangs, for example."""
+    group = Group(request_timeout_ms=2000)
+    group.errors[ApiKey.OFFSET_FETCH] = [Errors.UNSTABLE_OFFSET_COMMIT] * 1000
+    found = spawn(group.core.committed([P0], timeout_ms))
+    group.driver.advance((timeout_ms or 2000) - 1)
+    assert not found.done
+    group.driver.advance(1)
+    assert isinstance(found.exception(), KafkaTimeoutError)
+
+
 def test_an_error_for_the_user_comes_from_poll() -> None:
     group = Group()
     group.errors[ApiKey.JOIN_GROUP] = [Errors.GROUP_AUTHORIZATION_FAILED]
