@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from typing import Any
 
 import pytest
@@ -218,3 +219,37 @@ def test_builder_refuses_offsets_out_of_order_and_negative_timestamps() -> None:
     with pytest.raises(ValueError, match="timestamp"):
         builder.append(-2, None, None)
     assert MemoryRecordsBuilder().build() == b""
+
+
+@pytest.mark.parametrize("delta", [0, 500])
+@pytest.mark.parametrize("kind", [ControlRecordType.ABORT, ControlRecordType.COMMIT])
+def test_markers_are_what_they_were_made_of(kind: ControlRecordType, delta: int) -> None:
+    """`delta`: of a cleaned one the base timestamp is that of its horizon, and its record another."""
+    marker = EndTransactionMarker(kind, 0x01020304)
+    data = build_end_transaction_marker(timestamp=1500, producer_id=7, producer_epoch=3, marker=marker)
+    builder = MemoryRecordsBuilder(
+        producer_id=7,
+        producer_epoch=3,
+        is_transactional=True,
+        is_control=True,
+        delete_horizon_ms=1500 - delta if delta else -1,
+    )
+    builder.append(1500, struct.pack(">hh", 0, kind), struct.pack(">hi", 0, marker.coordinator_epoch))
+    if delta:
+        data = builder.build()
+    assert data == builder.build()
+    (batch,) = batches(memoryview(data))
+    assert isinstance(batch, RecordBatch)
+    assert end_transaction_marker(batch) == marker
+
+
+def test_other_control_records_are_no_markers() -> None:
+    builder = MemoryRecordsBuilder(producer_id=7, producer_epoch=3, is_transactional=True, is_control=True)
+    builder.append(1500, struct.pack(">hh", 0, 2), struct.pack(">hi", 0, 1))
+    (batch,) = batches(memoryview(builder.build()))
+    assert isinstance(batch, RecordBatch)
+    assert end_transaction_marker(batch) is None
+    with pytest.raises(ValueError, match="producer"):
+        build_end_transaction_marker(
+            timestamp=1, producer_id=7, producer_epoch=-1, marker=EndTransactionMarker(ControlRecordType.ABORT, 0)
+        )

@@ -133,6 +133,8 @@ def test_the_last_stable_offset_waits_for_markers_to_be_replicated(log_dir: LogD
     assert log.last_stable_offset == 5
     assert log.read(0, 1 << 20, FetchIsolation.TXN_COMMITTED, True).aborted_transactions == [(8, 2)]
     assert log.read(0, 1 << 20, FetchIsolation.HIGH_WATERMARK, True).aborted_transactions is None
+    nothing = log.read(0, 0, FetchIsolation.TXN_COMMITTED, False)
+    assert (len(nothing.records), nothing.aborted_transactions) == (0, [(8, 2)]), "as with Apache's broker"
 
 
 def _state(log: Log) -> tuple[list[tuple[int, int, int, int]], list[int]]:
