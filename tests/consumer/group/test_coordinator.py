@@ -237,7 +237,7 @@ def test_errors_that_the_user_never_sees(api: ApiKey, error: Errors) -> None:
 
 
 @pytest.mark.parametrize("timeout_ms", [None, 500])
-def test_offsets_that_stay_unstable_are_not_waited_for_without_end(timeout_ms: float | None) -> None:
+def test_offsets_that_stay_unstable_are_not_waited_for_without_end(timeout_ms: int | None) -> None:
     """Of a transaction that hangs, for example."""
     group = Group(request_timeout_ms=2000)
     group.errors[ApiKey.OFFSET_FETCH] = [Errors.UNSTABLE_OFFSET_COMMIT] * 1000
