@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections import deque
 from collections.abc import Callable
+from typing import NamedTuple
 
 from kafkapy.common.scheduler import Scheduler
+from kafkapy.common.time import Time
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.log import Log
 from kafkapy.log.manager.log_maintenance import LogMaintenance
@@ -18,11 +21,19 @@ logger = logging.getLogger("kafkapy.log.LogManager")
 _FORGOTTEN_TOGETHER_MS = 100
 
 
+class _Removal(NamedTuple):
+    due_ms: int
+    """Of the monotonic clock."""
+    delete: Callable[[], object]
+    directory: str
+
+
 class LogDeleter:
     """Logs that are in no map any more.
 
     Invariant: a log's directory has its new name (`-delete`) before its removal is waited for, so a crash leaves nothing that
-    looks like a log. `_to_forget` are those that may still be in the checkpoints of their dir.
+    looks like a log. `_to_forget` are those that may still be in the checkpoints of their dir. As long as there is something
+    `_to_remove`, one call of `_remove_what_is_due` is to come or under way.
     """
 
     def __init__(
@@ -31,13 +42,16 @@ class LogDeleter:
         maintenance: LogMaintenance,
         cleaner: LogCleaning | None,
         delay_ms: Callable[[], int],
+        time: Time,
     ) -> None:
         self._scheduler = scheduler
+        self._time = time
         self._maintenance = maintenance
         self._cleaner = cleaner
         self._delay_ms = delay_ms
         self._lock = threading.Lock()
         self._to_forget: list[tuple[str, TopicPartition]] = []
+        self._to_remove: deque[_Removal] = deque()
 
     def remove_later(self, log: Log, name: str, sync: bool = False) -> None:
         """Rename a log that is in no map any more, and remove it after log.segment.delete.delay.ms. `KafkaError`.
@@ -53,16 +67,40 @@ class LogDeleter:
         self._forget_later(log)
 
     def delete_later(self, delete: Callable[[], object], directory: str) -> None:
-        """Call `delete`, which removes `directory`, after log.segment.delete.delay.ms."""
+        """Call `delete`, which removes `directory`, after log.segment.delete.delay.ms.
 
-        def run() -> None:
+        One after the other, as Kafka does: several threads at it would mostly wait for each other, and everybody for them.
+        """
+        with self._lock:
+            delay_ms = self._delay_ms()
+            self._to_remove.append(_Removal(self._time.monotonic_ms() + delay_ms, delete, directory))
+            if len(self._to_remove) == 1:
+                self._scheduler.schedule_in_thread("kafka-delete-logs", self._remove_what_is_due, delay_ms)
+
+    def _remove_what_is_due(self) -> None:
+        while (removal := self._next_removal()) is not None:
             try:
-                delete()
-                logger.info("Deleted log directory %s.", directory)
-            except (KafkaError, OSError) as error:
-                logger.error("Exception while deleting %s: %s", directory, error)
+                removal.delete()
+                logger.info("Deleted log directory %s.", removal.directory)
+            except Exception as error:
+                expected = isinstance(error, KafkaError | OSError)
+                logger.error(
+                    "Exception while deleting %s: %s", removal.directory, error, exc_info=None if expected else error
+                )
+            with self._lock:
+                self._to_remove.popleft()
 
-        self._scheduler.schedule_in_thread("kafka-delete-logs", run, self._delay_ms())
+    def _next_removal(self) -> _Removal | None:
+        """It stays the first until it is done, so that no other thread begins. None: nothing is due, who comes next is told."""
+        with self._lock:
+            if not self._to_remove:
+                return None
+            first = self._to_remove[0]
+            early_ms = first.due_ms - self._time.monotonic_ms()
+            if early_ms > 0:
+                self._scheduler.schedule_in_thread("kafka-delete-logs", self._remove_what_is_due, early_ms)
+                return None
+            return first
 
     def _forget_later(self, log: Log) -> None:
         """Take a deleted log out of the checkpoints, so that a log of the same name is not opened with its recovery point after a

@@ -94,7 +94,7 @@ class LogManager:
             self._dirs, self.logs, future_logs, self.cleaner, time, self.handle_log_dir_failure
         )
         self._deleter = LogDeleter(
-            scheduler, self.maintenance, self.cleaner, lambda: self._opener.default_config.file_delete_delay_ms
+            scheduler, self.maintenance, self.cleaner, lambda: self._opener.default_config.file_delete_delay_ms, time
         )
         self.future = FutureLogs(
             future_logs, self.logs, self.lock, self._dirs, self._opener, self._deleter, self.cleaner,

@@ -319,6 +319,25 @@ def test_a_deleted_log_is_renamed_at_once_and_removed_later(broker: Broker) -> N
     assert manager.async_delete(T2) is None
 
 
+def test_logs_are_removed_one_after_the_other(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each when it is due, and one that cannot be removed holds no other up."""
+    manager = broker.start()
+    logs = {name: manager.get_or_create_log(name) for name in (T0, T1, T2)}
+    monkeypatch.setattr(logs[T0], "delete", lambda: 1 / 0)
+    before = broker.scheduler.pending
+    manager.async_delete(T0)
+    manager.async_delete(T1)
+    assert broker.scheduler.pending == before + 2, "one removes all; one clears the checkpoints"
+    broker.scheduler.advance(1000)
+    manager.async_delete(T2)
+    left = [(59_000, [T2]), (999, [T2]), (1, [])]
+    for ms, names in left:
+        broker.scheduler.advance(ms)
+        found = [name for name in (T1, T2) if os.path.exists(logs[name].directory)]
+        assert found == names
+    assert os.path.exists(logs[T0].directory)
+
+
 def test_deleting_a_log_waits_for_no_disk(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     """The reactor deletes a topic's thousand logs; what they need of the disk is done once for all of them, in the background."""
     manager = broker.start()
