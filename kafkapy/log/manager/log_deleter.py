@@ -52,6 +52,7 @@ class LogDeleter:
         self._lock = threading.Lock()
         self._to_forget: list[tuple[str, TopicPartition]] = []
         self._to_remove: deque[_Removal] = deque()
+        self._stopped = False
 
     def remove_later(self, log: Log, name: str, sync: bool = False) -> None:
         """Rename a log that is in no map any more, and remove it after log.segment.delete.delay.ms. `KafkaError`.
@@ -93,7 +94,7 @@ class LogDeleter:
     def _next_removal(self) -> _Removal | None:
         """It stays the first until it is done, so that no other thread begins. None: nothing is due, who comes next is told."""
         with self._lock:
-            if not self._to_remove:
+            if not self._to_remove or self._stopped:
                 return None
             first = self._to_remove[0]
             early_ms = first.due_ms - self._time.monotonic_ms()
@@ -101,6 +102,10 @@ class LogDeleter:
                 self._scheduler.schedule_in_thread("kafka-delete-logs", self._remove_what_is_due, early_ms)
                 return None
             return first
+
+    def stop(self) -> None:
+        """What is left is removed after the next start."""
+        self._stopped = True
 
     def _forget_later(self, log: Log) -> None:
         """Take a deleted log out of the checkpoints, so that a log of the same name is not opened with its recovery point after a

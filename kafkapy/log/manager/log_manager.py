@@ -261,6 +261,7 @@ class LogManager:
     def shutdown(self) -> None:
         """Flush and close all logs, write the checkpoints and the clean-shutdown markers, unlock the dirs. Blocks."""
         logger.info("Shutting down.")
+        self._deleter.stop()
         if self.cleaner is not None:
             self.cleaner.shutdown()
         try:

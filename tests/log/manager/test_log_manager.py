@@ -365,7 +365,9 @@ def test_removal_goes_on_after_a_restart(broker: Broker) -> None:
     manager = broker.start()
     _fill(manager.get_or_create_log(T0))
     manager.async_delete(T0)
-    broker.kill()
+    manager.shutdown()
+    broker.scheduler.advance(60_000)
+    assert any(name.endswith("-delete") for name in broker.names()), "a stop waits for no removals"
     manager = broker.start()
     assert manager.get_log(T0) is None
     broker.scheduler.advance(60_000)
