@@ -25,7 +25,7 @@ from kafkapy.coordinator.transaction.config import TransactionConfig
 from kafkapy.coordinator.transaction.metadata import by_topic
 from kafkapy.coordinator.transaction.replayed_transactions import ReplayedTransactions
 from kafkapy.coordinator.transaction.transaction import Effects, Forget, InitProducerIdResult, SendMarkers, Transaction
-from kafkapy.coordinator.transaction.transaction_state import DEAD, PREPARING, STATES
+from kafkapy.coordinator.transaction.transaction_state import DEAD, ONGOING, PREPARING, STATES
 from kafkapy.protocol.errors import NONE, Errors, KafkaError
 from kafkapy.protocol.messages.describe_transactions import DescribeTransactionsResponse
 from kafkapy.protocol.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
@@ -153,6 +153,11 @@ class TransactionCoordinator:
         """`to` hears the error, once they are known in the log."""
         now = self._time.milliseconds()
         self._event(transactional_id, to, lambda found: found.add_partitions(producer, partitions, to, now))
+
+    def is_open(self, transactional_id: str) -> bool:
+        """Has the id a transaction here that has begun, and no decision about it?"""
+        found = self.transactions.get(transactional_id)
+        return found is not None and found.metadata.state is ONGOING
 
     def verify_partitions(
         self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: Collection[TopicPartition]

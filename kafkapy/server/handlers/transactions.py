@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Collection, Iterable
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Awaitable, Callable, Collection, Iterable
+from dataclasses import dataclass, field
 from functools import partial
 
 from kafkapy.clients.completion import Completion
@@ -55,6 +56,8 @@ class TransactionsHandler:
     _cache: MetadataCache
     _authorizer: Authorizer
     _clock: Clock
+    _beginnings: deque[Callable[[], None]] = field(default_factory=deque)
+    """Transactions that begin when all requests that are there have been handled. A timer runs while there are any."""
 
     # ------------------------------------------------------------------------------------------------ partitions
 
@@ -108,8 +111,35 @@ class TransactionsHandler:
         def added(error: Errors) -> None:
             done.set_result(dict.fromkeys(names, _known_to(request, error)))
 
-        self._transactions.add_partitions(transactional_id, producer, names, added)
+        def add() -> None:
+            self._transactions.add_partitions(transactional_id, producer, names, added)
+
+        if of_client:
+            self._add_behind_others(transactional_id, add)
+        else:
+            add()
         return done
+
+    def _add_behind_others(self, transactional_id: str, add: Callable[[], None]) -> None:
+        """What begins gives way to what has begun: where many producers keep a broker busy, they wait before their transactions,
+        not at the ends. The connection's next request waits for the answer."""
+        if self._transactions.is_open(transactional_id):
+            add()
+            return
+        self._beginnings.append(add)
+        if len(self._beginnings) == 1:
+            self._clock.later(0, self._let_begin)
+
+    def _let_begin(self) -> None:
+        beginnings = self._beginnings
+        try:
+            while beginnings:
+                beginnings.popleft()()
+                if self._clock.turn_is_over():
+                    break
+        finally:
+            if beginnings:
+                self._clock.later(0, self._let_begin)
 
     def _refused(self, request: Request, names: Iterable[TopicPartition], of_client: bool) -> Results:
         refused = {}
@@ -136,7 +166,10 @@ class TransactionsHandler:
         name = TopicPartition(GROUP_METADATA_TOPIC, self._groups.partition_for(body.group_id))
         done: Completion[Errors] = Completion()
         producer = ProducerIdAndEpoch(body.producer_id, body.producer_epoch)
-        self._transactions.add_partitions(body.transactional_id, producer, [name], done.set_result)
+        self._add_behind_others(
+            body.transactional_id,
+            lambda: self._transactions.add_partitions(body.transactional_id, producer, [name], done.set_result),
+        )
         return AddOffsetsToTxnResponse(error_code=_known_to(request, await done).code)
 
     # ------------------------------------------------------------------------------------------------ the end

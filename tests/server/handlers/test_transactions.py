@@ -11,6 +11,7 @@ from kafkapy.common.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_T
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import NONE, Errors
+from kafkapy.protocol.message import Message
 from kafkapy.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from kafkapy.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
 from kafkapy.protocol.messages.describe_transactions import DescribeTransactionsRequest
@@ -77,7 +78,15 @@ class Producer:
             v3_and_below_producer_epoch=producer.epoch,
             v3_and_below_topics=topics_of(names or ((TOPIC, 0),)),
         )
-        return results(self.client.call(request, version).results_by_topic_v3_and_below)
+        return results(self.behind_others(request, version).results_by_topic_v3_and_below)
+
+    def behind_others(self, request: Message, version: int) -> Any:
+        """The response of what may begin a transaction: in the next turn."""
+        self.client.send(request, version)
+        self.core.advance(0)
+        response = self.client.response()
+        assert response is not None, "not answered yet"
+        return response
 
     def ask(
         self, *names: tuple[str, int], version: int = 5, verify_only: bool = True,
@@ -102,7 +111,7 @@ class Producer:
         request = AddOffsetsToTxnRequest(
             transactional_id=TX, producer_id=producer.producer_id, producer_epoch=producer.epoch, group_id=GROUP
         )
-        return Errors.for_code(self.client.call(request, version).error_code)
+        return Errors.for_code(self.behind_others(request, version).error_code)
 
     def end(self, commit: bool = True, version: int = 3, producer: ProducerIdAndEpoch | None = None) -> Errors:
         producer = self.id if producer is None else producer
@@ -191,6 +200,43 @@ def results(topics: Any) -> dict[tuple[str, int], Errors]:
         for topic in topics
         for result in topic.results_by_partition
     }
+
+
+def test_what_begins_gives_way_to_what_has_begun(p: Producer) -> None:
+    """With many producers the wait is before their transactions, not at the ends. Of one on its way nothing waits."""
+    begin = AddPartitionsToTxnRequest(
+        v3_and_below_transactional_id=TX,
+        v3_and_below_producer_id=p.id.producer_id,
+        v3_and_below_producer_epoch=p.id.epoch,
+        v3_and_below_topics=topics_of(((TOPIC, 0), (TOPIC, 1))),
+    )
+    p.client.send(begin, 3)
+    other = p.core.connect()
+    assert other.call(DescribeTransactionsRequest(transactional_ids=[TX]), 0).transaction_states[
+        0
+    ].transaction_state == ("Empty")
+    assert p.client.response() is None
+    p.core.advance(0)
+    assert set(results(p.client.response().results_by_topic_v3_and_below).values()) == {NONE}
+    assert set(results(p.client.call(begin, 3).results_by_topic_v3_and_below).values()) == {NONE}
+
+
+def test_what_begins_lets_others_have_their_turns(p: Producer, monkeypatch: pytest.MonkeyPatch) -> None:
+    clients = [p.core.connect() for _ in range(3)]
+    for client in clients:
+        client.send(
+            AddOffsetsToTxnRequest(transactional_id="nobody", producer_id=1, producer_epoch=0, group_id=GROUP), 3
+        )
+    answered: list[int] = []
+
+    def turn_is_over() -> bool:
+        answered.append(sum(bool(client.transport.sent) for client in clients))
+        return True
+
+    monkeypatch.setattr(p.core.time, "turn_is_over", turn_is_over)
+    p.core.advance(0)
+    assert answered == [1, 2, 3]
+    assert [client.response().error_code for client in clients] == [Errors.INVALID_PRODUCER_ID_MAPPING.code] * 3
 
 
 # -- a transaction, in all versions
