@@ -4,8 +4,10 @@
         [--batch-size BYTES] [--markdown FILE]
 
 Reads: count, sum of the values' lengths, and writing to Parquet, of 2 million records of 100 bytes and of 1 million JSON
-records in snappy. The sink: 500,000 records, acks=1. Spark runs on two threads of this machine. Each case is warmed up by
-rounds that do not count: Spark's JVM gets faster from round to round, in the sink's case up to the fourth.
+records in snappy. The sink, acks=1: 500,000 records of 100 bytes, 2 million of them, 250,000 of 1 KB, and 500,000 with keys and
+chosen partitions. Fixed costs of a job are 0.2 s and more: small cases are mostly these. Spark runs on two threads of this
+machine. Each case is warmed up by rounds that do not count: Spark's JVM gets faster from round to round, in the sink's case up
+to the fourth.
 """
 
 from __future__ import annotations
@@ -36,6 +38,13 @@ from kafkapy.admin.topics import NewTopic
 PARTITIONS = 4
 JAVAS_BATCH = 16_384
 """Bytes: what Java's producer makes by default."""
+SINKS = (
+    ("100 B", 500_000, 100, False),
+    ("many of 100 B", 2_000_000, 100, False),
+    ("1 KB", 250_000, 1000, False),
+    ("100 B, key and partition", 500_000, 100, True),
+)
+"""What is written: a name, records, bytes of a value, and whether there are keys and partitions."""
 NAMES = {"kafka": "Spark's connector", "kafkapy": "kafkapy.spark"}
 
 
@@ -89,11 +98,11 @@ def session(directory: Path) -> Any:
 # --- data
 
 
-def plain_values(records: int) -> Iterator[bytes]:
+def plain_values(records: int, size: int = 100) -> Iterator[bytes]:
     noise = random.Random(1).randbytes(1 << 20)
     for i in range(records):
-        at = i * 97 % (len(noise) - 100)
-        yield noise[at : at + 100]
+        at = i * 97 % (len(noise) - size)
+        yield noise[at : at + size]
 
 
 def json_values(records: int) -> Iterator[str]:
@@ -134,7 +143,7 @@ def cases(spark: Any, server: Server, directory: Path, scale: float) -> list[Cas
     from pyspark.sql.functions import length
     from pyspark.sql.functions import sum as total
 
-    plain, events, written = (int(n * scale) for n in (2_000_000, 1_000_000, 500_000))
+    plain, events = (int(n * scale) for n in (2_000_000, 1_000_000))
     found = []
     for label, topic, rows in (("100 B", "plain", plain), ("JSON, snappy", "events", events)):
 
@@ -163,33 +172,44 @@ def cases(spark: Any, server: Server, directory: Path, scale: float) -> list[Cas
             Case(f"{label}: to Parquet", rows, parquet),
         ]
 
-    source = str(directory / "sink.parquet")
+    return found + [
+        sink_case(spark, server, directory, label, int(rows * scale), *shape) for label, rows, *shape in SINKS
+    ]
+
+
+def sink_case(spark: Any, server: Server, directory: Path, label: str, rows: int, size: int, keyed: bool) -> Case:
+    source = directory / f"sink-{label}.parquet"
 
     def sink(name: str, round_: int) -> float:
+        if not source.exists():
+            make_sink_source(source, rows, size, keyed)
         topic = f"sink-{name}-{round_}"
         with AdminClient(server.bootstrap) as admin:
             values_of(admin.create_topics([NewTopic(topic, PARTITIONS, 1)]))
         begin = time.monotonic()
-        writer = spark.read.parquet(source).write.format(name).option("kafka.bootstrap.servers", server.bootstrap)
+        writer = spark.read.parquet(str(source)).write.format(name).option("kafka.bootstrap.servers", server.bootstrap)
         writer.option("topic", topic).option("kafka.acks", "1").mode("append").save()
         seconds = time.monotonic() - begin
         with AdminClient(server.bootstrap) as admin:
             values_of(admin.delete_topics([topic]))
         return seconds
 
-    found.append(Case("sink, acks=1", written, sink))
-    return found
+    return Case(f"sink, acks=1: {label}", rows, sink)
 
 
-def make_sink_source(directory: Path, rows: int) -> None:
+def make_sink_source(source: Path, rows: int, size: int = 100, keyed: bool = False) -> None:
     import pyarrow as pa
     import pyarrow.parquet
 
-    table = pa.table({"value": pa.array(list(plain_values(rows)), pa.binary())})
+    table = pa.table({"value": pa.array(list(plain_values(rows, size)), pa.binary())})
+    if keyed:
+        keys = [b"user-%05d" % (i * 7919 % 10_000) for i in range(rows)]
+        table = table.append_column("key", pa.array(keys, pa.binary()))
+        table = table.append_column("partition", pa.array([i % PARTITIONS for i in range(rows)], pa.int32()))
+    source.mkdir()
     for part in range(PARTITIONS):
-        size = rows // PARTITIONS
-        (directory / "sink.parquet").mkdir(exist_ok=True)
-        pyarrow.parquet.write_table(table.slice(part * size, size), directory / "sink.parquet" / f"{part}.parquet")
+        share = rows // PARTITIONS
+        pyarrow.parquet.write_table(table.slice(part * share, share), source / f"{part}.parquet")
 
 
 def report(measured: list[Case]) -> str:
@@ -225,8 +245,6 @@ def main() -> int:
             fill_plain(server, int(2_000_000 * args.scale), args.batch_size)
         if "JSON" in names:
             fill_events(server, directory, int(1_000_000 * args.scale), args.batch_size)
-        if "sink" in names:
-            make_sink_source(directory, int(500_000 * args.scale))
         for case in chosen:
             for round_ in range(-args.warm_up, 0):
                 for name in NAMES:

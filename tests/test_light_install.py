@@ -118,7 +118,7 @@ def test_the_tools_that_are_clients_work_with_it(site: Path, broker: BrokerProce
         ("from kafkapy.tools.kafka_server_start import main; raise SystemExit(main(['server.properties']))", "broker"),
         ("from kafkapy.spark import KafkaDataSource", "spark"),
         ("from kafkapy.consumer.to_arrow import to_arrow; to_arrow({}, 'topic')", "arrow"),
-        ("from kafkapy.producer.bulk import columns_of_arrow; next(columns_of_arrow(None, None))", "arrow"),
+        ("from kafkapy.producer.arrow_send import sends_of_arrow; sends_of_arrow(None, None, None, None)", "arrow"),
         ("from kafkapy.tools.zookeeper_shell import main; raise SystemExit(main(['localhost']))", "zookeeper"),
     ],
 )

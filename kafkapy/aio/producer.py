@@ -15,8 +15,9 @@ from kafkapy.aio.options import AIO_PRODUCER_DEFAULTS, AioProducerOptions, produ
 from kafkapy.clients.completion import Completion, spawn
 from kafkapy.clients.facade import shows_options
 from kafkapy.errors import BrokerResponseError, IllegalArgumentError, ProducerClosed
+from kafkapy.producer.arrow_send import sends_of_arrow
 from kafkapy.producer.batch import RECORD_OVERHEAD, ProducerBatch
-from kafkapy.producer.bulk import BulkSend, columns_of_arrow
+from kafkapy.producer.bulk import BulkAppend, BulkSend
 from kafkapy.producer.config import ProducerConfig
 from kafkapy.producer.core import ProducerCore, TopicView
 from kafkapy.producer.future import FutureRecordMetadata, RecordMetadata
@@ -177,8 +178,7 @@ class KafkaProducer(AsyncClient, Generic[K_contra, V_contra]):
         """As `kafkapy.KafkaProducer.send_arrow`."""
         self._check_open()
         view = await self._view(topic)
-        parts = list(columns_of_arrow(table, partition))
-        bulks = await self._looked_up(lambda: [BulkSend(self._intake, view, topic, **columns) for columns in parts])
+        bulks = await self._looked_up(lambda: sends_of_arrow(self._intake, view, topic, table, partition))
         for bulk in bulks:
             await self._append_bulk(bulk)
         return BatchDelivery([batch for bulk in bulks for batch in bulk.batches])
@@ -189,7 +189,7 @@ class KafkaProducer(AsyncClient, Generic[K_contra, V_contra]):
         except LookUpFirst:
             return await ask(self._intake.looked_up(f))
 
-    async def _append_bulk(self, bulk: BulkSend) -> None:
+    async def _append_bulk(self, bulk: BulkAppend) -> None:
         while not bulk.append():
             await self._wait_for_memory(time.monotonic() + self.config.max_block_ms / 1000)
 

@@ -44,16 +44,23 @@ def partitions_of(keys: Sequence[bytes], partitions: int) -> list[int]:
     except ImportError:
         return [partition_of(key, partitions) for key in keys]
     lengths = np.fromiter(map(len, keys), dtype=np.int64, count=len(keys))
-    result = np.empty(len(keys), dtype=np.int64)
+    data = np.frombuffer(b"".join(keys), dtype=np.uint8)
+    found: list[int] = (hashes_of(data, np.cumsum(lengths) - lengths, lengths) % partitions).tolist()
+    return found
+
+
+def hashes_of(data: Any, starts: Any, lengths: Any) -> Any:
+    """The positive hashes of keys that lie in an uint8 array; all are numpy's."""
+    import numpy as np
+
+    result = np.empty(len(starts), dtype=np.int64)
     for length in np.unique(lengths):
         at: Any = np.flatnonzero(lengths == length)
         if len(at) < 8:
-            result[at] = [murmur2(keys[i]) & 0x7FFFFFFF for i in at]
+            result[at] = [murmur2(data[start : start + length].tobytes()) & 0x7FFFFFFF for start in starts[at]]
         else:
-            data = b"".join([keys[i] for i in at])
-            result[at] = _hash_rows(np, np.frombuffer(data, dtype=np.uint8).reshape(len(at), int(length)))
-    found: list[int] = (result % partitions).tolist()
-    return found
+            result[at] = _hash_rows(np, data[starts[at][:, None] + np.arange(length)])
+    return result
 
 
 def _hash_rows(np: Any, rows: Any) -> Any:

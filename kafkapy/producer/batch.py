@@ -25,10 +25,13 @@ from kafkapy.record.batch_encoder import (
     time_runs,
 )
 from kafkapy.record.compression import CompressionType
+from kafkapy.record.record_batch import RecordBatch
 from kafkapy.record.records_builder import MemoryRecordsBuilder
 
 _log = logging.getLogger("kafkapy.producer")
 
+Lengths = tuple[Sequence[int], Sequence[int] | None]
+"""Of values and keys, -1 for null."""
 RECORD_OVERHEAD = 12
 """Bytes that a record is counted with besides key, value and headers."""
 
@@ -113,7 +116,8 @@ class ProducerBatch:
         self._event: threading.Event | None = None
         self._callbacks: list[Callable[[], object]] | None = None
         self._parts: list[tuple[int, ProducerBatch]] | None = None
-        self._sizes: tuple[list[int], list[int] | None, list[int] | None] | None = None
+        self._sizes: tuple[Sequence[int], Sequence[int] | None, Sequence[int] | None] | None = None
+        """Of values, keys and headers, once there are no columns any more."""
 
     @property
     def record_count(self) -> int:
@@ -147,7 +151,20 @@ class ProducerBatch:
         self.values.append(value)
         return index
 
+    def hold(self, encoded: EncodedRecords, lengths: Lengths, runs: Sequence[TimeRun]) -> None:
+        """All its records, which are encoded already, with the lengths of their values and keys."""
+        self.encoded = encoded
+        self.runs = runs
+        self._sizes = *lengths, None
+
     # --- its bytes
+
+    def _unpack(self) -> None:
+        """Columns again of records that came encoded."""
+        if self.encoded is not None and not self.values:
+            records = list(RecordBatch(finish_batch(self.encoded)).records())
+            self.values = [record.value for record in records]
+            self.keys = [record.key for record in records]
 
     def time_columns(self) -> Sequence[TimeRun]:
         """Timestamps as runs; made once, when the batch has been closed."""
@@ -171,6 +188,7 @@ class ProducerBatch:
         return finish_batch(self.encoded, self.producer)
 
     def _legacy_records(self, magic: int, codec: CompressionType) -> bytes:
+        self._unpack()
         builder = MemoryRecordsBuilder(magic=magic, compression_type=codec)
         for i, value in enumerate(self.values):
             builder.append(self._timestamp(i), self.keys[i] if self.keys is not None else None, value)
@@ -208,7 +226,7 @@ class ProducerBatch:
     def _finish(self) -> None:
         runs = self.time_columns()
         assert runs
-        sizes = _sizes_of(self.values), _key_sizes(self.keys), _header_sizes(self.headers)
+        sizes = self._sizes or (_sizes_of(self.values), _key_sizes(self.keys), _header_sizes(self.headers))
         with self._lock:
             if self.done:
                 return
@@ -314,6 +332,7 @@ class ProducerBatch:
 
         From here on its outcome is theirs. Sequences go on from its own.
         """
+        self._unpack()
         sizes = [
             a + b + RECORD_OVERHEAD
             for a, b in zip(_plain_sizes(self.values), _plain_sizes(self.keys, self.record_count), strict=True)
@@ -372,7 +391,11 @@ def precedes(a: ProducerBatch, b: ProducerBatch) -> bool:
 
 def cuts(sizes: Sequence[int], limit: int) -> list[tuple[int, int]]:
     """(start, end) of runs of at most `limit` bytes, of one element at least."""
-    ends = list(accumulate(sizes))
+    return cuts_of_sums(list(accumulate(sizes)), limit)
+
+
+def cuts_of_sums(ends: Sequence[int], limit: int) -> list[tuple[int, int]]:
+    """The same of the sizes' sums: each with those before it."""
     runs = []
     start = 0
     while start < len(ends):

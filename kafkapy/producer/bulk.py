@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from kafkapy.common.extras import need
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.partitioner.murmur2 import partition_of, partitions_of
 from kafkapy.producer.batch import RECORD_OVERHEAD, ProducerBatch
@@ -18,12 +17,46 @@ _MANY = 256
 """From here on numpy hashes keys faster than a loop."""
 
 
-class BulkSend:
-    """One `send_many` on its way into the accumulator.
+class BulkAppend:
+    """Whole batches on their way into the accumulator.
 
-    Invariant: `_groups` holds, in order, (partition or None for any, indices or None for all) of what isn't appended yet;
-    `batches` what is.
+    Invariant: `_work` gives, in order, what isn't appended yet: a partition and what `_put` takes besides; `batches` is what was.
     """
+
+    def __init__(self, intake: Intake) -> None:
+        self.batches: list[ProducerBatch] = []
+        self._intake = intake
+        self._accumulator = intake.accumulator
+        self._work: Iterator[tuple[TopicPartition, Any]] = iter(())
+        self._next: tuple[TopicPartition, Any] | None = None
+
+    def append(self) -> bool:
+        """Append as much as there is memory for; True when all is done."""
+        while True:
+            if self._next is None:
+                self._next = next(self._work, None)
+                if self._next is None:
+                    return True
+            topic_partition, records = self._next
+            transactions = self._intake.core.transactions
+            if transactions is not None:
+                transactions.register(topic_partition)
+            batch = self._put(topic_partition, records)
+            if batch is None:
+                return False
+            self.batches.append(batch)
+            self._next = None
+
+    def future(self) -> FutureBatchMetadata:
+        return FutureBatchMetadata(self.batches)
+
+    def _put(self, topic_partition: TopicPartition, records: Any) -> ProducerBatch | None:
+        """Append a batch; None if there is no memory at present."""
+        raise NotImplementedError
+
+
+class BulkSend(BulkAppend):
+    """One `send_many`: columns of Python's objects."""
 
     def __init__(
         self,
@@ -42,9 +75,7 @@ class BulkSend:
         """`partitions`: one for each record; `empty_records`: key and value may both be null. Raises TypeError and
         ValueError for columns that don't fit.
         """
-        self.batches: list[ProducerBatch] = []
-        self._intake = intake
-        self._accumulator = intake.accumulator
+        super().__init__(intake)
         self._view = view
         self._topic = topic
         count = len(values)
@@ -61,27 +92,9 @@ class BulkSend:
         if not empty_records:
             self._check_nulls()
         self._work = self._pieces(partition, partitions)
-        self._next: tuple[Any, ...] | None = None
 
-    def append(self) -> bool:
-        """Append as much as there is memory for; True when all is done."""
-        while True:
-            if self._next is None:
-                self._next = next(self._work, None)
-                if self._next is None:
-                    return True
-            topic_partition, values, keys, headers, timestamps, size = self._next
-            transactions = self._intake.core.transactions
-            if transactions is not None:
-                transactions.register(topic_partition)
-            batch = self._accumulator.append_batch(topic_partition, values, keys, headers, timestamps, size)
-            if batch is None:
-                return False
-            self.batches.append(batch)
-            self._next = None
-
-    def future(self) -> FutureBatchMetadata:
-        return FutureBatchMetadata(self.batches)
+    def _put(self, topic_partition: TopicPartition, records: Any) -> ProducerBatch | None:
+        return self._accumulator.append_batch(topic_partition, *records)
 
     # --- columns
 
@@ -121,7 +134,7 @@ class BulkSend:
 
     # --- pieces
 
-    def _pieces(self, partition: int | None, partitions: Sequence[int] | None) -> Iterator[tuple[Any, ...]]:
+    def _pieces(self, partition: int | None, partitions: Sequence[int] | None) -> Iterator[tuple[TopicPartition, Any]]:
         """What `append_batch` takes, one batch after the other."""
         sizes = self._sizes()
         if sizes:
@@ -134,7 +147,9 @@ class BulkSend:
         groups = self._groups(partition, partitions)
         return self._cut(groups, sizes)
 
-    def _cut(self, groups: list[tuple[int | None, list[int] | None]], sizes: list[int]) -> Iterator[tuple[Any, ...]]:
+    def _cut(
+        self, groups: list[tuple[int | None, list[int] | None]], sizes: list[int]
+    ) -> Iterator[tuple[TopicPartition, Any]]:
         accumulator = self._accumulator
         for group_partition, indices in groups:
             values, keys, headers, timestamps, own_sizes = self._select(indices, sizes)
@@ -145,11 +160,13 @@ class BulkSend:
                     partition = accumulator.sticky_partition(self._topic, self._view.available, size, count=True)
                 yield (
                     TopicPartition(self._topic, partition),
-                    values[start:end],
-                    keys[start:end] if keys is not None else None,
-                    headers[start:end] if headers is not None else None,
-                    timestamps[start:end] if timestamps is not None else None,
-                    size,
+                    (
+                        values[start:end],
+                        keys[start:end] if keys is not None else None,
+                        headers[start:end] if headers is not None else None,
+                        timestamps[start:end] if timestamps is not None else None,
+                        size,
+                    ),
                 )
 
     def _select(self, indices: list[int] | None, sizes: list[int]) -> tuple[Any, ...]:
@@ -207,55 +224,3 @@ def _checked(timestamps: Sequence[int] | None) -> list[int] | None:
     if checked and min(checked) < 0:
         raise ValueError(f"Invalid timestamp {min(checked)}: it must not be negative")
     return checked
-
-
-_SENT = {"value", "key", "timestamp", "partition", "headers"}
-_OF_WHERE_IT_WAS = {"topic", "offset", "timestampType"}
-"""Columns of a table that a consumer has read: they say where a record was, and nothing of where it goes."""
-
-
-def columns_of_arrow(table: Any, partition: int | None) -> Iterator[dict[str, Any]]:
-    """The columns of a `pyarrow` Table or RecordBatch as arguments of `BulkSend`, one for each chunk of rows.
-
-    A table that a consumer has read is taken as it is. Raises ValueError for columns that mean nothing here.
-    """
-    need("arrow", "pyarrow", by="send_arrow")
-    import pyarrow as pa  # type: ignore[import-untyped, unused-ignore]
-
-    if isinstance(table, pa.RecordBatch):
-        table = pa.Table.from_batches([table])
-    unknown = set(table.column_names) - _SENT - _OF_WHERE_IT_WAS
-    if unknown or not {"value", "key"} & set(table.column_names):
-        raise ValueError(
-            "A table to send has the columns value, key, timestamp, partition and headers, and at least one of the first "
-            f"two (topic, offset and timestampType are passed over); this one has {', '.join(table.column_names)}"
-        )
-    for batch in table.drop_columns(sorted(_OF_WHERE_IT_WAS.intersection(table.column_names))).to_batches():
-        columns = {name: _python_column(pa, name, batch.column(i)) for i, name in enumerate(batch.schema.names)}
-        yield {
-            "values": columns.get("value", [None] * batch.num_rows),
-            "keys": columns.get("key"),
-            "headers": columns.get("headers"),
-            "timestamps": columns.get("timestamp"),
-            "partitions": columns.get("partition") if partition is None else None,
-            "partition": partition,
-            "empty_records": True,
-        }
-
-
-def _python_column(pa: Any, name: str, column: Any) -> list[Any]:
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    if name in ("value", "key"):
-        if pa.types.is_string(column.type) or pa.types.is_string_view(column.type):
-            column = column.cast(pa.binary())
-        elif pa.types.is_large_string(column.type):
-            column = column.cast(pa.large_binary())
-    elif name == "timestamp" and pa.types.is_timestamp(column.type):
-        column = column.cast(pa.timestamp("ms", column.type.tz), safe=False).cast(pa.int64())
-    elif name == "headers":
-        return [
-            None if own is None else [(header["key"], header["value"]) for header in own] for own in column.to_pylist()
-        ]
-    result: list[Any] = column.to_pylist()
-    return result

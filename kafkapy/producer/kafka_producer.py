@@ -22,8 +22,9 @@ from kafkapy.errors import (
     IllegalStateError,
     KafkaTimeoutError,
 )
+from kafkapy.producer.arrow_send import sends_of_arrow
 from kafkapy.producer.batch import RECORD_OVERHEAD, ProducerBatch
-from kafkapy.producer.bulk import BulkSend, columns_of_arrow
+from kafkapy.producer.bulk import BulkAppend, BulkSend
 from kafkapy.producer.config import DEFAULT_OPTIONS, ProducerConfig, ProducerOptions
 from kafkapy.producer.core import ProducerCore, TopicView
 from kafkapy.producer.future import FutureBatchMetadata, FutureRecordMetadata
@@ -157,8 +158,7 @@ class KafkaProducer(Generic[K_contra, V_contra]):
         self._check_open()
         view = self._core.topic_view(topic) or self._wait_on_metadata(topic)
         bulk = BulkSend(self._intake, view, topic, values, keys, partition, headers, timestamps)
-        while not bulk.append():
-            self._wait_for_memory(time.monotonic() + self._max_block_ms / 1000)
+        self._append_bulk(bulk)
         return bulk.future()
 
     def send_arrow(
@@ -173,11 +173,14 @@ class KafkaProducer(Generic[K_contra, V_contra]):
         """
         self._check_open()
         view = self._core.topic_view(topic) or self._wait_on_metadata(topic)
-        bulks = [BulkSend(self._intake, view, topic, **columns) for columns in columns_of_arrow(table, partition)]
+        bulks = sends_of_arrow(self._intake, view, topic, table, partition)
         for bulk in bulks:
-            while not bulk.append():
-                self._wait_for_memory(time.monotonic() + self._max_block_ms / 1000)
+            self._append_bulk(bulk)
         return FutureBatchMetadata([batch for bulk in bulks for batch in bulk.batches])
+
+    def _append_bulk(self, bulk: BulkAppend) -> None:
+        while not bulk.append():
+            self._wait_for_memory(time.monotonic() + self._max_block_ms / 1000)
 
     def flush(self, timeout: float | None = None) -> None:
         """Send all that waits, and wait until every record sent before is done.

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.errors import MessageSizeTooLargeError
-from kafkapy.producer.batch import RECORD_OVERHEAD, ProducerBatch, cuts, precedes
+from kafkapy.producer.batch import RECORD_OVERHEAD, Lengths, ProducerBatch, cuts, precedes
 from kafkapy.producer.future import FutureRecordMetadata
 from kafkapy.producer.sticky_choice import StickyChoice
-from kafkapy.record.batch_encoder import Headers
+from kafkapy.record.batch_encoder import EncodedRecords, Headers, TimeRun
 
 Clock = Callable[[], float]
 
@@ -135,17 +135,40 @@ class RecordAccumulator:
     ) -> ProducerBatch | None:
         """Add a batch of its own, `size` bytes, behind what the partition has; None if there is no memory at present."""
         with self.lock:
-            if not self._reserve(size):
+            batch = self._own_batch(topic_partition, size)
+            if batch is None:
                 return None
-            queue = self.queue(topic_partition)
-            self._close(queue)
-            batch = self._new_batch(queue, size)
             batch.values, batch.keys, batch.headers = values, keys, headers
             batch.has_own_times = timestamps is not None
             batch.times = list(timestamps) if timestamps is not None else [self.clock()] * len(values)
-            batch.room = -1
-            queue.open = None
         self.wakeup()
+        return batch
+
+    def append_encoded(
+        self,
+        topic_partition: TopicPartition,
+        encoded: EncodedRecords,
+        lengths: Lengths,
+        runs: Sequence[TimeRun],
+        size: int,
+    ) -> ProducerBatch | None:
+        """The same of records that are encoded already."""
+        with self.lock:
+            batch = self._own_batch(topic_partition, size)
+            if batch is None:
+                return None
+            batch.hold(encoded, lengths, runs)
+        self.wakeup()
+        return batch
+
+    def _own_batch(self, topic_partition: TopicPartition, size: int) -> ProducerBatch | None:
+        """A batch behind what the partition has, which takes no more records than it is given now."""
+        if not self._reserve(size):
+            return None
+        queue = self.queue(topic_partition)
+        self._close(queue)
+        batch = self._new_batch(queue, size)
+        batch.room = -1
         return batch
 
     def record_size(self, value: bytes | None, key: bytes | None = None, headers: Headers | None = None) -> int:
@@ -153,6 +176,11 @@ class RecordAccumulator:
         size = (len(value) if value is not None else 0) + (len(key) if key is not None else 0) + RECORD_OVERHEAD
         if headers:
             size += sum(len(name.encode()) + len(content or b"") + 4 for name, content in headers)
+        self.check_record_size(size)
+        return size
+
+    def check_record_size(self, size: int) -> None:
+        """`size`: what a record is counted with. Raises MessageSizeTooLargeError if it can never be sent."""
         most = size - RECORD_OVERHEAD + _MAX_RECORD_OVERHEAD
         if most > self.max_request_size:
             raise MessageSizeTooLargeError(
@@ -164,7 +192,6 @@ class RecordAccumulator:
                 f"The message is {most} bytes when serialized which is larger than the total memory buffer you have "
                 "configured with the buffer_memory configuration"
             )
-        return size
 
     def has_room(self, topic_partition: TopicPartition, size: int) -> bool:
         """Would a record of about `size` go into the partition's open batch?"""
@@ -174,7 +201,12 @@ class RecordAccumulator:
 
     def pieces(self, sizes: list[int]) -> list[tuple[int, int]]:
         """How `append_batch` is best fed with records of these sizes: (start, end) of each batch."""
-        return cuts(sizes, min(self.max_batch_bytes, self.buffer_memory))
+        return cuts(sizes, self.piece_bytes)
+
+    @property
+    def piece_bytes(self) -> int:
+        """The largest batch that `append_batch` and `append_encoded` are to be fed with, but for a single record."""
+        return min(self.max_batch_bytes, self.buffer_memory)
 
     def queue(self, topic_partition: TopicPartition) -> PartitionQueue:
         """The partition's queue; made if there is none, so under the lock or on the driver's thread for a known one."""

@@ -19,6 +19,7 @@ from kafkapy.record.record_batch import (
     NO_PRODUCER_ID,
     NO_SEQUENCE,
     TRANSACTIONAL_MASK,
+    Buffer,
 )
 from kafkapy.record.records_builder import encode_batch
 from kafkapy.record.varint import encode_varint, size_of_varint
@@ -60,7 +61,7 @@ NO_PRODUCER = BatchProducer()
 class EncodedRecords(NamedTuple):
     """The records' bytes, compressed, and what the header needs besides. `uncompressed_size` in bytes."""
 
-    body: bytes
+    body: Buffer
     record_count: int
     codec: CompressionType
     base_timestamp: int
@@ -72,13 +73,22 @@ def encode_columns(
     columns: Columns, codec: CompressionType = CompressionType.NONE, level: int | None = None
 ) -> EncodedRecords:
     """The part of a batch that doesn't depend on its producer: it stays as it is when sequences change."""
-    base_timestamp = columns.runs[0][1]
-    body = encode_records(columns)
+    return encoded_records(encode_records(columns), len(columns.values), columns.runs, codec, level)
+
+
+def encoded_records(
+    body: Buffer,
+    count: int,
+    runs: Sequence[TimeRun],
+    codec: CompressionType = CompressionType.NONE,
+    level: int | None = None,
+) -> EncodedRecords:
+    """The same of `count` records that have been encoded; `body` has their bytes, uncompressed."""
     size = len(body)
     if codec:
         body = compress(codec, body, level)
-    max_timestamp = max(timestamp for _, timestamp in columns.runs)
-    return EncodedRecords(body, len(columns.values), codec, base_timestamp, max_timestamp, size)
+    max_timestamp = max(timestamp for _, timestamp in runs)
+    return EncodedRecords(body, count, codec, runs[0][1], max_timestamp, size)
 
 
 def finish_batch(records: EncodedRecords, producer: BatchProducer = NO_PRODUCER) -> bytes:

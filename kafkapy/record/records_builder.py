@@ -21,6 +21,7 @@ from kafkapy.record.record_batch import (
     RECORD_BATCH_OVERHEAD,
     TIMESTAMP_TYPE_MASK,
     TRANSACTIONAL_MASK,
+    Buffer,
     Header,
     TimestampType,
 )
@@ -238,7 +239,7 @@ def encode_record(
 
 
 def encode_batch(
-    body: bytes,
+    body: Buffer,
     *,
     base_offset: int,
     last_offset_delta: int,

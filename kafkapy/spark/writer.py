@@ -59,9 +59,9 @@ def write_task(batches: Iterator[pa.RecordBatch], options: SinkOptions, write: s
     if options.exactly_once is not None:
         message: WriterCommitMessage = write_transaction(batches, options, write)
     else:
-        from kafkapy.producer.kafka_producer import KafkaProducer
+        from kafkapy.spark.producers import kept_producer
 
-        with KafkaProducer(**producer_configs(options.kafka)) as producer:
+        with kept_producer(producer_configs(options.kafka), options.topic) as producer:
             send_rows(producer, batches, options.topic)
         message = WriterCommitMessage()
     spare_collections()

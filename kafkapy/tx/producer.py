@@ -17,10 +17,11 @@ from kafkapy.clients.facade import shows_options
 from kafkapy.clients.twisted_driver import TwistedDriver
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.errors import IllegalStateError, KafkaTimeoutError
+from kafkapy.producer.arrow_send import sends_of_arrow
 from kafkapy.producer.batch import RECORD_OVERHEAD, ProducerBatch
-from kafkapy.producer.bulk import BulkSend, columns_of_arrow
+from kafkapy.producer.bulk import BulkAppend, BulkSend
 from kafkapy.producer.config import DEFAULT_OPTIONS, ProducerConfig, ProducerOptions
-from kafkapy.producer.core import ProducerCore
+from kafkapy.producer.core import ProducerCore, TopicView
 from kafkapy.producer.future import (
     BatchMetadata,
     DeliveryFuture,
@@ -133,30 +134,24 @@ class KafkaProducer(Generic[K_contra, V_contra]):
         timestamps: Sequence[int] | None = None,
     ) -> Deferred[list[BatchMetadata]]:
         """As `kafkapy.KafkaProducer.send_many`; fires when all are delivered."""
-        columns = {
-            "values": values,
-            "keys": keys,
-            "partition": partition,
-            "headers": headers,
-            "timestamps": timestamps,
-        }
-        return self._send_columns(topic, lambda: [columns])
+        columns = (values, keys, partition, headers, timestamps)
+        return self._send_bulks(topic, lambda view: [BulkSend(self._intake, view, topic, *columns)])
 
     def send_arrow(
         self, topic: str, table: pa.Table | pa.RecordBatch, partition: int | None = None
     ) -> Deferred[list[BatchMetadata]]:
         """As `kafkapy.KafkaProducer.send_arrow`."""
-        return self._send_columns(topic, lambda: list(columns_of_arrow(table, partition)))
+        return self._send_bulks(topic, lambda view: sends_of_arrow(self._intake, view, topic, table, partition))
 
-    def _send_columns(self, topic: str, parts: Callable[[], list[dict[str, Any]]]) -> Deferred[list[BatchMetadata]]:
+    def _send_bulks(
+        self, topic: str, make: Callable[[TopicView], Sequence[BulkAppend]]
+    ) -> Deferred[list[BatchMetadata]]:
         if self._closed:
             return fail(IllegalStateError("KafkaProducer is not started, or closed already"))
 
         async def send() -> DeliveryFuture[list[BatchMetadata]]:
             view = await self._core.wait_on_metadata(topic)
-            bulks = await self._intake.looked_up(
-                lambda: [BulkSend(self._intake, view, topic, **columns) for columns in parts()]
-            )
+            bulks = await self._intake.looked_up(lambda: make(view))
             for bulk in bulks:
                 while not bulk.append():
                     await self._memory()

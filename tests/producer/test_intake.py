@@ -1,18 +1,23 @@
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from kafkapy.consumer.arrow import record_schema
-from kafkapy.errors import KafkaConfigurationError
+from kafkapy.errors import KafkaConfigurationError, MessageSizeTooLargeError
 from kafkapy.partitioner import Partitioner
 from kafkapy.partitioner.abc import Cluster
-from kafkapy.producer.bulk import BulkSend, columns_of_arrow
+from kafkapy.producer.arrow_send import ArrowSend, sends_of_arrow
+from kafkapy.producer.bulk import BulkSend
 from kafkapy.producer.config import ProducerConfig
 from kafkapy.producer.future import FutureBatchMetadata
 from kafkapy.producer.intake import check_headers
+from kafkapy.protocol.errors import Errors
+from kafkapy.record.compression import CompressionType
+from kafkapy.record.legacy import LegacyRecordBatch
 from tests.producer.producer_setup import Setup
 
 
@@ -23,6 +28,17 @@ def bulk(setup: Setup, *args: Any, **kwargs: Any) -> FutureBatchMetadata:
     while not sending.append():
         setup.driver.advance(1)
     return sending.future()
+
+
+def arrow(setup: Setup, table: pa.Table | pa.RecordBatch, partition: int | None = None) -> list[type]:
+    """How the chunks of the table were sent."""
+    view = setup.core.topic_view("t")
+    assert view is not None
+    sends = sends_of_arrow(setup.intake, view, "t", table, partition)
+    for sending in sends:
+        while not sending.append():
+            setup.driver.advance(1)
+    return [type(sending) for sending in sends]
 
 
 @pytest.mark.parametrize("headers", [[("a", None), ("b", b"")], (("a", b"b"),)])
@@ -127,7 +143,6 @@ def test_columns_that_do_not_fit() -> None:
 
 def test_the_first_error_is_the_error_of_all() -> None:
     from kafkapy.errors import TopicAuthorizationFailedError
-    from kafkapy.protocol.errors import Errors
 
     setup = Setup([0, 0])
     setup.fault = lambda partition, _: Errors.TOPIC_AUTHORIZATION_FAILED if partition.partition else None
@@ -155,13 +170,12 @@ def test_arrow_columns() -> None:
         }
     )
     setup = Setup([0, 0])
-    for columns in columns_of_arrow(table, None):
-        bulk(setup, **columns)
+    arrow(setup, table)
     setup.flush()
     assert (setup.log(0).values, setup.log(1).values) == ([None], [b"a", b"c"])
     assert setup.log(1).keys == [b"1", None]
     with pytest.raises(ValueError, match="columns"):
-        list(columns_of_arrow(pa.table({"other": [1]}), None))
+        arrow(setup, pa.table({"other": [1]}))
 
 
 @pytest.mark.parametrize("text", [pa.string(), pa.string_view(), pa.binary()])
@@ -170,10 +184,101 @@ def test_arrow_columns_that_are_encoded_otherwise(text: pa.DataType) -> None:
     encoded = words if text == pa.string_view() else words.dictionary_encode()
     partitions = pa.array([1, 0, 1, 1]).dictionary_encode()
     setup = Setup([0, 0])
-    for columns in columns_of_arrow(pa.table({"value": encoded, "partition": partitions}), None):
-        bulk(setup, **columns)
+    arrow(setup, pa.table({"value": encoded, "partition": partitions}))
     setup.flush()
     assert (setup.log(0).values, setup.log(1).values) == ([b"b"], [b"a", None, b"a"])
+
+
+@pytest.mark.parametrize("keys", [[b"k%d" % (i % 50) for i in range(3000)], [None, b"a", b"bb"] * 1000])
+def test_columns_go_where_objects_go(keys: list[bytes | None]) -> None:
+    values = [b"%d" % i * (i % 40) for i in range(3000)]
+    setup, one_by_one = Setup([0] * 3), Setup([0] * 3)
+    assert arrow(setup, pa.table({"value": pa.array(values), "key": pa.array(keys)})) == [ArrowSend]
+    for value, key in zip(values, keys, strict=True):
+        one_by_one.send(value, key)
+    for own in (setup, one_by_one):
+        own.flush()
+    for partition in range(3):
+        pairs = [
+            [pair for pair in zip(own.log(partition).keys, own.log(partition).values, strict=True) if pair[0]]
+            for own in (setup, one_by_one)
+        ]
+        assert pairs[0] == pairs[1]
+    assert sum(len(setup.log(partition).values) for partition in range(3)) == 3000
+
+
+def test_columns_in_little_memory() -> None:
+    setup = Setup(buffer_memory=20_000, batch_size=5_000)
+    values = [b"%05d" % i + bytes(95) for i in range(3000)]
+    assert arrow(setup, pa.table({"value": values})) == [ArrowSend]
+    setup.flush()
+    assert setup.log().values == values
+    assert setup.core.accumulator.available == 20_000
+
+
+def test_columns_of_a_batch_that_is_split() -> None:
+    setup = Setup(compression_type="gzip")
+    setup.fault = lambda _, batch: Errors.MESSAGE_TOO_LARGE if batch.record_count > 30 else None
+    values, keys = [b"%d" % i for i in range(100)], [b"k%d" % i for i in range(100)]
+    view = setup.core.topic_view("t")
+    assert view is not None
+    (sending,) = sends_of_arrow(setup.intake, view, "t", pa.table({"value": values, "key": keys}))
+    sending.append()
+    setup.flush()
+    assert (setup.log().values, setup.log().keys) == (values, keys)
+    written = sending.future().get(0)
+    assert len(written) > 3
+    assert [batch.offset for batch in written] == [0, *accumulate(batch.record_count for batch in written[:-1])]
+
+
+def test_what_is_known_of_a_record_of_columns() -> None:
+    setup = Setup()
+    view = setup.core.topic_view("t")
+    assert view is not None
+    table = pa.table({"value": pa.array([b"a", None]), "key": pa.array([None, b"kk"]), "timestamp": [5, 7]})
+    (sending,) = sends_of_arrow(setup.intake, view, "t", table)
+    sending.append()
+    setup.flush()
+    (batch,) = sending.batches
+    second = batch.metadata_of(1)
+    assert second is not None
+    assert (second.offset, second.timestamp) == (1, 7)
+    assert (second.serialized_value_size, second.serialized_key_size) == (-1, 2)
+
+
+def test_columns_for_brokers_of_old() -> None:
+    setup = Setup()
+    view = setup.core.topic_view("t")
+    assert view is not None
+    (sending,) = sends_of_arrow(setup.intake, view, "t", pa.table({"value": [b"a", b"b"], "timestamp": [5, 7]}))
+    sending.append()
+    old = LegacyRecordBatch(sending.batches[0].records(1, CompressionType.NONE, None))
+    assert [(record.value, record.timestamp) for record in old.records()] == [(b"a", 5)]
+
+
+@pytest.mark.parametrize(
+    ("columns", "sentence"),
+    [
+        ({"partition": [0, 3]}, "Unrecognized partition 3"),
+        ({"timestamp": [5, -1]}, "negative"),
+        ({"value": [b"a", bytes(2 << 20)]}, "larger than the maximum request size"),
+    ],
+)
+def test_columns_with_what_cannot_be_sent(columns: dict[str, list[Any]], sentence: str) -> None:
+    with pytest.raises((ValueError, MessageSizeTooLargeError), match=sentence):
+        arrow(Setup(), pa.table({"value": [b"a", b"b"]} | columns))
+
+
+@pytest.mark.parametrize(
+    ("options", "columns"),
+    [
+        ({"value_serializer": lambda data: data.upper()}, {"value": [b"a"]}),
+        ({"partitioner": Last()}, {"value": [b"a"]}),
+        ({}, {"value": [b"a"], "headers": [[{"key": "h", "value": b"1"}]]}),
+    ],
+)
+def test_columns_that_need_objects(options: dict[str, Any], columns: dict[str, list[Any]]) -> None:
+    assert arrow(Setup([0, 0], **options), pa.table(columns)) == [BulkSend]
 
 
 def test_a_table_that_a_consumer_read_is_sent_as_it_is() -> None:
@@ -181,8 +286,7 @@ def test_a_table_that_a_consumer_read_is_sent_as_it_is() -> None:
     rows = [row | {"timestamp": 5, "timestampType": 0, "headers": [{"key": "h", "value": b"1"}]}]
     rows.append(row | {"value": b"v", "timestamp": 6, "timestampType": 0, "headers": None})
     setup = Setup([0, 0])
-    for columns in columns_of_arrow(pa.Table.from_pylist(rows, record_schema()), None):
-        bulk(setup, **columns)
+    arrow(setup, pa.Table.from_pylist(rows, record_schema()))
     setup.flush()
     assert (setup.log(1).values, setup.log(1).keys) == ([None, b"v"], [None, None])
 
