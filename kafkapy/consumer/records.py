@@ -111,14 +111,11 @@ class RecordFactory:
 
     def _make(self, topic: str, partition: int, columns: RecordColumns, first: int, last: int) -> list[ConsumerRecord]:
         count = last - first
-        headers = columns.headers(first, last)
+        headers, header_sizes = columns.headers_and_sizes(first, last)
         keys: list[Any] = columns.keys(first, last)
         values: list[Any] = columns.values(first, last)
         bad: dict[int, Exception] | None = {} if self.policy == "skip" else None
         failed = self._read(topic, headers, keys, values, bad)
-        header_sizes: Iterable[int] = repeat(-1)
-        if columns.have_headers:
-            header_sizes = columns.header_sizes(first, last)
         fields = zip(
             repeat(topic, count),
             repeat(partition),

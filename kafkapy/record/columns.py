@@ -5,8 +5,7 @@ Consumers make their records, and Arrow tables, from these columns. They are vie
 
 from __future__ import annotations
 
-from itertools import accumulate, repeat
-from operator import add
+from itertools import repeat
 from typing import Any, NamedTuple
 
 from kafkapy.protocol.errors import KafkaError
@@ -18,7 +17,8 @@ MAX_OFFSET = 2**63 - 1
 
 
 class Segment(NamedTuple):
-    """Records of a batch within `RecordColumns`: those up to `end` (exclusive) that no earlier segment has."""
+    """Records of a batch, or of batches that are alike, within `RecordColumns`: those up to `end` (exclusive) that no earlier
+    segment has."""
 
     end: int
     leader_epoch: int
@@ -29,9 +29,8 @@ class RecordColumns:
     """Records of consecutive batches of a partition.
 
     Invariant: the columns, which are memoryviews, have a number for each record (int64 offsets and timestamps in ms, int32
-    positions within `data` and lengths, -1 for null); offsets rise; the segments cover all records in order, one for each
-    batch. `next_offset` is where reading goes on behind them. `error` says what is wrong with the batch that would have come
-    next, if something is.
+    positions within `data` and lengths, -1 for null); offsets rise; the segments cover all records in order. `next_offset` is
+    where reading goes on behind them. `error` says what is wrong with the batch that would have come next, if something is.
     """
 
     __slots__ = (
@@ -91,23 +90,14 @@ class RecordColumns:
 
     def headers(self, first: int, last: int) -> list[list[Header]]:
         """Of each record a list of its own."""
-        if not self.have_headers:
-            return [[] for _ in range(last - first)]
-        key_starts, key_lengths, starts, lengths = (column.tolist() for column in self.header_columns(first, last))
-        counts = self.header_counts[first:last].tolist()
-        return cut_headers(self._bytes(), key_starts, key_lengths, starts, lengths, counts)
+        return self.headers_and_sizes(first, last)[0]
 
-    def header_sizes(self, first: int, last: int) -> list[int]:
-        """Bytes of the keys and values of each record's headers; -1 where there are none."""
-        _, key_lengths, _, lengths = (column.tolist() for column in self.header_columns(first, last))
-        if lengths and min(lengths) < 0:
-            lengths = [max(length, 0) for length in lengths]
-        until = [0, *accumulate(map(add, key_lengths, lengths))]
+    def headers_and_sizes(self, first: int, last: int) -> tuple[list[list[Header]], list[int]]:
+        """The same, and for each the bytes of all keys and values; -1 where there are no headers."""
+        if first >= last or not self.have_headers:
+            return [[] for _ in range(last - first)], [-1] * (last - first)
         counts = self.header_counts[first:last].tolist()
-        return [
-            until[end] - until[end - count] if count else -1
-            for end, count in zip(accumulate(counts), counts, strict=True)
-        ]
+        return cut_headers(self._bytes(), self._header_rows, self._header_starts[first], counts)
 
     @property
     def have_headers(self) -> bool:

@@ -6,22 +6,111 @@ import struct
 from collections.abc import Sequence
 from typing import Final
 
+from librt.strings import read_i16_be, read_i32_be, read_i64_be
+from mypy_extensions import i64
+
+from kafkapy.common.crc32c import crc32c
 from kafkapy.protocol.errors import KafkaError
 from kafkapy.record.columns import MAX_OFFSET, RecordColumns, Segment
 from kafkapy.record.legacy import LegacyRecordBatch
 from kafkapy.record.record_batch import (
+    CODEC_MASK,
+    CONTROL_MASK,
+    LOG_OVERHEAD,
     MAX_DECOMPRESSED_SIZE,
     RECORD_BATCH_OVERHEAD,
     TIMESTAMP_TYPE_MASK,
+    TRANSACTIONAL_MASK,
     RecordBatch,
 )
+from kafkapy.record.record_fields import RecordFields
 from kafkapy.record.record_table import ROW_SIZE, RecordTable
 
 _CONTENT_BYTES: Final = 1 << 25
 """Decompressed batches are put together up to about this size."""
 
+_COPIED_FASTER: Final = 4096
+"""So few bytes are copied faster than a view of them is made."""
+
 _LEGACY_ROW: Final = struct.Struct("<qqiiiiii")
 assert _LEGACY_ROW.size == ROW_SIZE
+
+
+def decode_plain(
+    data: bytes,
+    first_offset: int,
+    end_offset: int = MAX_OFFSET,
+    *,
+    transactional: bool = True,
+    check_crcs: bool = True,
+    most: int = MAX_OFFSET,
+) -> tuple[RecordColumns | None, int]:
+    """The records of the batches at the head of `data` that are as most are: of format v2, not compressed, no markers, sound
+    (and without transactions, unless they are `transactional`). Also where the first batch begins that is not; `decode_batches`
+    says what is wrong with it, if anything is. None: there are no such batches, or none with offsets from `first_offset` on.
+
+    No object is made of a batch: where producers send record by record, there are as many batches as records. After `most`
+    records no other batch is begun.
+    """
+    refused: i64 = CODEC_MASK | CONTROL_MASK
+    if not transactional:
+        refused |= TRANSACTIONAL_MASK
+    table = RecordTable()
+    fields = RecordFields(table.headers)
+    segments: list[Segment] = []
+    next_offset = first_offset
+    position: i64 = 0
+    size: i64 = len(data)
+    epoch: i64 = 0
+    kind: i64 = -1
+    while size - position >= RECORD_BATCH_OVERHEAD and len(table) < most:
+        length: i64 = i64(read_i32_be(data, position + 8))
+        end = position + LOG_OVERHEAD + length
+        base_offset = read_i64_be(data, position)
+        attributes: i64 = i64(read_i16_be(data, position + 21))
+        if (
+            length < RECORD_BATCH_OVERHEAD - LOG_OVERHEAD
+            or end > size
+            or data[position + 16] != 2
+            or attributes & refused
+            or base_offset < 0
+            or base_offset >> 62
+        ):
+            break
+        behind = base_offset + i64(read_i32_be(data, position + 23)) + 1
+        if behind <= first_offset:
+            position = end
+            continue
+        if base_offset >= end_offset or (check_crcs and not _crc_is_right(data, position, end)):
+            break
+        own_kind: i64 = 1 if attributes & TIMESTAMP_TYPE_MASK else 0
+        timestamp = read_i64_be(data, position + (35 if own_kind else 27))
+        count: i64 = i64(read_i32_be(data, position + 57))
+        start = position + RECORD_BATCH_OVERHEAD
+        before = len(table)
+        added = table.add_within(
+            fields, data, start, end, count, base_offset, timestamp, own_kind == 1, first_offset, end_offset
+        )
+        if not added:
+            break
+        own_epoch: i64 = i64(read_i32_be(data, position + 12))
+        if kind >= 0 and (own_epoch != epoch or own_kind != kind):
+            segments.append(Segment(before, epoch, kind))
+        epoch = own_epoch
+        kind = own_kind
+        next_offset = behind
+        position = end
+    if kind < 0:
+        return None, position
+    segments.append(Segment(len(table), epoch, kind))
+    return RecordColumns(data, table.rows.getvalue(), table.headers.getvalue(), segments, next_offset), position
+
+
+def _crc_is_right(data: bytes, position: i64, end: i64) -> bool:
+    stored: i64 = i64(read_i32_be(data, position + 17)) & 0xFFFFFFFF
+    if end - position < _COPIED_FASTER:
+        return crc32c(data[position + 21 : end]) == stored
+    return crc32c(memoryview(data)[position + 21 : end]) == stored
 
 
 def decode_batches(

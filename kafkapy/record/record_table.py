@@ -57,7 +57,7 @@ class RecordTable:
         fields = RecordFields(self.headers, shift)
         try:
             end = self._add(
-                fields, data, count, batch.base_offset, base_timestamp, append_time, first_offset, end_offset
+                fields, data, 0, count, batch.base_offset, base_timestamp, append_time, first_offset, end_offset
             )
             if end != len(data):
                 raise invalid("Incorrect declared batch size, records still remaining in file")
@@ -69,10 +69,41 @@ class RecordTable:
                 f"{why} (record {self._index} of {count} in the batch at offset {batch.base_offset})"
             ) from None
 
+    def add_within(
+        self,
+        fields: RecordFields,
+        data: bytes,
+        start: i64,
+        end: i64,
+        count: i64,
+        base_offset: i64,
+        base_timestamp: i64,
+        append_time: bool,
+        first_offset: i64,
+        end_offset: i64,
+    ) -> bool:
+        """The same of a batch whose records lie in `data` from `start` to `end`; `fields` has `headers` and no shift. False, and
+        nothing is added, if they do not follow the format."""
+        size: i64 = len(self.rows)
+        header_size: i64 = len(self.headers)
+        if count < 0 or count > (end - start) // _MIN_RECORD_SIZE:
+            return False
+        try:
+            if end == self._add(
+                fields, data, start, count, base_offset, base_timestamp, append_time, first_offset, end_offset
+            ):
+                return True
+        except (IndexError, KafkaError):
+            pass
+        self.rows.truncate(size)
+        self.headers.truncate(header_size)
+        return False
+
     def _add(
         self,
         fields: RecordFields,
         data: bytes,
+        position: i64,
         count: i64,
         base_offset: i64,
         base_timestamp: i64,
@@ -84,7 +115,6 @@ class RecordTable:
         rows = self.rows
         headers = self.headers
         shift = fields.shift
-        position: i64 = 0
         for index in range(count):
             self._index = index
             header_size: i64 = len(headers)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable, Iterator
 from heapq import heapify, heappop
 from typing import cast
@@ -11,15 +12,18 @@ from kafkapy.protocol.messages.fetch import FetchResponse
 from kafkapy.record.batches import batches
 from kafkapy.record.columns import MAX_OFFSET, RecordColumns
 from kafkapy.record.control_records import ControlRecordType
-from kafkapy.record.decoding import decode_batches, decode_legacy_batches
+from kafkapy.record.decoding import decode_batches, decode_legacy_batches, decode_plain
 from kafkapy.record.legacy import LegacyRecordBatch
 from kafkapy.record.record_batch import (
+    CODEC_MASK,
+    CONTROL_MASK,
     HEADER_SIZE_UP_TO_MAGIC,
     HEADER_TO_MAGIC,
     LAST_OFFSET_DELTA,
     LAST_OFFSET_DELTA_POSITION,
     LOG_OVERHEAD,
     MIN_RECORD_SIZE,
+    RECORD_BATCH_OVERHEAD,
     Buffer,
     RecordBatch,
 )
@@ -27,6 +31,9 @@ from kafkapy.record.record_batch import (
 _CHUNK_BYTES = 1 << 22
 _CHUNK_RECORDS = 1 << 17
 """Records become columns in portions of about this size: what a response unfolds to need not be in memory at once."""
+
+_OFFSETS = struct.Struct(">qi4xb6xi")
+"""Base offset, length, magic and last offset delta of a batch of format v2."""
 
 _Batch = RecordBatch | LegacyRecordBatch
 
@@ -83,11 +90,14 @@ class PartitionRecords:
         self._check_crcs = check_crcs
         self._end_offset = end_offset
         self._fetch_offset = fetch_offset
+        self._position = 0
+        """Where the batches begin that come next."""
         self._hidden_until = -1
         self._hidden_epoch = -1
         self.next_offset = fetch_offset
 
     def __iter__(self) -> Iterator[RecordColumns]:
+        yield from self._plain()
         for run in self._runs():
             while run:
                 columns = self._decode(run)
@@ -102,6 +112,26 @@ class PartitionRecords:
         if self._hidden_until > self.next_offset:
             self.next_offset = self._hidden_until
             yield RecordColumns.empty(self._hidden_until, self._hidden_epoch)
+
+    def _plain(self) -> Iterator[RecordColumns]:
+        """As far as all batches are as most are."""
+        view = memoryview(self._data)
+        while _may_be_plain(view, self._position):
+            data = bytes(view[self._position : self._position + _CHUNK_BYTES])
+            columns, size = decode_plain(
+                data,
+                self._fetch_offset,
+                self._end_offset,
+                transactional=self._aborted is None,
+                check_crcs=self._check_crcs,
+                most=_CHUNK_RECORDS,
+            )
+            self._position += size
+            if columns is not None:
+                self.next_offset = columns.next_offset
+                yield columns
+            if not size:
+                return
 
     def _runs(self) -> Iterator[list[_Batch]]:
         """Batches that can be decoded together."""
@@ -132,7 +162,7 @@ class PartitionRecords:
     def _sound_batches(self) -> Iterator[_Batch | KafkaError]:
         """The batches of interest, whose header and CRC are right, and at the end what is wrong with the next."""
         try:
-            for batch in batches(self._data):
+            for batch in batches(self._data, self._position):
                 if batch.next_offset <= self._fetch_offset:
                     continue
                 if batch.magic == 2 and batch.base_offset >= self._end_offset:
@@ -149,6 +179,14 @@ class PartitionRecords:
         return decode_legacy_batches(cast(list[LegacyRecordBatch], run), self._fetch_offset, self._end_offset)
 
 
+def _may_be_plain(data: memoryview, position: int) -> bool:
+    """Is the next batch of format v2, not compressed and no marker?"""
+    if len(data) - position < RECORD_BATCH_OVERHEAD:
+        return False
+    attributes = data[position + 22]
+    return data[position + 16] == 2 and not attributes & (CODEC_MASK | CONTROL_MASK)
+
+
 def _alike(one: _Batch, other: _Batch) -> bool:
     """May they be decoded together?"""
     if type(one) is not type(other):
@@ -163,6 +201,14 @@ def offset_after(data: Buffer, fetch_offset: int) -> int:
     """
     position, end = 0, len(data)
     next_offset = fetch_offset
+    while end - position >= _OFFSETS.size:
+        base_offset, length, magic, delta = _OFFSETS.unpack_from(data, position)
+        if magic != 2 or length <= LAST_OFFSET_DELTA_POSITION:
+            break
+        position += length + LOG_OVERHEAD
+        if position > end:
+            return max(next_offset, fetch_offset)
+        next_offset = base_offset + delta + 1
     while end - position >= HEADER_SIZE_UP_TO_MAGIC:
         base_offset, length, magic = HEADER_TO_MAGIC.unpack_from(data, position)
         if length < MIN_RECORD_SIZE:

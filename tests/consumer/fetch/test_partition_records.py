@@ -5,12 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from kafkapy.consumer.fetch.partition_records import AbortedTransactions, PartitionRecords, offset_after
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.fetch import FetchResponse
+from kafkapy.record.batches import batches
+from kafkapy.record.columns import MAX_OFFSET, RecordColumns
 from kafkapy.record.compression import CompressionType
 from kafkapy.record.control_records import ControlRecordType, EndTransactionMarker, build_end_transaction_marker
+from kafkapy.record.record_batch import RecordBatch, TimestampType
 from kafkapy.record.records_builder import MemoryRecordsBuilder
 
 
@@ -162,6 +167,70 @@ def test_an_impossible_size() -> None:
     assert error.error is Errors.CORRUPT_MESSAGE
     with pytest.raises(KafkaError, match="CORRUPT_MESSAGE"):
         offset_after(log, 0)
+
+
+def one_by_one(data: bytes, fetch_offset: int, end_offset: int) -> tuple[list[Any], KafkaError | None]:
+    """The records of batches that are read each for itself by the plain reader."""
+    rows: list[Any] = []
+    try:
+        for own in batches(data):
+            if own.next_offset <= fetch_offset:
+                continue
+            if own.base_offset >= end_offset:
+                break
+            own.ensure_valid()
+            assert isinstance(own, RecordBatch)
+            if not own.is_control:
+                rows += [
+                    (r.offset, r.timestamp, r.key, r.value, own.partition_leader_epoch, int(own.timestamp_type))
+                    for r in own.records()
+                    if fetch_offset <= r.offset < end_offset
+                ]
+    except KafkaError as error:
+        return rows, error
+    return rows, None
+
+
+def rows_of(columns: RecordColumns) -> list[Any]:
+    last = len(columns)
+    fields = [columns.offsets, columns.timestamps, columns.keys(0, last), columns.values(0, last)]
+    each = [found if isinstance(found := columns.per_record(i), list) else [found] * last for i in (1, 2)]
+    return list(zip(*fields, *each, strict=True))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_batches_of_every_kind_and_damaged_ones(draw: st.DataObject) -> None:
+    log, offset = bytearray(), 0
+    for _ in range(draw.draw(st.integers(1, 6))):
+        if draw.draw(st.integers(0, 9)) == 0:
+            log += marker(offset, 7, ControlRecordType.COMMIT)
+            offset += 1
+            continue
+        values = draw.draw(st.lists(st.binary(max_size=20), min_size=1, max_size=4))
+        config: dict[str, Any] = {
+            "compression_type": draw.draw(st.sampled_from([CompressionType.NONE] * 3 + [CompressionType.LZ4])),
+            "timestamp_type": draw.draw(st.sampled_from(TimestampType)),
+            "partition_leader_epoch": draw.draw(st.integers(0, 1)),
+        }
+        if config["timestamp_type"] is TimestampType.LOG_APPEND_TIME:
+            config["log_append_time"] = 77
+        log += batch(offset, *values, **config)
+        offset += len(values) + draw.draw(st.integers(0, 2))
+    if draw.draw(st.booleans()):
+        log[draw.draw(st.integers(12, len(log) - 1))] ^= 1 << draw.draw(st.integers(0, 7))
+    first, last = draw.draw(st.integers(0, offset)), draw.draw(st.integers(0, offset + 1) | st.just(MAX_OFFSET))
+    rows, error = one_by_one(bytes(log), first, last)
+    found: list[Any] = []
+    try:
+        for part in PartitionRecords(bytes(log), first, end_offset=last):
+            found += rows_of(part)
+    except KafkaError as failure:
+        assert error is not None
+        assert failure.error is error.error
+    else:
+        assert error is None
+    assert found == rows
 
 
 def test_what_unfolds_to_much_comes_in_portions() -> None:
