@@ -10,6 +10,8 @@ from typing import Any
 _SEED = 0x9747B28C
 _M = 0x5BD1E995
 _MASK = 0xFFFFFFFF
+_BYTES_AT_ONCE = 1 << 18
+"""Of keys of one length that are hashed together."""
 
 
 def murmur2(data: bytes) -> int:
@@ -55,11 +57,14 @@ def hashes_of(data: Any, starts: Any, lengths: Any) -> Any:
 
     result = np.empty(len(starts), dtype=np.int64)
     for length in np.unique(lengths):
-        at: Any = np.flatnonzero(lengths == length)
-        if len(at) < 8:
-            result[at] = [murmur2(data[start : start + length].tobytes()) & 0x7FFFFFFF for start in starts[at]]
-        else:
-            result[at] = _hash_rows(np, data[starts[at][:, None] + np.arange(length)])
+        alike: Any = np.flatnonzero(lengths == length)
+        most = max(1, _BYTES_AT_ONCE // max(int(length), 1))
+        for i in range(0, len(alike), most):
+            at = alike[i : i + most]
+            if len(at) < 8:
+                result[at] = [murmur2(data[start : start + length].tobytes()) & 0x7FFFFFFF for start in starts[at]]
+            else:
+                result[at] = _hash_rows(np, data[starts[at][:, None] + np.arange(length)])
     return result
 
 
