@@ -23,22 +23,27 @@ def cut_headers(content: bytes, rows: bytes, first: int, counts: list[int]) -> t
     `rows`: as of a `RecordTable`; `first`: the row of the first header.
     """
     names: dict[bytes, str] = {}  # they repeat: one string for all that are alike
+    last: list[str] = []
+    last_places: list[int] = []
+    """The names before, the last one of each place in a record: most often they are the same again; and where they lie."""
     found: list[list[Header]] = []
     sizes: list[int] = []
     at: i64 = first << 4
     for count in counts:
         headers: list[Header] = []
         size: i64 = 0 if count else -1
-        for _ in range(count):
+        for i in range(count):
             place = read_i64_le(rows, at)
-            start = place & 0xFFFFFFFF
-            length = place >> 32
-            raw = content[start : start + length]
-            size += length
-            name = names.get(raw)
-            if name is None:
-                name = raw.decode("utf-8", "replace")
-                names[raw] = name
+            if i < len(last) and _are_alike(content, place, last_places[i]):
+                name = last[i]
+            else:
+                name = _name(names, content, place)
+                if i == len(last):
+                    last.append(name)
+                    last_places.append(place)
+                last[i] = name
+                last_places[i] = place
+            size += place >> 32
             place = read_i64_le(rows, at + 8)
             length = place >> 32
             at += 16
@@ -51,3 +56,34 @@ def cut_headers(content: bytes, rows: bytes, first: int, counts: list[int]) -> t
         found.append(headers)
         sizes.append(size)
     return found, sizes
+
+
+def _are_alike(content: bytes, place: i64, other: i64) -> bool:
+    """Are the bytes at these places (length and start) the same?"""
+    length = place >> 32
+    if length != other >> 32:
+        return False
+    a = place & 0xFFFFFFFF
+    b = other & 0xFFFFFFFF
+    end = a + length
+    while a + 8 <= end:
+        if read_i64_le(content, a) != read_i64_le(content, b):
+            return False
+        a += 8
+        b += 8
+    while a < end:
+        if content[a] != content[b]:
+            return False
+        a += 1
+        b += 1
+    return True
+
+
+def _name(names: dict[bytes, str], content: bytes, place: i64) -> str:
+    start = place & 0xFFFFFFFF
+    raw = content[start : start + (place >> 32)]
+    name = names.get(raw)
+    if name is None:
+        name = raw.decode("utf-8", "replace")
+        names[raw] = name
+    return name

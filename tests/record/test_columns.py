@@ -262,3 +262,19 @@ class TestHeaders:
         assert [data[s : s + n] if n >= 0 else None for s, n in zip(*rows_of_headers[2:], strict=True)] == [
             value for _, value in flat
         ]
+
+
+def test_names_of_headers_that_come_again_and_change() -> None:
+    names = [
+        ["a", "header-0"],
+        ["a", "header-0"],
+        ["header-0", "a", "longer-than-a-word"],
+        [],
+        ["a", "header-1"],
+        ["b"],
+    ]
+    rows = [(1, 0, None, b"v", [(name.encode(), b"x") for name in own]) for own in names]
+    found = decoding.decode_batches([RecordBatch(build(rows))])
+    headers, sizes = found.headers_and_sizes(0, len(names))
+    assert [[name for name, _ in own] for own in headers] == names
+    assert sizes == [sum(len(name) + 1 for name in own) if own else -1 for own in names]
