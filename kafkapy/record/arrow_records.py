@@ -33,7 +33,7 @@ class _Pieces(NamedTuple):
     sizes: Numbers
 
 
-class _Table:
+class _PieceTable:
     """Pieces for the numbers from -1 on, and their sizes; it grows when a larger number is asked for, in any thread."""
 
     def __init__(self, make: Callable[[int], bytes]) -> None:
@@ -62,12 +62,12 @@ class _Table:
         return elements, pc.binary_length(elements).to_numpy().astype(np.int64)
 
 
-_varints = _Table(encode_varint)
-_null_keys = _Table(lambda length: b"\x01" + encode_varint(length))
+_varints = _PieceTable(encode_varint)
+_null_keys = _PieceTable(lambda length: b"\x01" + encode_varint(length))
 """A null key, and the length of the value."""
-_heads = _Table(lambda size: b"\0" + encode_varint(size) + b"\0")
+_heads = _PieceTable(lambda size: b"\0" + encode_varint(size) + b"\0")
 """The header count of the record before, size and attributes."""
-_heads_at_once = _Table(lambda size: b"\0" + encode_varint(size) + b"\0\0")
+_heads_at_once = _PieceTable(lambda size: b"\0" + encode_varint(size) + b"\0\0")
 """The same, and a timestamp that is the batch's."""
 
 

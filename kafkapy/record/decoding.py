@@ -64,26 +64,17 @@ def decode_plain(
     epoch: i64 = 0
     kind: i64 = -1
     while size - position >= RECORD_BATCH_OVERHEAD and len(table) < most:
-        length: i64 = i64(read_i32_be(data, position + 8))
-        end = position + LOG_OVERHEAD + length
-        base_offset = read_i64_be(data, position)
-        attributes: i64 = i64(read_i16_be(data, position + 21))
-        if (
-            length < RECORD_BATCH_OVERHEAD - LOG_OVERHEAD
-            or end > size
-            or data[position + 16] != 2
-            or attributes & refused
-            or base_offset < 0
-            or base_offset >> 62
-        ):
+        end = _end_of_plain(data, position, refused)
+        if end < 0:
             break
+        base_offset = read_i64_be(data, position)
         behind = base_offset + i64(read_i32_be(data, position + 23)) + 1
         if behind <= first_offset:
             position = end
             continue
         if base_offset >= end_offset or (check_crcs and not _crc_is_right(data, position, end)):
             break
-        own_kind: i64 = 1 if attributes & TIMESTAMP_TYPE_MASK else 0
+        own_kind: i64 = 1 if data[position + 22] & TIMESTAMP_TYPE_MASK else 0
         timestamp = read_i64_be(data, position + (35 if own_kind else 27))
         count: i64 = i64(read_i32_be(data, position + 57))
         start = position + RECORD_BATCH_OVERHEAD
@@ -104,6 +95,25 @@ def decode_plain(
         return None, position
     segments.append(Segment(len(table), epoch, kind))
     return RecordColumns(data, table.rows.getvalue(), table.headers.getvalue(), segments, next_offset), position
+
+
+def _end_of_plain(data: bytes, position: i64, refused: i64) -> i64:
+    """Where the batch ends whose header is at `position`; -1 if it is not all there, or is none for `decode_plain`. `refused`:
+    attributes that it must not have."""
+    length: i64 = i64(read_i32_be(data, position + 8))
+    end = position + LOG_OVERHEAD + length
+    base_offset = read_i64_be(data, position)
+    attributes: i64 = i64(read_i16_be(data, position + 21))
+    if (
+        length < RECORD_BATCH_OVERHEAD - LOG_OVERHEAD
+        or end > len(data)
+        or data[position + 16] != 2
+        or attributes & refused
+        or base_offset < 0
+        or base_offset >> 62
+    ):
+        return -1
+    return end
 
 
 def _crc_is_right(data: bytes, position: i64, end: i64) -> bool:
