@@ -173,7 +173,7 @@ def cases(spark: Any, server: Server, directory: Path, scale: float) -> list[Cas
         ]
 
     return found + [
-        sink_case(spark, server, directory, label, int(rows * scale), *shape) for label, rows, *shape in SINKS
+        sink_case(spark, server, directory, label, int(rows * scale), size, keyed) for label, rows, size, keyed in SINKS
     ]
 
 
