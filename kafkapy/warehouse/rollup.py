@@ -21,8 +21,9 @@ from kafkapy.warehouse.warehouse import Warehouse
 
 _log = logging.getLogger("kafkapy.warehouse")
 
-MOST_BROADCAST = 2_000_000
-"""Rows that lose, above which Spark itself decides how to join."""
+MOST_BROADCAST = 1_000_000
+"""Hashes, or places of rows that lose, of which each process gets a copy (some 100 bytes a row). Above that Spark itself decides
+how to join."""
 BYTES_OF_A_TASK = 16 << 20
 """Of an hour's Parquet files, for each task that looks for ids which are there twice."""
 
