@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from types import SimpleNamespace
 from typing import Any, TypeVar, cast
 
 import pytest
+from twisted.internet.task import Clock
 
 from kafkapy.common.clock import MockClock
 from kafkapy.coordinator.transaction.config import TransactionConfig
 from kafkapy.coordinator.transaction.transaction_coordinator import TransactionCoordinator
+from kafkapy.network.connection_quotas import ConnectionLimits
 from kafkapy.network.request import RequestContext
+from kafkapy.network.send_queue import Part
+from kafkapy.network.socket_server import SocketServer
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.message import Message
@@ -36,7 +41,7 @@ from kafkapy.server.kafka_apis import KafkaApis
 from kafkapy.server.metadata.metadata_cache import MetadataCache
 from kafkapy.zk.errors import ZooKeeperError
 from tests.coordinator.group.group_harness import DELAY, GROUP, Harness, subscription
-from tests.server.broker_core import HeldThreads
+from tests.server.broker_core import Client, HeldThreads
 
 M = TypeVar("M", bound=Message)
 
@@ -110,6 +115,8 @@ class Broker:
         }
         no_others: dict[str, Any] = dict.fromkeys(Handlers._fields)
         handlers = Handlers(**(no_others | of_groups))
+        in_thread = MockClock().in_thread
+        self.sockets = SocketServer(Clock(), GROUP_APIS, 1 << 24, ConnectionLimits(), in_thread, in_thread)
         self.apis = KafkaApis({api: HANDLERS[api](handlers) for api in GROUP_APIS}, self.clock.in_thread)
         self.update({"t": [0, 0]})
 
@@ -138,28 +145,17 @@ class Broker:
 
     def send(self, body: Message, version: int) -> list[Any]:
         """The list gets the response, as the client reads it, when it is there."""
-        api = ApiKey(body.API_KEY)
+        client = Client(self.sockets, self.apis, "me", LISTENER)
         answers: list[Any] = []
+        send_parts = client.transport.send_parts
 
-        def respond(response: Message, throttle_ms: int = 0) -> None:
-            answers.append(api.response.decode(response.encode(version), version))
+        def sent(parts: Iterable[Part]) -> None:
+            send_parts(parts)
+            answers.append(client.response())
             assert len(answers) == 1
 
-        context = RequestContext("connection", "/10.0.0.7", LISTENER)
-        context.client_id = "me"
-        encoded = body.encode(version)
-        request: Any = SimpleNamespace(
-            api_key=api,
-            api_version=version,
-            body=api.request.decode(encoded, version),
-            size=len(encoded),
-            encode=lambda response: None,
-            context=context,
-            respond=respond,
-            cancelled=False,
-            note_errors=lambda response: None,
-        )
-        self.apis.handle(request)
+        client.transport.send_parts = sent  # type: ignore[method-assign]
+        client.send(body, version)
         return answers
 
     def ask(self, body: Message, version: int) -> Any:
@@ -327,7 +323,7 @@ def test_the_life_of_a_member_in_all_versions(broker: Broker, version: int) -> N
     beat = HeartbeatRequest(group_id=GROUP, generation_id=1, member_id=member_id)
     assert broker.ask(beat, min(version, 4)).error_code == 0
     described = broker.ask(DescribeGroupsRequest(groups=[GROUP]), min(version, 5)).groups[0]
-    assert (described.group_state, described.members[0].client_host) == ("Stable", "/10.0.0.7")
+    assert (described.group_state, described.members[0].client_host) == ("Stable", "/127.0.0.1")
     [listed] = broker.ask(ListGroupsRequest(), min(version, 5)).groups
     assert (listed.group_id, listed.protocol_type) == (GROUP, "consumer")
     v = min(version, 5)
