@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from threading import Lock
 
 from kafkapy.cluster.partition import Partition
 from kafkapy.common.topic_partition import TopicPartition
@@ -20,6 +21,8 @@ class HighWatermarkCheckpoints:
 
     def __init__(self, log_manager: LogManager) -> None:
         self._log_manager = log_manager
+        self._writing = Lock()
+        """One writes at a time: the last write of a stop may come while one by the clock is under way."""
         self._files = {
             directory: OffsetCheckpointFile(f"{directory}/{FILE_NAME}") for directory in log_manager.live_log_dirs
         }
@@ -37,6 +40,10 @@ class HighWatermarkCheckpoints:
     def write(self, partitions: Iterable[Partition], sync: bool = True) -> None:
         """Write every live directory's file; one that can't be written has failed. Blocks: for the background pool. Without
         `sync` they survive the death of the process, not that of the machine."""
+        with self._writing:
+            self._write(partitions, sync)
+
+    def _write(self, partitions: Iterable[Partition], sync: bool) -> None:
         values: dict[str, dict[TopicPartition, int]] = defaultdict(dict)
         for directory, loaded in self._loaded.items():
             values[directory].update(loaded)
