@@ -25,6 +25,7 @@ from kafkapy.server.config.dynamic_broker_config import DEFAULT_ENTITY, DynamicB
 from kafkapy.server.config.dynamic_config_rules import broker_config_key
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.metadata.metadata_cache import MetadataCache
+from kafkapy.zk import paths
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
 
 log = logging.getLogger("kafkapy.server.ConfigAdminManager")
@@ -139,6 +140,10 @@ class ConfigAdminManager:
         topic = resource.name
         if not topic:
             raise KafkaError(Errors.INVALID_REQUEST, "Default topic resources are not allowed.")
+        if self._incremental and (reason := paths.reason_invalid(f"/config/{zk_entity_configs.TOPICS}/{topic}")):
+            raise ConfigException(
+                reason
+            )  # Kafka has ZooKeeper read its configs before it looks whether there is such a topic
         configs = apply_ops(ops, self._stored.get(topic, {}), LogConfig.definition)
         if not self._metadata_cache.contains_topic(topic):
             raise KafkaError(Errors.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{topic}' does not exist.")

@@ -5,10 +5,10 @@ Nothing is changed here. The operations of a multi see what those before them wi
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from kafkapy.zk import paths
 from kafkapy.zk.embedded import codes
 from kafkapy.zk.embedded.acls import Acls, Identity, check, decode_acls, fixed
 from kafkapy.zk.embedded.codes import Code, KeeperError
@@ -25,12 +25,6 @@ from kafkapy.zk.embedded.transactions import (
     SetDataTxn,
 )
 from kafkapy.zk.embedded.znode import CONTAINER_OWNER, MAX_TTL, Znode, session_owner, ttl_owner
-
-_BAD_PATH = re.compile(r"//|/\.{1,2}(/|\Z)|[\x00-\x1f\x7f]")
-"""Empty names, relative ones, controls."""
-
-_BAD_BEYOND_ASCII = ((0x80, 0x9F), (0xD800, 0xF8FF), (0xFFF0, 0x10FFFF))
-"""What Java takes for controls, private use, or halves of a character (all that is beyond 16 bits)."""
 
 
 class CreateMode(NamedTuple):
@@ -93,19 +87,8 @@ class _PlannedNode:
 
 
 def validate_path(path: str) -> None:
-    if path == "/":
-        return
-    if (
-        not path.startswith("/")
-        or path.endswith("/")
-        or _BAD_PATH.search(path)
-        or not (path.isascii() or _is_good(path))
-    ):
+    if not paths.is_valid(path):
         raise KeeperError(Code.BAD_ARGUMENTS, path)
-
-
-def _is_good(path: str) -> bool:
-    return not any(first <= ord(char) <= last for char in path for first, last in _BAD_BEYOND_ASCII)
 
 
 class Preparation:

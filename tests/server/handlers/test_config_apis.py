@@ -335,6 +335,14 @@ INVALID_T = "Invalid config value for resource ConfigResource(type=TOPIC, name='
         ),
         (TOPIC, "", ("segment.ms", SET, "1"), Errors.INVALID_REQUEST, "Default topic resources are not allowed."),
         (
+            TOPIC,
+            "..",
+            ("segment.ms", SET, "60000"),
+            Errors.INVALID_CONFIG,
+            "Invalid config value for resource ConfigResource(type=TOPIC, name='..'): "
+            'Invalid path string "/config/topics/.." caused by relative paths not allowed @16',
+        ),
+        (
             BROKER,
             "0",
             ("broker.id", SET, "9"),
