@@ -47,6 +47,8 @@ class ClientMetadata:
         self.topics: set[str] = set()
         """Topics of interest."""
         self.all_topics = False
+        self.is_idle: Callable[[str], bool] = lambda topic: False
+        """Does nobody need this topic any more?"""
         self.allow_auto_topic_creation = allow_auto_topic_creation
         self.listeners: list[Listener] = []
         """Called with the cluster after each update."""
@@ -81,6 +83,10 @@ class ClientMetadata:
         """Take an interest in whatever there is (subscription by pattern)."""
         self.all_topics = True
         return self._want(True)
+
+    def forget_idle_topics(self) -> None:
+        """Before metadata is asked for: what nobody needs is not asked for, and with the answer it is not known any more."""
+        self.topics = {topic for topic in self.topics if not self.is_idle(topic)}
 
     def _want(self, at_once: bool) -> Completion[ClusterMetadata]:
         if self._wanted is None:

@@ -97,6 +97,7 @@ class MetadataUpdater:
 
     async def _ask_for_metadata(self) -> None:
         metadata = self._client.metadata
+        metadata.forget_idle_topics()
         topics = None if metadata.all_topics else metadata.topics
         request = MetadataRequestBuilder(topics, metadata.allow_auto_topic_creation)
         node_id = await self._client.least_loaded_node()

@@ -175,6 +175,10 @@ OPTIONS: dict[str, ClientOption] = {
     ),
     "buffer_memory": ClientOption("Bytes of records that may wait.", 1),
     "max_block_ms": ClientOption("How long `send` waits for memory, or for a topic to be known.", 0),
+    "metadata_max_idle_ms": ClientOption(
+        "A topic that nothing was sent to for so long is forgotten: its metadata is asked for again when there is a record.",
+        5000,
+    ),
     "max_request_size": ClientOption("The most that a record, or a request, may take.", 1),
 }
 

@@ -57,6 +57,7 @@ class ProducerOptions(ClientOptions, Generic[K_contra, V_contra], total=False):
     partitioner: Partitioner | Callable[[bytes | None, list[int], list[int]], int]
     buffer_memory: int
     max_block_ms: float
+    metadata_max_idle_ms: float
     metrics_enabled: bool
     max_request_size: int
 
@@ -78,6 +79,7 @@ class ProducerConfig(ClientConfig):
     partitioner: Any = DefaultPartitioner()
     buffer_memory: int = 32 << 20
     max_block_ms: float = 60_000
+    metadata_max_idle_ms: float = 300_000
     metrics_enabled: bool = True
     max_request_size: int = 1_048_576
 

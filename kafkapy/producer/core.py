@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -81,6 +82,9 @@ class ProducerCore:
             self.sender.transaction = self.transactions
         self._asking_for_producer_id = False
         self._views: dict[str, TopicView] = {}
+        self._awaited: Counter[str] = Counter()
+        """By topic, who waits for its metadata."""
+        self.network.metadata.is_idle = self._is_idle
         self.network.metadata.listeners.append(self._metadata_changed)
 
     async def start(self, timeout_ms: float | None = None) -> None:
@@ -120,12 +124,25 @@ class ProducerCore:
     def _metadata_changed(self, _: ClusterMetadata) -> None:
         self._views = {}
 
+    def _is_idle(self, topic: str) -> bool:
+        """Has it had no record for metadata_max_idle_ms, and does nobody wait for it? (Kafka's `ProducerMetadata`)"""
+        since = self.driver.time.monotonic_ms() - self.config.metadata_max_idle_ms
+        return topic not in self._awaited and not self.accumulator.is_used_since(topic, since)
+
     async def wait_on_metadata(self, topic: str, timeout_ms: float | None = None) -> TopicView:
         """The topic's partitions, when the cluster knows them.
 
         Raises KafkaTimeoutError after max_block_ms, TopicAuthorizationFailedError, InvalidTopicError.
         """
-        timeout = self.config.max_block_ms if timeout_ms is None else timeout_ms
+        self._awaited[topic] += 1
+        try:
+            return await self._view_of(topic, self.config.max_block_ms if timeout_ms is None else timeout_ms)
+        finally:
+            self._awaited[topic] -= 1
+            self._awaited = +self._awaited
+            self.accumulator.used_ms[topic] = self.driver.time.monotonic_ms()
+
+    async def _view_of(self, topic: str, timeout: float) -> TopicView:
         deadline = self.driver.time.monotonic_ms() + timeout
         metadata = self.network.metadata
         while True:

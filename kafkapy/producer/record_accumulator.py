@@ -10,6 +10,7 @@ broker, the larger the batches. (With a `batch_size` that the user chose, that i
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
@@ -81,6 +82,8 @@ class RecordAccumulator:
         """Somebody waits for memory: batches don't linger."""
         self.wait_otherwise: Callable[[ProducerBatch, float | None], object] | None = None
         """For the batches: see there."""
+        self.used_ms: dict[str, float] = {}
+        """When each topic was last used: when its last batch was begun, or its partitions were asked for."""
         self._queues: dict[TopicPartition, PartitionQueue] = {}
         self._choices: dict[str, StickyChoice] = {}
         self._monotonic_ms = monotonic_ms
@@ -231,7 +234,9 @@ class RecordAccumulator:
         return batch
 
     def _new_batch(self, queue: PartitionQueue, reserved: int) -> ProducerBatch:
-        batch = ProducerBatch(queue.topic_partition, self.lock, self._monotonic_ms(), reserved)
+        now_ms = self._monotonic_ms()
+        batch = ProducerBatch(queue.topic_partition, self.lock, now_ms, reserved)
+        self.used_ms[queue.topic_partition.topic] = now_ms
         batch.wait_otherwise = self.wait_otherwise
         queue.batches.append(batch)
         self.waiting[queue.topic_partition] = queue
@@ -351,6 +356,13 @@ class RecordAccumulator:
                 queue.batches.insert(position, batch)
                 self.waiting[batch.topic_partition] = queue
                 self.incomplete.add(batch)
+
+    def is_used_since(self, topic: str, ms: float) -> bool:
+        """Was anything sent to the topic after then, or is it still under way?"""
+        if self.used_ms.get(topic, -math.inf) > ms:
+            return True
+        with self.lock:
+            return any(batch.topic_partition.topic == topic for batch in self.incomplete)
 
     def unsent(self) -> list[ProducerBatch]:
         """All batches in the queues, oldest first within a partition."""

@@ -183,14 +183,14 @@ class Sender:
         """Returns in how many ms there may be more to do."""
         next_ms = _NEVER_MS
         by_node: dict[int, list[PartitionQueue]] = {}
-        unknown_leaders = False
+        unknown_leaders: set[str] = set()
         completing = self.transaction is not None and self.transaction.is_completing
         for topic_partition, queue in list(self.accumulator.waiting.items()):
             if queue.muted or not queue.batches:
                 continue
             leader = self._leader_of(topic_partition)
             if leader < 0:
-                unknown_leaders = True
+                unknown_leaders.add(topic_partition.topic)
                 continue
             wait = self._wait_of(queue, leader, now, completing)
             if wait > 0:
@@ -198,7 +198,8 @@ class Sender:
             else:
                 by_node.setdefault(leader, []).append(queue)
         if unknown_leaders:
-            self.network.metadata.request_update()
+            metadata = self.network.metadata
+            metadata.add_topics(unknown_leaders) or metadata.request_update()
         for node_id, queues in by_node.items():
             next_ms = min(next_ms, self._send_to(node_id, queues, now, completing))
         return next_ms

@@ -99,6 +99,7 @@ PRODUCER = COMMON | {
     "max.block.ms": Param(_integer(0)),
     "max.in.flight.requests.per.connection": Param(_integer(1)),
     "max.request.size": Param(_integer(0)),
+    "metadata.max.idle.ms": Param(_integer(5_000)),
     "retries": Param(_integer(0)),
     "transaction.timeout.ms": Param(_integer(1)),
 }
@@ -107,7 +108,7 @@ _WITHOUT_EFFECT = """
     allow.auto.create.topics auto.commit.interval.ms auto.include.jmx.reporter client.dns.lookup client.rack
     compression.gzip.level compression.lz4.level compression.zstd.level config.providers connections.max.idle.ms
     enable.metrics.push exclude.internal.topics group.instance.id group.protocol group.remote.assignor
-    heartbeat.interval.ms max.poll.interval.ms max.poll.records metadata.max.age.ms metadata.max.idle.ms
+    heartbeat.interval.ms max.poll.interval.ms max.poll.records metadata.max.age.ms
     metadata.recovery.strategy metric.reporters metrics.num.samples metrics.recording.level metrics.sample.window.ms
     partition.assignment.strategy partitioner.adaptive.partitioning.enable partitioner.availability.timeout.ms
     partitioner.class partitioner.ignore.keys receive.buffer.bytes reconnect.backoff.max.ms reconnect.backoff.ms

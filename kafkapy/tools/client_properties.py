@@ -81,6 +81,7 @@ PRODUCER = COMMON | {
     "max.block.ms": acts(LONG, 60_000, valid=at_least(0)),
     "max.in.flight.requests.per.connection": acts(INT, 5, valid=at_least(1)),
     "max.request.size": acts(INT, 1_048_576, valid=at_least(0)),
+    "metadata.max.idle.ms": acts(LONG, 300_000, valid=at_least(5000)),
     "retries": acts(INT, 2_147_483_647, valid=at_least(0)),
     "transaction.timeout.ms": acts(INT, 60_000),
     "transactional.id": acts(STRING, None),
@@ -91,7 +92,6 @@ PRODUCER = COMMON | {
     "compression.zstd.level": no_effect(INT, 3, _LEVELS),
     "key.serializer": no_effect(CLASS, None, _BYTES),
     "value.serializer": no_effect(CLASS, None, _BYTES),
-    "metadata.max.idle.ms": no_effect(LONG, 300_000, "topics stay in the metadata as long as the producer"),
     "partitioner.adaptive.partitioning.enable": no_effect(BOOLEAN, True, "every partition gets the same share"),
     "partitioner.availability.timeout.ms": no_effect(LONG, 0, "every partition gets the same share"),
 }
