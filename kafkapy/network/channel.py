@@ -17,6 +17,7 @@ from kafkapy.common.metrics_requests import RequestStats, RequestStatsByApi
 from kafkapy.network.memory_pool import MemoryPool
 from kafkapy.network.request import AnswerChannel, Request, RequestContext
 from kafkapy.network.send_queue import Part
+from kafkapy.network.spare_buffers import SpareBuffers
 from kafkapy.network.stall_meter import StallMeter
 from kafkapy.network.transport import PlaintextTransport
 from kafkapy.protocol.api_codecs import ApiCodecs, NotServedError
@@ -33,13 +34,14 @@ _API_KEY: Final = Struct(">h")
 _PRODUCE: Final = int(ApiKey.PRODUCE)
 _FETCH: Final = int(ApiKey.FETCH)
 
-SHARED_BUFFER_SIZE: Final = 1 << 20
-"""All connections read into one buffer of this size: the request is handled before the next read, so it may be shared."""
+SHARED_BUFFER_SIZE: Final = (1 << 20) + (1 << 14)
+"""All connections read into one buffer of this size: the request is handled before the next read, so it may be shared. Records as
+many as a producer's `max.request.size` allows have room, and what a request has besides."""
 
 _MIN_PRIVATE_BUFFER: Final = 1 << 12
 
 KEPT_PRIVATE_BUFFER: Final = 1 << 18
-"""A private buffer of up to this size is kept for the next part of a frame."""
+"""A private buffer of up to this size is kept for the next part of a frame; a larger one may go to another connection."""
 
 MAX_AWAITING: Final = 5
 """Produce requests of one connection that may wait for their replicas at the same time: what an idempotent producer has in
@@ -59,6 +61,8 @@ _ERRORS_NOTED_BY_HANDLER: Final = (ApiKey.PRODUCE, ApiKey.FETCH)
 """On the hot paths the handler knows whether there was an error at all."""
 
 _shared: Final = memoryview(bytearray(SHARED_BUFFER_SIZE))
+_spares: Final = SpareBuffers()
+"""Of more than KEPT_PRIVATE_BUFFER, SHARED_BUFFER_SIZE at most."""
 
 
 class ChannelOwner(Protocol):
@@ -162,12 +166,14 @@ class KafkaChannel(AnswerChannel):
 
     def _grow(self, pending: memoryview) -> None:
         """Double the private buffer, at most to the end of the frame it holds."""
-        wanted = max(2 * len(pending), _MIN_PRIVATE_BUFFER)
+        whole = wanted = max(2 * len(pending), _MIN_PRIVATE_BUFFER)
         if self._filled >= 4:
-            wanted = _room(wanted, max(4 + _SIZE.unpack_from(pending)[0], self._filled + 1))
-        bigger = _buffer(wanted)
+            whole = max(4 + _SIZE.unpack_from(pending)[0], self._filled + 1)
+            wanted = _room(wanted, whole)
+        bigger = _buffer(wanted, whole)
         bigger[: self._filled] = pending[: self._filled]
         self._pending = bigger
+        _give_spare(pending)
 
     def bytes_received(self, count: int) -> None:
         self.last_active = self._now()
@@ -197,7 +203,9 @@ class KafkaChannel(AnswerChannel):
         self._let_go()
         self._filled = 0
         self._handle_frames(pending, filled)
-        if self._spare is None and len(pending) <= KEPT_PRIVATE_BUFFER:
+        if len(pending) > KEPT_PRIVATE_BUFFER:
+            _give_spare(pending)
+        elif self._spare is None:
             self._spare = pending
 
     def _handle_frames(self, buffer: memoryview, end: int) -> None:
@@ -248,14 +256,14 @@ class KafkaChannel(AnswerChannel):
 
     def _keep(self, rest: memoryview) -> None:
         """Put the bytes of the next frame into a private buffer, with room for the whole of it if half of it is here."""
-        size = len(rest)
-        wanted = size
+        whole = wanted = size = len(rest)
         if not self.muted:
             frame = 4 + _SIZE.unpack_from(rest)[0] if size >= 4 else _MIN_PRIVATE_BUFFER
             wanted = max(size, _MIN_PRIVATE_BUFFER, _room(2 * size, frame))
+            whole = max(wanted, frame)
         kept, self._spare = self._spare, None
         if kept is None or len(kept) < wanted:
-            kept = _buffer(wanted)
+            kept = _buffer(wanted, whole)
         kept[:size] = rest
         self._pending = kept
         self._filled = size
@@ -558,9 +566,21 @@ def _room(wanted: int, frame: int) -> int:
     return frame if wanted > SHARED_BUFFER_SIZE else min(wanted, frame)
 
 
-def _buffer(size: int) -> memoryview:
-    """Memory of a connection's own. The kernel gives a large one page by page, as bytes arrive: nothing is zeroed or moved."""
-    return memoryview(bytearray(size) if size <= SHARED_BUFFER_SIZE else mmap(-1, size))
+def _buffer(wanted: int, whole: int) -> memoryview:
+    """Memory of a connection's own: what is `wanted`, or room for the `whole` frame if that lies about. The kernel gives a large
+    one page by page, as bytes arrive: nothing is zeroed or moved."""
+    if KEPT_PRIVATE_BUFFER < whole <= SHARED_BUFFER_SIZE:
+        spare = _spares.take(whole)
+        if spare is not None:
+            return spare
+    return memoryview(bytearray(wanted) if wanted <= SHARED_BUFFER_SIZE else mmap(-1, wanted))
+
+
+def _give_spare(buffer: memoryview) -> None:
+    """A large private buffer that nobody reads any more: what was kept of it has been copied, unless it is a mapping."""
+    memory = buffer.obj
+    if isinstance(memory, bytearray) and len(memory) > KEPT_PRIVATE_BUFFER:
+        _spares.give(memory)
 
 
 def _starts_with_produce(received: memoryview) -> bool:

@@ -17,7 +17,14 @@ from twisted.internet.task import Clock
 
 from kafkapy.clients.completion import Completion
 from kafkapy.common.clock import InThread, MockClock
-from kafkapy.network.channel import DECODED_AT_ONCE, MAX_AWAITING, SHARED_BUFFER_SIZE, SMALL_ANSWER, KafkaChannel
+from kafkapy.network.channel import (
+    DECODED_AT_ONCE,
+    KEPT_PRIVATE_BUFFER,
+    MAX_AWAITING,
+    SHARED_BUFFER_SIZE,
+    SMALL_ANSWER,
+    KafkaChannel,
+)
 from kafkapy.network.connection_quotas import ConnectionLimits
 from kafkapy.network.memory_pool import MemoryPool
 from kafkapy.network.request import Request, RequestContext
@@ -296,22 +303,50 @@ def test_a_private_buffer_serves_frame_after_frame() -> None:
     assert len(buffers) <= 2
 
 
+def produce_of(records: bytes) -> bytes:
+    data = ProduceRequest.PartitionProduceData(index=0, records=records)
+    topic = ProduceRequest.TopicProduceData(name="t", partition_data=[data])
+    return encode_request(ApiKey.PRODUCE, 9, 1, "me", ProduceRequest(acks=1, timeout_ms=1, topic_data=[topic]))
+
+
+def produced_by(broker: Broker) -> list[bytes]:
+    """The records that come, in a list that grows; each request is answered at once."""
+    found: list[bytes] = []
+
+    def handle(request: Request) -> None:
+        found.append(bytes(request.body.topic_data[0].partition_data[0].records))
+        request.respond(ProduceResponse())
+
+    broker.channel._handler = handle
+    return found
+
+
 def test_a_frame_larger_than_the_shared_buffer() -> None:
     records = bytes(SHARED_BUFFER_SIZE + 1000)
-    produce = ProduceRequest(
-        acks=1,
-        timeout_ms=1,
-        topic_data=[
-            ProduceRequest.TopicProduceData(
-                name="t", partition_data=[ProduceRequest.PartitionProduceData(index=0, records=records)]
-            )
-        ],
-    )
     broker = Broker(later=True)
-    sizes = []
-    broker.channel._handler = lambda request: sizes.append(len(request.body.topic_data[0].partition_data[0].records))
-    broker.channel.dataReceived(encode_request(ApiKey.PRODUCE, 9, 1, "me", produce))
-    assert sizes == [len(records)]
+    found = produced_by(broker)
+    broker.channel.dataReceived(produce_of(records))
+    assert [len(one) for one in found] == [len(records)]
+
+
+@pytest.mark.parametrize("step", [40_000, 300_000, 700_000])
+def test_large_frames_of_all_connections_arrive_in_the_same_buffers(step: int) -> None:
+    """Of two connections, by turns; each frame in several parts, of which one may have the beginning of the next frame."""
+    brokers = [Broker(), Broker()]
+    found = [produced_by(broker) for broker in brokers]
+    sent = [[Random(f"{step} {b} {i}").randbytes(1_000_000 + 1000 * (i % 3)) for i in range(8)] for b in range(2)]
+    streams = [b"".join(map(produce_of, records)) for records in sent]
+    buffers = set()
+    fresh = 0
+    for start in range(0, max(map(len, streams)), step):
+        for broker, stream in zip(brokers, streams, strict=True):
+            broker.channel.dataReceived(stream[start : start + step])
+            pending = broker.channel._pending
+            if pending is not None and len(pending) > KEPT_PRIVATE_BUFFER:
+                fresh += id(pending.obj) not in buffers
+                buffers.add(id(pending.obj))
+    assert found == sent
+    assert fresh <= 8, "sixteen frames need a buffer each, and more while they grow"
 
 
 def test_sizes_out_of_bounds_close_the_connection() -> None:
