@@ -15,8 +15,9 @@ T = TypeVar("T")
 Steps = Generator[None, None, R]
 """Work that yields wherever others might have their turn; it returns its result."""
 
-TURN_SECONDS = 0.0005
-"""How long the loop may be away from its sockets before work that has more to do gives way; all such work together."""
+TURN_SECONDS = 0.0002
+"""How long the loop may be away from its sockets before work that has more to do gives way, if others wait; all such work
+together."""
 
 _PORTION = 50
 
@@ -37,8 +38,11 @@ class Clock(Time, Scheduler, Protocol):
         """Call it once, on the reactor thread; not before the time is over."""
         ...
 
-    def turn_is_over(self) -> bool:
-        """Should who has more to do let others have their turn? It is asked after each little piece of the work."""
+    def turn_is_over(self, late_seconds: float = 0.0) -> bool:
+        """Should who has more to do let others have their turn? It is asked after each little piece of the work.
+
+        `late_seconds`: for work that is dear to divide, how much longer than others it may go on.
+        """
         ...
 
     def turn(self) -> Awaitable[None]:
@@ -121,8 +125,8 @@ class MockClock:
     def later(self, delay_ms: float, function: Callable[[], object]) -> ScheduledTask:
         return self._tasks.schedule_once("later", function, int(delay_ms))
 
-    def turn_is_over(self) -> bool:
-        return self.monotonic_ms() >= self._turn_ends_ms
+    def turn_is_over(self, late_seconds: float = 0.0) -> bool:
+        return self.monotonic_ms() >= self._turn_ends_ms + late_seconds * 1000
 
     async def turn(self) -> None:
         self.turns += 1

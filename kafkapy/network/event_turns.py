@@ -5,35 +5,43 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from time import monotonic
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from twisted.logger import Logger
 
 from kafkapy.common.clock import TURN_SECONDS
+from kafkapy.network.pollers import Pollers
 from kafkapy.network.stall_meter import SHORT_SECONDS, StallMeter
 from kafkapy.network.transport import PlaintextTransport
 
 EVENTS_PER_TURN: Final = 1024
 
+DEAR_SECONDS: Final = 0.0005
+"""An event of a connection that takes longer is dear."""
+
+PROOFS: Final = 4
+"""So many events in a row that were dear make a connection wait; as many that were not bring it back."""
+
+_FORGIVEN_SECONDS: Final = 0.1
+
 log = Logger("kafkapy.network.BrokerReactor")
-
-
-class Poller(Protocol):
-    """`select.epoll`."""
-
-    def poll(self, timeout: float, maxevents: int, /) -> list[tuple[int, int]]: ...
-
-    def modify(self, fd: int, eventmask: int, /) -> None: ...
 
 
 class EventTurns:
     """Plain connections are read and written here; any other descriptor is served by `other`, as Twisted does.
 
-    Ten thousand connections may end at once. So when a turn should be over, those that end are set aside; they are served
-    after others, at least one of them in each turn.
+    Where there is much to do, small requests shall not wait for large ones. What a connection will ask for nobody knows, so it
+    is judged by what it has asked for: those whose events take long (`DEAR_SECONDS`) wait, until they have proved to be quick,
+    and so do those of which nothing is known yet. In each turn all are served that need not wait, then those that do, one after
+    the other, until the turn should be over; at least one, and for as long as the others took, so nobody starves. Requests of
+    one connection are always served in their order.
 
-    Invariants: `ended` is when the last item of the present turn had ended, all of which `meter` is told of. Of those in
-    `_aside` the poller shows nothing, unless others have changed what it shows.
+    Ten thousand connections may end at once. So when there are others, those that end are set aside; they are served
+    after all others, at least one of them in each turn.
+
+    Invariants: `ended` is when the last item of the present turn had ended, all of which `meter` is told of. `_dear` counts
+    dear events in a row of connections that do not wait, as far as they are to be remembered (`_forget_at`). Of those in
+    `_aside` the pollers show nothing, unless others have changed what they show.
     """
 
     def __init__(
@@ -58,15 +66,20 @@ class EventTurns:
         self._disconnect: Final = disconnect
         self._show_again: Final = show_again
         self.ended = monotonic()
+        self._dear: dict[int, int] = {}
+        self._forget_at = 0.0
         self._aside: deque[tuple[int, PlaintextTransport]] = deque()
+        self.others_were_served = False
+        """Of those that wait, in the present turn."""
 
-    def take(self, poller: Poller, selectables: dict[int, Any], timeout: float) -> None:
-        """Wait for at most so many seconds, without end if they are negative."""
+    def take(self, pollers: Pollers, selectables: dict[int, Any], timeout: float, others_too: bool) -> None:
+        """Wait for at most so many seconds, without end if they are negative. `others_too`: is it the turn of those that wait?"""
         meter, before = self._meter, self.ended
         if before - meter.woke > SHORT_SECONDS:
             meter.turn_ended(before)
         meter.request = meter.body = None
-        events = poller.poll(0.0 if self._aside else timeout, min(len(selectables), EVENTS_PER_TURN))
+        at_most = min(len(selectables) + 1, EVENTS_PER_TURN)
+        events: list[tuple[int, int]] = pollers.soon.poll(0.0 if self._aside else timeout, at_most)
         woke = monotonic()
         meter.idle_seconds += woke - before
         meter.woke = before = woke
@@ -74,47 +87,99 @@ class EventTurns:
         meter.turns += 1
         if before > meter.cpu_due:
             meter.read_cpu()
+        others_wait = False
         for fd, event in events:
             selectable = selectables.get(fd)
-            if selectable is None:
-                continue  # closed by the handler of an earlier event
-            if event & self._end:
-                if before > turn_ends and type(selectable) is PlaintextTransport:
-                    poller.modify(fd, 0)
-                    self._aside.append((fd, selectable))
-                    continue
-                event &= ~self._end
-            reading = event == self._readable
-            if (reading or event == self._writable) and type(selectable) is PlaintextTransport:
-                self._serve(selectable, reading)
-            else:
-                self._other(selectable, fd, event)
+            if selectable is None:  # closed by the handler of an earlier event, or no connection
+                others_wait = others_wait or fd == pollers.fileno
+                continue
+            if event & self._end and before > turn_ends and type(selectable) is PlaintextTransport:
+                self._set_aside(selectable, fd, pollers)
+                continue
+            self._serve(selectable, fd, event)
             now = monotonic()
-            if now - before > SHORT_SECONDS:
-                meter.took(now - before, selectable)
+            if now - before > DEAR_SECONDS:
+                self._was_dear(now - before, selectable, fd, pollers)
+            elif self._dear:
+                self._dear.pop(fd, None)
             before = now
+        self.others_were_served = others_wait and others_too
+        if self.others_were_served:
+            before = self._serve_those_waiting(pollers, selectables, before)
         if self._aside:
-            before = self._serve_those_aside(selectables)
+            before = self._serve_those_aside(selectables, before)
         self.ended = before
 
-    def _serve_those_aside(self, selectables: dict[int, Any]) -> float:
+    def _was_dear(self, seconds: float, selectable: Any, fd: int, pollers: Pollers) -> None:
+        if seconds > SHORT_SECONDS:
+            self._meter.took(seconds, selectable)
+        if self._meter.woke > self._forget_at:
+            self._dear.clear()
+            self._forget_at = self._meter.woke + _FORGIVEN_SECONDS
+        if type(selectable) is not PlaintextTransport:
+            return
+        times = self._dear.get(fd, 0) + 1
+        if times < PROOFS:
+            self._dear[fd] = times
+        else:
+            self._dear.pop(fd, None)
+            selectable.quick_events = 0
+            pollers.let_wait(fd)
+
+    def _serve_those_waiting(self, pollers: Pollers, selectables: dict[int, Any], before: float) -> float:
+        """When it ended."""
+        ends = max(self._meter.turn_ends, 2 * before - self._meter.woke)
+        while shown := pollers.later.poll(0, 1):
+            fd, event = shown[0]
+            selectable = selectables.get(fd)
+            if selectable is None:
+                continue
+            if event & self._end and type(selectable) is PlaintextTransport:
+                self._set_aside(selectable, fd, pollers)
+            else:
+                self._serve(selectable, fd, event)
+            now = monotonic()
+            seconds = now - before
+            if seconds > SHORT_SECONDS:
+                self._meter.took(seconds, selectable)
+            if type(selectable) is PlaintextTransport:
+                quick_events = 0 if seconds > DEAR_SECONDS else selectable.quick_events + 1
+                selectable.quick_events = quick_events
+                if quick_events >= PROOFS and selectables.get(fd) is selectable:
+                    pollers.prefer(fd)
+            before = now
+            if now >= ends:
+                break
+        return before
+
+    def _set_aside(self, connection: PlaintextTransport, fd: int, pollers: Pollers) -> None:
+        pollers.modify(fd, 0)
+        self._aside.append((fd, connection))
+
+    def _serve_those_aside(self, selectables: dict[int, Any], before: float) -> float:
         """When it ended."""
         aside, turn_ends = self._aside, self._meter.turn_ends
         while aside:
-            fd, selectable = aside.popleft()
-            if selectables.get(fd) is selectable:
-                self._serve(selectable, True)
-                if selectables.get(fd) is selectable:  # it had sent something before its end
-                    self._show_again(selectable)
-            if monotonic() > turn_ends:
+            fd, connection = aside.popleft()
+            if selectables.get(fd) is connection:
+                self._serve(connection, fd, self._readable)
+                if selectables.get(fd) is connection:  # it had sent something before its end
+                    self._show_again(connection)
+            before = monotonic()
+            if before > turn_ends:
                 break
-        return monotonic()
+        return before
 
-    def _serve(self, connection: PlaintextTransport, reading: bool) -> None:
+    def _serve(self, selectable: Any, fd: int, event: int) -> None:
+        event &= ~self._end
+        reading = event == self._readable
+        if not (reading or event == self._writable) or type(selectable) is not PlaintextTransport:
+            self._other(selectable, fd, event)
+            return
         try:
-            why = connection.doRead() if reading else connection.doWrite()
+            why = selectable.doRead() if reading else selectable.doWrite()
         except BaseException as failed:
             why = failed
             log.failure("A connection failed while it was read or written")
         if why is not None:
-            self._disconnect(connection, why, reading)
+            self._disconnect(selectable, why, reading)

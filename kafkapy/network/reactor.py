@@ -16,15 +16,20 @@ from twisted.logger import Logger
 from twisted.python.log import callWithLogger
 
 from kafkapy.common.clock import TURN_SECONDS
-from kafkapy.network.event_turns import EventTurns
+from kafkapy.network.event_turns import PROOFS, EventTurns
+from kafkapy.network.pollers import Pollers
 from kafkapy.network.stall_meter import SHORT_SECONDS, StallMeter
+from kafkapy.network.transport import PlaintextTransport
 
 log = Logger("kafkapy.network.BrokerReactor")
 
 _END: Final = select.EPOLLRDHUP
 """The peer sends no more."""
 
-_LONGEST_SECONDS = 1_000_000.0
+LONGEST_SECONDS = 0.001
+"""Timers are due, too, so a turn that goes on ends after so long."""
+
+_LONGEST_WAIT_SECONDS = 1_000_000.0
 """A poller takes milliseconds in 32 bits, so the wait for a timer of later begins anew after so long."""
 
 
@@ -35,7 +40,8 @@ class BrokerReactor(EPollReactor):
     else is as in Twisted, but for one thing:
 
     A call without delay belongs to somebody who has more to do and gives way. Such calls wait in one queue, `_gave_way`. After
-    all events of a turn were served, those in front go on, for `TURN_SECONDS` together, and at least one of them.
+    all events of a turn were served, those in front go on, for `TURN_SECONDS` together, and at least one of them. If there are
+    connections that wait for their turn, too (`EventTurns`), every second one is theirs.
     """
 
     _selectables: dict[int, Any]
@@ -54,18 +60,24 @@ class BrokerReactor(EPollReactor):
             self._show_again,
         )
         self._gave_way: deque[DelayedCall] = deque()
+        self._others_next = False
+        """Is it the turn of connections that wait, or of those who gave way?"""
         super().__init__()
+        self._poller = self._pollers = Pollers(self._poller)
 
     def doPoll(self, timeout: float | None) -> None:
         self._take_turn(-1 if timeout is None else timeout)
 
     def _take_turn(self, timeout: float) -> None:
+        turns = self._turns
         if not self._gave_way:
-            self._turns.take(self._poller, self._selectables, timeout)
-        else:
-            self._turns.take(self._poller, self._selectables, 0)
+            turns.take(self._pollers, self._selectables, timeout, True)
+            return
+        self._others_next = not self._others_next
+        turns.take(self._pollers, self._selectables, 0, self._others_next)
+        if not turns.others_were_served:
             self._go_on()
-            self._turns.ended = monotonic()
+            turns.ended = monotonic()
 
     def _show_again(self, selectable: Any) -> None:
         if selectable.fileno() in self._reads:
@@ -91,11 +103,15 @@ class BrokerReactor(EPollReactor):
                 seconds = self._pendingTimedCalls[0].time - self.seconds()
                 if seconds <= 0:
                     return  # a timer is due
-                if seconds > _LONGEST_SECONDS:
-                    seconds = _LONGEST_SECONDS
+                if seconds > _LONGEST_WAIT_SECONDS:
+                    seconds = _LONGEST_WAIT_SECONDS
             self._take_turn(seconds)
 
     def _add(self, xer: Any, primary: set[int], other: set[int], selectables: Any, event: int, antievent: int) -> None:
+        if type(xer) is PlaintextTransport and xer.quick_events < PROOFS:
+            fd = xer.fileno()
+            if fd not in primary and fd not in other:
+                self._pollers.waiting.add(fd)
         super()._add(xer, primary, other, selectables, _with_end(event), _with_end(antievent))
 
     def _remove(
@@ -104,6 +120,15 @@ class BrokerReactor(EPollReactor):
         super()._remove(xer, primary, other, selectables, _with_end(event), _with_end(antievent))
 
     # --- those who gave way
+
+    def goes_on(self, late_seconds: float = 0.0) -> bool:
+        """A turn should have been over so long ago: is there nobody for whom it would end? Then who works may go on, for
+        another one."""
+        now, meter = monotonic(), self.meter
+        if now > meter.woke + LONGEST_SECONDS + late_seconds or self._gave_way or self._pollers.soon.poll(0, 1):
+            return False
+        meter.turn_ends = now + TURN_SECONDS - late_seconds
+        return True
 
     def _go_on(self) -> None:
         calls, meter = self._gave_way, self.meter

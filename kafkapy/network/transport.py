@@ -64,6 +64,8 @@ class PlaintextTransport(tcp.Server):
     """
 
     protocol: Any
+    quick_events = 0
+    """In a row, of one that waits for its turn (`EventTurns`)."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)

@@ -104,6 +104,7 @@ class ReactorClock(SystemTime):
     def __init__(self, reactor: Any) -> None:
         self._reactor = reactor
         self._meter: StallMeter = getattr(reactor, "meter", None) or StallMeter()
+        self._goes_on: Callable[[float], bool] = getattr(reactor, "goes_on", lambda _: False)
         self._stopped = False
 
     def later(self, delay_ms: float, function: Callable[[], object]) -> _Task:
@@ -111,8 +112,8 @@ class ReactorClock(SystemTime):
         entry.call = self._reactor.callLater(max(0.0, delay_ms / 1000), function)
         return entry
 
-    def turn_is_over(self) -> bool:
-        return time.monotonic() >= self._meter.turn_ends
+    def turn_is_over(self, late_seconds: float = 0.0) -> bool:
+        return time.monotonic() >= self._meter.turn_ends + late_seconds and not self._goes_on(late_seconds)
 
     def turn(self) -> Completion[None]:
         completion: Completion[None] = Completion()

@@ -10,6 +10,8 @@ import resource
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from kafkapy import compiled
@@ -23,9 +25,12 @@ GARBAGE_THRESHOLDS = (10_000, 3, 1)
 """Containers made beyond those that went, before the collector looks for cycles among the young (Python: 700, 3.13: 2,000), and
 how many such walks make one through the middle-aged, and those one through all."""
 
-SWITCH_SECONDS = 0.0002
+SWITCH_SECONDS = 0.00005
 """How long another thread (cleaner, controller, one that encodes an answer) may hold the interpreter while the reactor waits for
 it (Python: 5 ms). The reactor lets go of it for each read, write and wait, so a request may have to wait four times."""
+
+TIMER_SLACK = Path("/proc/self/timerslack_ns")
+"""Of the calling thread, and of those that it starts."""
 
 DAEMON = "KAFKAPY_DAEMON"
 """Set for a process whose output goes to a file that nobody renames: once it has started, it logs to its own files only."""
@@ -51,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(missing, file=sys.stderr)
         return 1
     gc.disable()  # what is imported stays: until `_settle_interpreter` nothing is garbage
-    sys.setswitchinterval(SWITCH_SECONDS)
+    _share_the_interpreter()
     postpone("pickle")  # of log handlers that no broker has
     from kafkapy.common.config_def import ConfigException
     from kafkapy.common.logging_setup import setup_logging
@@ -86,6 +91,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     dog = _start_watchdog() if with_watchdog and not is_embedded else None
     hear: list[Callable[[Any], None]] = [] if dog is None else [dog.tell]
     return _run(config, _zookeeper(config, is_embedded, hear), hear, metrics, health)
+
+
+def _share_the_interpreter() -> None:
+    """Who waits for it waits by a timer, which the kernel would let go off as late again to spare the processor a wake-up."""
+    sys.setswitchinterval(SWITCH_SECONDS)
+    with suppress(OSError):
+        TIMER_SLACK.write_text("1000")
 
 
 def _information(option: str) -> int:

@@ -86,9 +86,9 @@ def test_events_are_served_without_looking_for_others(reactor: CountingReactor, 
 
 
 def test_a_timer_is_due_between_events(reactor: CountingReactor, restless: Restless) -> None:
-    reactor.callLater(0.01, reactor.stop)
+    restless.at[1] = lambda: reactor.callLater(0.01, reactor.stop)
     run(reactor)
-    assert restless.reads
+    assert restless.reads > 1
 
 
 def test_a_timer_without_events(reactor: CountingReactor) -> None:
@@ -191,3 +191,45 @@ def test_a_turn_by_hand_ends(reactor: CountingReactor, restless: Restless) -> No
     reactor.iterate(0)
     reactor.iterate(PATIENCE_SECONDS)
     assert 1 <= restless.reads <= 2
+
+
+def go_on_within(reactor: CountingReactor, *more: Callable[[], object]) -> tuple[bool, float]:
+    """Does one whose turn is over go on? And how much later its turn ends then. `more` have given way after it."""
+    seen: list[tuple[bool, float]] = []
+
+    def work() -> None:
+        reactor.meter.turn_ends = before = reactor.meter.woke
+        seen.append((reactor.goes_on(), reactor.meter.turn_ends - before))
+
+    reactor.callLater(0, work)
+    for function in more:
+        reactor.callLater(0, function)
+    reactor.iterate(0)
+    return seen[0]
+
+
+def test_while_nobody_waits_a_turn_goes_on(reactor: CountingReactor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kafkapy.network.reactor.LONGEST_SECONDS", PATIENCE_SECONDS)
+    goes_on, seconds = go_on_within(reactor)
+    assert goes_on
+    assert seconds > 0
+
+
+def test_a_turn_that_goes_on_ends_in_time_for_timers(reactor: CountingReactor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kafkapy.network.reactor.LONGEST_SECONDS", 0)
+    assert go_on_within(reactor) == (False, 0)
+
+
+def test_a_turn_ends_if_there_is_something_to_be_read(reactor: CountingReactor, restless: Restless) -> None:
+    assert go_on_within(reactor) == (False, 0)
+
+
+def test_a_turn_ends_if_somebody_else_gave_way(reactor: CountingReactor) -> None:
+    assert go_on_within(reactor, int) == (False, 0)
+
+
+def test_a_turn_ends_if_a_thread_calls(reactor: CountingReactor) -> None:
+    reactor.callLater(0, int)
+    reactor.iterate(0)
+    reactor.callFromThread(int)
+    assert not reactor.goes_on()

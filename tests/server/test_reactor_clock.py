@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from twisted.internet.task import Clock
 
+from kafkapy.network.stall_meter import StallMeter
 from kafkapy.server import reactor_clock
 from kafkapy.server.reactor_clock import ReactorClock
 
@@ -153,3 +154,12 @@ def test_what_a_thread_returns_or_raises_comes_back_to_the_reactor(
     reactor.run_from_threads()
     assert three.result() == 3
     assert isinstance(failed.exception(), ValueError)
+
+
+def test_a_turn_is_over_unless_it_may_go_on(reactor: FakeReactor) -> None:
+    meter = StallMeter()
+    meter.turn_ends = 0.0
+    reactor.meter, reactor.goes_on = meter, lambda late: True  # type: ignore[attr-defined]
+    assert not ReactorClock(reactor).turn_is_over()
+    reactor.goes_on = lambda late: False  # type: ignore[attr-defined]
+    assert ReactorClock(reactor).turn_is_over()

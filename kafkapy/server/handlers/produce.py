@@ -59,6 +59,12 @@ _TRY_AGAIN: Final = frozenset(
 )
 AT_ONCE: Final = 16
 """Partitions of a request that are appended to before it is asked whether others should have their turn."""
+_BETWEEN_LOOKS: Final = 4
+"""And between one look and the next."""
+_LATE_SECONDS: Final = 0.0015
+"""So much longer than a turn a request goes on: most have been appended then, and to divide one costs something, too."""
+_LARGE: Final = 1 << 20
+"""Bytes of a request whose memory is let go of in a thread."""
 _ERRORS_OF_THE_PARTITION: Final = frozenset(
     (
         Errors.UNKNOWN_TOPIC_OR_PARTITION,
@@ -81,19 +87,23 @@ class Produce:
     __slots__ = (
         "acks",
         "failed",
-        "later",
+        "large",
+        "next_partition",
+        "next_topic",
         "pending",
         "request",
         "timeout_ms",
         "topics",
         "unsynced",
+        "unverified",
         "version",
         "written",
     )
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: Request, unverified: Mapping[TopicPartition, KafkaError]) -> None:
         body: ProduceRequest = request.body
         self.request = request
+        self.unverified = unverified
         self.version = request.api_version
         self.acks = body.acks
         self.timeout_ms = body.timeout_ms
@@ -105,29 +115,27 @@ class Produce:
         """acks=all: what is not committed yet."""
         self.unsynced: list[tuple[TopicPartition, int, ProduceResponse.PartitionProduceResponse]] = []
         """acks=1: the offsets up to which `flush.messages` wants the log synced first."""
-        self.later: list[LaterAppend] = []
-        """What is not for this turn, or not for this thread."""
+        self.large: list[LargeAppend] = []
+        """What is not for this thread."""
+        self.next_topic = 0
+        """Of the body's topics, the one that is appended to next, and of its partitions."""
+        self.next_partition = 0
 
 
-class LaterAppend:
-    """Records of a partition that are still to be appended, and the place of the answer.
+class LargeAppend:
+    """Records of a partition that are still to be appended, in a thread, and the place of the answer.
 
     Invariant: `records` lie in memory that nobody else writes to, as long as they are here.
     """
 
-    __slots__ = ("answers", "partition", "position", "records", "takes_long")
+    __slots__ = ("answers", "partition", "position", "records")
 
     def __init__(
-        self,
-        partition: TopicPartition,
-        records: memoryview,
-        answers: list[ProduceResponse.PartitionProduceResponse],
-        takes_long: bool,
+        self, partition: TopicPartition, records: memoryview, answers: list[ProduceResponse.PartitionProduceResponse]
     ) -> None:
         self.partition = partition
         self.records = _kept(records)
         self.answers = answers
-        self.takes_long = takes_long
         self.position = len(answers)
         answers.append(PartitionResponse(index=partition.partition))
 
@@ -207,76 +215,88 @@ class ProduceHandler:
         return refused
 
     def _append(self, request: Request, unverified: Mapping[TopicPartition, KafkaError]) -> Awaitable[None] | None:
-        body: ProduceRequest = request.body
+        produce = Produce(request, unverified)
+        if self._append_turn(produce) and not produce.large:
+            self._answer(produce)
+            return None
+        if not request.unwritten:
+            request.hold()
+        _keep_rest(produce)
+        return self._go_on(produce)
+
+    def _append_turn(self, produce: Produce) -> bool:
+        """Append to the partitions from where it was left off; False: others should have their turn before the rest."""
+        request, acks, unverified = produce.request, produce.acks, produce.unverified
+        topics = request.body.topic_data
         replica_manager = self._replica_manager
-        produce = Produce(request)
-        acks, version = produce.acks, produce.version
         left = AT_ONCE
-        for topic_data in body.topic_data:
-            topic = topic_data.name
-            answers: list[ProduceResponse.PartitionProduceResponse] = []
-            produce.topics.append(_topic_response(topic, answers))
+        for number in range(produce.next_topic, len(topics)):
+            topic = topics[number].name
+            partitions = topics[number].partition_data
+            if number == len(produce.topics):
+                produce.topics.append(_topic_response(topic, []))
+            answers: list[ProduceResponse.PartitionProduceResponse] = produce.topics[number].partition_responses
             refusal = self._refusal(request, topic, acks)
-            for data in topic_data.partition_data:
+            for index in range(produce.next_partition, len(partitions)):
+                if not left:
+                    if self._clock.turn_is_over(_LATE_SECONDS):
+                        produce.next_topic, produce.next_partition = number, index
+                        return False
+                    left = _BETWEEN_LOOKS
+                left -= 1
+                data = partitions[index]
                 partition = replica_manager.name_of(topic, data.index)
                 if refusal is not None:
                     answers.append(self._refused(partition, refusal))
                     produce.failed = True
-                    continue
-                if unverified and partition in unverified:
+                elif unverified and partition in unverified:
                     answers.append(self._unverified(produce, partition, unverified[partition]))
-                    continue
-                records = data.records
-                if left <= 0 and (produce.later or self._clock.turn_is_over()):
-                    produce.later.append(LaterAppend(partition, records, answers, False))
-                    continue
-                left -= 1
-                try:
-                    info = replica_manager.append_to_local_log(partition, records, acks, api_version=version)
-                except TakesLong:
-                    produce.later.append(LaterAppend(partition, records, answers, True))
-                except Exception as error:
-                    answers.append(self._failure(produce, partition, error))
                 else:
-                    answers.append(self._success(produce, partition, info))
-        if produce.later:
-            if not request.unwritten:
-                request.hold()
-            return self._go_on(produce)
-        self._answer(produce)
-        return None
+                    try:
+                        info = replica_manager.append_to_local_log(
+                            partition, data.records, acks, api_version=produce.version
+                        )
+                    except TakesLong:
+                        produce.large.append(LargeAppend(partition, data.records, answers))
+                    except Exception as error:
+                        answers.append(self._failure(produce, partition, error))
+                    else:
+                        answers.append(self._success(produce, partition, info))
+            produce.next_partition = 0
+        produce.next_topic = len(topics)
+        return True
 
     async def _go_on(self, produce: Produce) -> None:
         """In other turns, and in other threads what takes long there. Until then the connection's next request waits."""
-        is_over = not produce.later[0].takes_long
-        for later in produce.later:
-            partition = later.partition
-            if is_over or self._clock.turn_is_over():
-                self._tell_written(produce)
-                await self._clock.turn()
-                is_over = False
+        request = produce.request
+        all_begun = produce.next_topic == len(request.body.topic_data)
+        while not all_begun:
+            self._tell_written(produce)
+            await self._clock.turn()
+            all_begun = self._append_turn(produce)
+        for large in produce.large:
+            self._tell_written(produce)
             try:
-                info = await self._append_later(produce, later)
+                info = await self._large_appends.append(large.partition, large.records, produce.acks, produce.version)
             except Exception as error:
-                later.answers[later.position] = self._failure(produce, partition, error)
+                large.answers[large.position] = self._failure(produce, large.partition, error)
             else:
-                later.answers[later.position] = self._success(produce, partition, info)
-        large = [later.records for later in produce.later]
-        for later in produce.later:
-            later.records = _NO_RECORDS
-        produce.request.written()
-        self._large_appends.let_go(large)
+                large.answers[large.position] = self._success(produce, large.partition, info)
+        if request.size > _LARGE or produce.large:
+            self._let_go(produce)
+        request.written()
         self._answer(produce)
 
-    async def _append_later(self, produce: Produce, later: LaterAppend) -> LogAppendInfo:
-        partition, records, acks, version = later.partition, later.records, produce.acks, produce.version
-        if not later.takes_long:
-            try:
-                return self._replica_manager.append_to_local_log(partition, records, acks, api_version=version)
-            except TakesLong:
-                pass
-        self._tell_written(produce)
-        return await self._large_appends.append(partition, records, acks, version)
+    def _let_go(self, produce: Produce) -> None:
+        """Of the records' memory, which may be much, in a thread."""
+        records = [large.records for large in produce.large]
+        for large in produce.large:
+            large.records = _NO_RECORDS
+        for topic in produce.request.body.topic_data:
+            for data in topic.partition_data:
+                records.append(data.records)
+                data.records = _NO_RECORDS
+        self._large_appends.let_go(records)
 
     def _tell_written(self, produce: Produce) -> None:
         written, produce.written = produce.written, []
@@ -426,6 +446,16 @@ def _kept(records: memoryview) -> memoryview:
     """The same in memory that nobody else writes to: a small buffer is used again. (Null may have been sent.)"""
     is_used_again = isinstance(records, memoryview) and isinstance(records.obj, bytearray)
     return memoryview(bytearray(records)) if is_used_again else records
+
+
+def _keep_rest(produce: Produce) -> None:
+    """What is still to be appended must outlast this turn."""
+    topics = produce.request.body.topic_data
+    first = produce.next_partition
+    for number in range(produce.next_topic, len(topics)):
+        for data in topics[number].partition_data[first:]:
+            data.records = _kept(data.records)
+        first = 0
 
 
 def _transactional_partitions(body: ProduceRequest) -> dict[ProducerIdAndEpoch, dict[TopicPartition, int]]:

@@ -85,8 +85,9 @@ class RecordsHandler:
                 offset = partition.delete_records(wanted.offset)
                 self._replica_manager.role_changed(name)  # followers must hear of the log start
                 result.low_watermark = partition.low_watermark(self._metadata_cache.alive_broker_ids())
-                result.error_code = Errors.REQUEST_TIMED_OUT.code
-                pending[name] = (offset, result)
+                if result.low_watermark < offset:
+                    result.error_code = Errors.REQUEST_TIMED_OUT.code
+                    pending[name] = (offset, result)
             except KafkaError as error:
                 result.error_code = error.error.code
         response = DeleteRecordsResponse(topics=topics)

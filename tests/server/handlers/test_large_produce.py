@@ -227,11 +227,11 @@ def test_a_request_of_very_many_partitions_takes_several_turns(
     make_core: MakeCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     core = make_core()
-    many = AT_ONCE * 2
+    many = AT_ONCE * 3
     core.create_topic(partitions=many)
     client, other = core.connect(), core.connect()
     turn: Completion[None] = Completion()
-    monkeypatch.setattr(core.time, "turn_is_over", lambda: not turn.done)
+    monkeypatch.setattr(core.time, "turn_is_over", lambda late_seconds=0.0: not turn.done)
     monkeypatch.setattr(core.time, "turn", lambda: turn)
     client.send(produce(*[(TOPIC, index, batch(b"%d" % index)) for index in range(many)]), VERSION)
     assert client.response() is None
@@ -239,6 +239,19 @@ def test_a_request_of_very_many_partitions_takes_several_turns(
     turn.set_result(None)
     offsets = {index: one.base_offset for (_, index), one in answers(client.response()).items()}
     assert offsets == {index: int(index == many - 1) for index in range(many)}
+
+
+def test_a_request_goes_on_for_a_little_longer_than_a_turn(
+    make_core: MakeCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    core = make_core()
+    many = AT_ONCE * 2
+    core.create_topic(partitions=many)
+    monkeypatch.setattr(core.time, "turn_is_over", lambda late_seconds=0.0: not late_seconds)
+    client = core.connect()
+    client.send(produce(*[(TOPIC, index, batch()) for index in range(many)]), VERSION)
+    assert len(answers(client.response())) == many
+    assert not core.time.turns
 
 
 def test_a_segment_begins_in_a_thread(make_core: MakeCore) -> None:

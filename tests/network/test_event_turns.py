@@ -1,0 +1,206 @@
+"""Connections that have been quick are served before those that have not, and nobody starves."""
+
+from __future__ import annotations
+
+import select
+import socket
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from kafkapy.network.event_turns import DEAR_SECONDS, PROOFS
+from kafkapy.network.pollers import Pollers
+from kafkapy.network.request import Request
+from tests.network.loopback import Loopback, LoopbackClient
+
+MakeLoopback = Callable[..., Loopback]
+LONG_SECONDS = 4 * DEAR_SECONDS
+
+
+class Served:
+    """A server that notes whom it has served, by client, and takes long for those in `dear`."""
+
+    def __init__(self, loop: Loopback) -> None:
+        self.loop = loop
+        self.port = loop.listen()
+        self.order: list[str] = []
+        self.dear: set[str] = set()
+        self._names: dict[str, str] = {}
+        loop.handle = self._handle  # type: ignore[method-assign]
+        loop.server._handler = self._handle
+
+    def connect(self, name: str) -> LoopbackClient:
+        before = self.loop.server.connection_count
+        client = self.loop.connect(self.port)
+        self.loop.until(lambda: self.loop.server.connection_count > before)
+        self._names[str(client.socket.getsockname()[1])] = name
+        return client
+
+    def _handle(self, request: Request) -> None:
+        name = self._names[request.context.connection_id.split(":")[-1].split("-")[0]]
+        self.order.append(name)
+        if name in self.dear:
+            time.sleep(LONG_SECONDS)
+        self.loop.answer(request)
+
+    def waits(self, client: LoopbackClient) -> bool:
+        (transport,) = (
+            channel.transport
+            for channel in self.loop.server._channels
+            if channel.transport.getPeer().port == client.socket.getsockname()[1]
+        )
+        return transport.fileno() in self.loop.reactor._pollers.waiting
+
+    def ask(self, client: LoopbackClient) -> None:
+        """A request and its answer."""
+        client.heartbeat()
+        client.response()
+
+    def trusted(self, name: str) -> LoopbackClient:
+        """One that has proved to be quick."""
+        client = self.connect(name)
+        deadline = time.monotonic() + 10
+        while self.waits(client):
+            assert time.monotonic() < deadline
+            self.ask(client)
+        return client
+
+
+@pytest.fixture
+def served(make_loopback: MakeLoopback) -> Served:
+    return Served(make_loopback())
+
+
+def test_newcomers_wait_for_one_that_was_quick(served: Served) -> None:
+    quick = served.trusted("quick")
+    newcomers = [served.connect(f"new {n}") for n in range(10)]
+    served.order.clear()
+    for client in [*newcomers, quick]:
+        client.heartbeat()
+    served.loop.until(lambda: len(served.order) == 11)
+    assert served.order == ["quick", *(f"new {n}" for n in range(10))]
+
+
+def test_a_few_quick_requests_are_proof(served: Served) -> None:
+    client = served.connect("a")
+    for _ in range(PROOFS - 1):
+        served.ask(client)
+    assert served.waits(client)
+    served.trusted("b")
+
+
+def test_dear_requests_make_a_connection_wait(served: Served) -> None:
+    """One by itself is an accident. It comes back when it has been quick again."""
+    client = served.trusted("a")
+    served.dear.add("a")
+    for _ in range(PROOFS - 1):
+        served.ask(client)
+    assert not served.waits(client)
+    served.ask(client)
+    assert served.waits(client)
+    served.dear.clear()
+    deadline = time.monotonic() + 10
+    while served.waits(client):
+        assert time.monotonic() < deadline
+        served.ask(client)
+
+
+def test_a_quick_request_comes_before_the_next_dear_one(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When those that wait have had their turn, the others are looked at again."""
+    monkeypatch.setattr("kafkapy.network.event_turns.TURN_SECONDS", 0)
+    quick = served.trusted("quick")
+    dear = [served.connect(f"dear {n}") for n in range(5)]
+    served.dear.update(f"dear {n}" for n in range(5))
+    served.order.clear()
+    for client in dear:
+        client.heartbeat()
+    served.loop.until(lambda: len(served.order) == 2)
+    quick.heartbeat()
+    served.loop.until(lambda: len(served.order) == 6)
+    assert served.order == ["dear 0", "dear 1", "quick", "dear 2", "dear 3", "dear 4"]
+
+
+def test_who_waits_does_not_starve(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside connections that have a request in every turn, and work that gives way in every turn, each other turn is theirs."""
+    monkeypatch.setattr("kafkapy.network.event_turns.TURN_SECONDS", 0)
+    quick = served.trusted("quick")
+    waiting = [served.connect(f"new {n}") for n in range(3)]
+    reactor = served.loop.reactor
+    gave_way: list[bool] = []
+
+    def more() -> None:
+        gave_way.append(True)
+        reactor.callLater(0, more)
+
+    more()
+    for client in waiting:
+        client.heartbeat()
+    served.order.clear()
+    turns = 0
+    while not {"new 0", "new 1", "new 2"} <= set(served.order):
+        turns += 1
+        assert turns <= 20
+        quick.heartbeat()
+        served.loop.turns(1)
+    assert len(gave_way) > 2
+    assert served.order.count("quick") >= 3
+
+
+def test_one_that_waits_hears_of_its_end(served: Served) -> None:
+    client = served.connect("a")
+    assert served.waits(client)
+    client.socket.close()
+    served.loop.until(lambda: not served.loop.server.connection_count)
+    assert len(served.loop.reactor._pollers.waiting) == 0
+
+
+# -- the pollers
+
+
+@pytest.fixture
+def pollers() -> Iterator[Pollers]:
+    made = Pollers(select.epoll())
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def readable() -> Iterator[socket.socket]:
+    near, far = socket.socketpair()
+    far.send(b"x")
+    yield near
+    near.close()
+    far.close()
+
+
+def test_what_waits_shows_by_one_descriptor(pollers: Pollers, readable: socket.socket) -> None:
+    fd = readable.fileno()
+    pollers.waiting.add(fd)
+    pollers.register(fd, select.EPOLLIN)
+    assert pollers.soon.poll(0) == [(pollers.fileno, select.EPOLLIN)]
+    assert pollers.later.poll(0) == [(fd, select.EPOLLIN)]
+    pollers.unregister(fd)
+    assert not pollers.waiting
+    assert pollers.soon.poll(0) == []
+
+
+def test_a_descriptor_moves_with_its_events(pollers: Pollers, readable: socket.socket) -> None:
+    fd = readable.fileno()
+    pollers.register(fd, select.EPOLLIN)
+    pollers.modify(fd, select.EPOLLIN | select.EPOLLOUT)
+    both = [(fd, select.EPOLLIN | select.EPOLLOUT)]
+    pollers.let_wait(fd)
+    assert pollers.later.poll(0) == both
+    pollers.prefer(fd)
+    assert pollers.soon.poll(0) == both
+    assert pollers.later.poll(0) == []
+
+
+def test_one_that_is_not_polled_does_not_move(pollers: Pollers, readable: socket.socket) -> None:
+    """A connection may have been paused since."""
+    pollers.let_wait(readable.fileno())
+    assert not pollers.waiting
+    pollers.prefer(readable.fileno())
+    pollers.register(readable.fileno(), select.EPOLLIN)
+    assert pollers.soon.poll(0) == [(readable.fileno(), select.EPOLLIN)]
