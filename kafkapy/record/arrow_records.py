@@ -78,12 +78,21 @@ class ArrowRecords:
     key. `timestamps`: a numpy array of ms, or None for the time at which the records are appended.
     """
 
-    __slots__ = ("keys", "timestamps", "values")
+    __slots__ = ("_key_lengths", "_value_lengths", "keys", "timestamps", "values")
 
-    def __init__(self, values: Any, keys: Any = None, timestamps: Numbers = None) -> None:
+    def __init__(
+        self,
+        values: Any,
+        keys: Any = None,
+        timestamps: Numbers = None,
+        lengths: tuple[Numbers, Numbers | None] | None = None,
+    ) -> None:
+        """`lengths`: of values and keys, -1 for null, where they are known."""
         self.values = values
         self.keys = keys
         self.timestamps = timestamps
+        known = (_lengths(values), None if keys is None else _lengths(keys)) if lengths is None else lengths
+        self._value_lengths, self._key_lengths = known
 
     def __len__(self) -> int:
         return len(self.values)
@@ -94,6 +103,7 @@ class ArrowRecords:
             self.values.slice(first, last - first),
             self.keys.slice(first, last - first) if self.keys is not None else None,
             self.timestamps[first:last] if self.timestamps is not None else None,
+            (self._value_lengths[first:last], None if self._key_lengths is None else self._key_lengths[first:last]),
         )
 
     def take(self, indices: Numbers) -> ArrowRecords:
@@ -101,17 +111,18 @@ class ArrowRecords:
             self.values.take(pa.array(indices)),
             self.keys.take(pa.array(indices)) if self.keys is not None else None,
             self.timestamps[indices] if self.timestamps is not None else None,
+            (self._value_lengths[indices], None if self._key_lengths is None else self._key_lengths[indices]),
         )
 
     def sizes(self) -> Numbers:
         """Bytes of key and value of each."""
-        sizes = np.maximum(_lengths(self.values), 0)
-        return sizes if self.keys is None else sizes + np.maximum(_lengths(self.keys), 0)
+        sizes = np.maximum(self._value_lengths, 0)
+        return sizes if self._key_lengths is None else sizes + np.maximum(self._key_lengths, 0)
 
     def lengths(self) -> tuple[Sequence[int], Sequence[int] | None]:
         """Of values and keys, -1 for null."""
-        keys = memoryview(_lengths(self.keys)) if self.keys is not None else None
-        return memoryview(_lengths(self.values)), keys
+        keys = None if self._key_lengths is None else memoryview(self._key_lengths)
+        return memoryview(self._value_lengths), keys
 
     def key_bytes(self) -> tuple[Numbers, Numbers, Numbers]:
         """An array of bytes, where in it the keys begin, and their lengths, -1 for null."""
@@ -120,7 +131,7 @@ class ArrowRecords:
         kind = np.int64 if pa.types.is_large_binary(keys.type) else np.int32
         starts = np.frombuffer(offsets, dtype=kind)[keys.offset : keys.offset + len(keys)]
         data = np.frombuffer(content, dtype=np.uint8) if content is not None else np.empty(0, dtype=np.uint8)
-        return data, starts.astype(np.int64), _lengths(keys)
+        return data, starts.astype(np.int64), self._key_lengths
 
     def encode(self, counts: Sequence[int]) -> list[memoryview]:
         """Batches of so many records, of each the records one after the other, uncompressed, as
@@ -130,22 +141,24 @@ class ArrowRecords:
         """
         starts = np.cumsum([0, *counts[:-1]])
         rows = np.arange(len(self))
-        lengths = _lengths(self.values)
+        lengths, key_lengths = self._value_lengths, self._key_lengths
         deltas = self._timestamp_deltas(starts, counts)
         pieces = [] if deltas is None else [_varints.of(deltas)]
         pieces.append(_varints.of(rows - np.repeat(starts, counts)))
-        if self.keys is None:
+        if key_lengths is None:
             pieces.append(_null_keys.of(lengths))
         else:
-            key_lengths = _lengths(self.keys)
             pieces.append(_varints.of(key_lengths))
             pieces.append(_Pieces(self.keys, rows, np.maximum(key_lengths, 0)))
             pieces.append(_varints.of(lengths))
         pieces.append(_Pieces(self.values, rows, np.maximum(lengths, 0)))
-        sizes = sum(piece.sizes for piece in pieces) + 2  # attributes and header count
-        pieces.insert(0, _heads_at_once.of(sizes + 1) if deltas is None else _heads.of(sizes))
-        content = _interleaved(pieces)
-        ends = np.cumsum(sum(piece.sizes for piece in pieces))
+        sizes = sum(piece.sizes for piece in pieces)
+        more = (
+            2 if deltas is not None else 3
+        )  # attributes, header count and, if there is none among the pieces, the timestamp
+        heads = (_heads if deltas is not None else _heads_at_once).of(sizes + more)
+        content = _interleaved([heads, *pieces])
+        ends = np.cumsum(sizes + heads.sizes)
         edges = [0, *ends[np.cumsum(counts) - 1].tolist()]
         # A record's header count stands at the head of its successor, so batches begin and end a byte later.
         return [content[begin + 1 : end + 1] for begin, end in pairwise(edges)]
