@@ -187,9 +187,13 @@ class Duel:
         settled = [(self._waiting.pop(member).question, answers) for member, answers in arrived.items() if answers]
         for question, answers in settled:
             theirs, ours = (answers.get(side, Silence.NOTHING_YET) for side in self._sides)
-            # if somebody asks with the same member id, Apache forgets the first request, which kafkapy answers
-            replaced = theirs is Silence.NOTHING_YET and _error(ours) is Errors.REBALANCE_IN_PROGRESS
-            if not replaced and question.group not in self._draw.retired:
+            # if somebody asks with the same member id, Apache forgets the first request, which kafkapy answers; and the
+            # SyncGroup of a member that leaves meanwhile
+            is_forgotten = theirs is Silence.NOTHING_YET and (
+                _error(ours) is Errors.REBALANCE_IN_PROGRESS
+                or (_error(ours) is Errors.UNKNOWN_MEMBER_ID and question.api is ApiKey.SYNC_GROUP)
+            )
+            if not is_forgotten and question.group not in self._draw.retired:
                 self._learn(question, theirs, ours)
                 self._compare(question, theirs, ours)
             if len(answers) < 2:

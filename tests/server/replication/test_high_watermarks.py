@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from threading import Event, Thread
 from types import SimpleNamespace
 from typing import Any
 
@@ -58,3 +60,25 @@ def test_a_directory_that_cannot_be_written_has_failed_once(tmp_path: Path) -> N
         high_watermarks.write([partition(good, "t", 7), partition(bad, "u", 8)])
     assert manager.failed == [str(bad)]
     assert "t 0 7" in (good / "replication-offset-checkpoint").read_text()
+
+
+def test_the_last_write_of_a_stop_waits_for_one_that_is_under_way(tmp_path: Path) -> None:
+    high_watermarks, _ = checkpoints(tmp_path)
+    began, may_end = Event(), Event()
+
+    def slowly() -> Iterator[Any]:
+        began.set()
+        may_end.wait(10)
+        yield partition(tmp_path, "t", 1)
+
+    by_the_clock = Thread(target=high_watermarks.write, args=(slowly(),))
+    by_the_clock.start()
+    assert began.wait(10)
+    last = Thread(target=high_watermarks.write, args=([partition(tmp_path, "t", 2)],))
+    last.start()
+    last.join(0.05)
+    assert last.is_alive()
+    may_end.set()
+    by_the_clock.join(10)
+    last.join(10)
+    assert "t 0 2" in (tmp_path / "replication-offset-checkpoint").read_text()
