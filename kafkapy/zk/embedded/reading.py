@@ -18,6 +18,9 @@ from kafkapy.zk.embedded.znode import Znode
 _MULTI_HEADER = struct.Struct("!i?i")
 _NO_ZXID = -1
 
+_TRIMMED_BY_JAVA = "".join(map(chr, range(0x21)))
+"""`String.trim` takes controls away, too, and no spaces beyond ASCII."""
+
 _CHILDREN, _DATA, _ANY, _PERSISTENT, _PERSISTENT_RECURSIVE = 1, 2, 3, 4, 5
 """What `checkWatches` and `removeWatches` are about."""
 
@@ -108,7 +111,7 @@ def _multi_read(tree: DataTree, connection: ClientConnection, decoder: Decoder) 
 
 def _get_ephemerals(tree: DataTree, connection: ClientConnection, decoder: Decoder) -> bytes:
     prefix = decoder.nullable_string() or ""
-    wanted = "" if prefix.strip() in ("", "/") else prefix
+    wanted = "" if prefix.strip(_TRIMMED_BY_JAVA) in ("", "/") else prefix
     return strings([path for path in tree.ephemerals.get(connection.session_id, ()) if path.startswith(wanted)])
 
 

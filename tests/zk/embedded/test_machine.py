@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import struct
 
+import pytest
+
 from kafkapy.zk.embedded import codes
 from kafkapy.zk.embedded.acls import Acl, digest_identity, encode_acls
 from kafkapy.zk.embedded.codes import Code
@@ -72,6 +74,17 @@ def test_ephemeral_nodes_go_with_their_session_and_have_no_children() -> None:
     assert client.ask(codes.CLOSE_SESSION).code == 0
     assert client.hung_up
     assert other.events() == [(DELETED, "/e")]
+
+
+@pytest.mark.parametrize(
+    ("prefix", "found"),
+    [("/", True), ("", True), (" / ", True), ("/\x01", True), ("/e", True), ("/f", False), ("\u2003", False)],
+)
+def test_ephemeral_nodes_are_found_by_a_prefix_that_is_trimmed_as_in_java(prefix: str, found: bool) -> None:
+    client = MachineClient(new_machine())
+    client.ask(codes.CREATE, create("/e1", flags=1))
+    expected = strings(["/e1"] if found else [])
+    assert client.ask(codes.GET_EPHEMERALS, string(prefix)).body == expected
 
 
 def test_a_silent_session_expires_at_its_tick_and_one_that_pings_does_not() -> None:
