@@ -38,8 +38,6 @@ class _Doubt:
 
     until = 0.0
     """Of the monotonic clock."""
-    blocks_read = 0
-    """By the thread that said `took_long` last, when it said so."""
 
 
 _doubt: Final = _Doubt()
@@ -88,11 +86,14 @@ def _look_at_all(fd: int, position: int, size: int) -> None:
         position += count
 
 
-def took_long() -> None:
+def blocks_read() -> int:
+    """By this thread, from disks, so far."""
+    return getrusage(RUSAGE_THREAD).ru_inblock
+
+
+def took_long(blocks_read_before: int) -> None:
     """Sending what counted as cached took this thread longer than `LONG_SECONDS`: did it wait for the disk or a core?"""
-    blocks_read = getrusage(RUSAGE_THREAD).ru_inblock
-    if blocks_read != _doubt.blocks_read:
-        _doubt.blocks_read = blocks_read
+    if blocks_read() != blocks_read_before:
         _begin_to_doubt()
 
 

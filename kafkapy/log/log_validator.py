@@ -186,7 +186,7 @@ class LogValidator:
         target = source if self.rules.target is None else self.rules.target
         in_place = source == target or (source == CompressionType.NONE and batch.is_control)
 
-        walk = RecordsWalk(count)
+        walk = RecordsWalk(count, hands_over=not at_once)
         size = _walk(walk, batch, source, at_once) if count else 0
         lowest, highest = self._timestamps(batch, walk)
         self._check_records(batch, walk, lowest, highest, now_ms, at_once)

@@ -135,13 +135,14 @@ class SendQueue:
                 return False
             self._loaded = offered
             self._loaded_until = began + _LOADED_SECONDS
+        blocks_read = page_cache.blocks_read()
         count = os.sendfile(self._socket.fileno(), records.fileno(), position, offered)
         if not count:
             _truncated()
         self._loaded -= count
         in_time = monotonic() - began < page_cache.LONG_SECONDS
         if not in_time:
-            page_cache.took_long()
+            page_cache.took_long(blocks_read)
             self._loaded = 0
         self.queued_bytes -= count
         sent += count

@@ -9,7 +9,7 @@ from kafkapy.protocol.errors import Errors, KafkaError
 
 Buffer = bytes | bytearray | memoryview
 
-_PIECE = 1 << 20
+_PIECE = 1 << 18
 _HAND_OVER_SECONDS = 1e-5
 
 
@@ -19,7 +19,7 @@ def hand_over() -> None:
 
 
 def pieces(data: Buffer) -> Iterator[bytes]:
-    """Copies of 1 MB each, with a hand-over before all but the first."""
+    """Copies of 256 KB each, with a hand-over before all but the first."""
     view = memoryview(data)
     yield bytes(view[:_PIECE])
     for start in range(_PIECE, len(view), _PIECE):

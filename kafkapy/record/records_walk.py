@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafkapy import compiled
 from kafkapy.protocol.errors import Errors, KafkaError
-from kafkapy.record.blocks import too_large
+from kafkapy.record.blocks import hand_over, too_large
 from kafkapy.record.record_columns import check as check_columns
 from kafkapy.record.record_fields import INVALID_STRUCTURE, RecordFields, invalid
 from kafkapy.record.varint import read_varint, read_varlong
@@ -38,8 +38,10 @@ _MAX_ONES: Final = 63
 _MAX_STEPS: Final = 4_000_000
 """Records and headers of a compressed batch that are walked one by one in plain Python, and headers of giant records, at most:
 a few seconds' work."""
-_PIECE: Final = 1 << 20
+_PIECE: Final = 1 << 18
 """Decompressed data is walked in pieces of about this size; only a record that is larger is read field by field."""
+_WITHOUT_HAND_OVER: Final = 4096
+"""Records that machine code walks, in a thread, before it lets another one have the interpreter: some 0.1 ms."""
 
 
 class RecordsWalk:
@@ -52,6 +54,7 @@ class RecordsWalk:
 
     __slots__ = (
         "_fields",
+        "_hands_over",
         "_steps",
         "count",
         "keyless",
@@ -61,9 +64,11 @@ class RecordsWalk:
         "walked",
     )
 
-    def __init__(self, count: int) -> None:
-        """`count`: the number of records that the batch's header gives."""
+    def __init__(self, count: int, hands_over: bool = False) -> None:
+        """`count`: the number of records that the batch's header gives. `hands_over`: this is a thread that others must not
+        wait for."""
         self.count = count
+        self._hands_over = hands_over
         self.walked = 0
         self.max_timestamp_delta = -(1 << 63)
         self.min_timestamp_delta = (1 << 63) - 1
@@ -127,9 +132,13 @@ class RecordsWalk:
             while index < count:
                 left = count - index
                 if _ONE_BY_ONE or left < _MIN_MANY or length - position < _MIN_SIZE:
-                    done, position = self._walk_ones(data, position, index, left)
+                    ones = min(left, _WITHOUT_HAND_OVER) if self._hands_over else left
+                    done, position = self._walk_ones(data, position, index, ones)
                     index += done
-                    break
+                    if done < ones or index == count:
+                        break
+                    hand_over()
+                    continue
                 checked = check_columns(data, position, index, min(left, many), self.sequential)
                 if checked is not None:
                     done, position, lowest, highest, keyless = checked
@@ -229,7 +238,7 @@ class RecordsWalk:
 
 
 class _Chunks:
-    """Joins decompressed chunks into pieces of about 1 MB, and counts their bytes."""
+    """Joins decompressed chunks into pieces of about 256 KB, and counts their bytes."""
 
     def __init__(self, chunks: Iterator[bytes], limit: int) -> None:
         self._chunks = chunks

@@ -180,22 +180,26 @@ def test_others_get_their_turn_after_a_slice_that_took_long(tmp_path: Path, monk
     """Part of it was on the disk, between the bytes that were looked at."""
     path = tmp_path / "log"
     path.write_bytes(bytes(4 * SENDFILE_CHUNK))
-    sizes, said, now = [], [], 0.0
+    sizes: list[int] = []
+    said: list[int] = []
+    now, blocks = 0.0, 7
 
     def slow(_to: int, _from: int, _position: int, count: int) -> int:
-        nonlocal now
+        nonlocal now, blocks
         sizes.append(count)
         now += page_cache.LONG_SECONDS
+        blocks += 1
         return count
 
     monkeypatch.setattr(os, "sendfile", slow)
     monkeypatch.setattr(send_queue, "monotonic", lambda: now)
-    monkeypatch.setattr(page_cache, "took_long", lambda: said.append(now))
+    monkeypatch.setattr(page_cache, "blocks_read", lambda: blocks)
+    monkeypatch.setattr(page_cache, "took_long", said.append)
     with queue_and_reader() as (queue, _), open(path, "rb") as file:
         queue.send_parts([FileRecords(file, 0, 4 * SENDFILE_CHUNK)])
-        assert (sizes, len(said)) == ([SENDFILE_CHUNK], 1)
+        assert (sizes, said) == ([SENDFILE_CHUNK], [7])
         queue.flush()
-        assert (sizes, len(said)) == ([SENDFILE_CHUNK] * 2, 2)
+        assert (sizes, said) == ([SENDFILE_CHUNK] * 2, [7, 8]), "what was read before it is not its own"
 
 
 def test_a_small_slice_on_the_disk_is_not_read_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
