@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable
-from mmap import mmap
 from struct import Struct
 from time import monotonic
 from typing import Any, Final, Protocol
@@ -13,6 +12,7 @@ from typing import Any, Final, Protocol
 from twisted.internet.protocol import connectionDone
 from twisted.python.failure import Failure
 
+from kafkapy.common import large_memory
 from kafkapy.common.metrics_requests import RequestStats, RequestStatsByApi
 from kafkapy.network.memory_pool import MemoryPool
 from kafkapy.network.request import AnswerChannel, Request, RequestContext
@@ -567,13 +567,12 @@ def _room(wanted: int, frame: int) -> int:
 
 
 def _buffer(wanted: int, whole: int) -> memoryview:
-    """Memory of a connection's own: what is `wanted`, or room for the `whole` frame if that lies about. The kernel gives a large
-    one page by page, as bytes arrive: nothing is zeroed or moved."""
+    """Memory of a connection's own: what is `wanted`, or room for the `whole` frame if that lies about."""
     if KEPT_PRIVATE_BUFFER < whole <= SHARED_BUFFER_SIZE:
         spare = _spares.take(whole)
         if spare is not None:
             return spare
-    return memoryview(bytearray(wanted) if wanted <= SHARED_BUFFER_SIZE else mmap(-1, wanted))
+    return memoryview(bytearray(wanted)) if wanted <= SHARED_BUFFER_SIZE else large_memory.allocate(wanted)
 
 
 def _give_spare(buffer: memoryview) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 from kafkapy.clients.completion import spawn
+from kafkapy.common import large_memory
 from kafkapy.common.clock import InThread
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.log import Log
@@ -62,8 +63,8 @@ class LargeAppends:
         return info
 
     def let_go(self, records: list[memoryview]) -> None:
-        """Nobody else refers to them: the kernel takes its time for so much memory, but lets others run meanwhile."""
-        _start(self._in_thread(records.clear))
+        """Nobody else refers to them."""
+        _start(self._in_thread(large_memory.release, records))
 
 
 def _validate_and_append(

@@ -1,0 +1,39 @@
+"""Large memory of single requests."""
+
+from __future__ import annotations
+
+from mmap import PAGESIZE
+from pathlib import Path
+
+from kafkapy.common import large_memory
+
+MB = 1 << 20
+
+
+def resident() -> int:
+    """Bytes of this process."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * PAGESIZE
+
+
+def test_memory_comes_as_it_is_written_to_and_goes() -> None:
+    before = resident()
+    view = large_memory.allocate(64 * MB + 5)
+    assert len(view) == 64 * MB + 5
+    assert resident() - before < 8 * MB
+    view[: 32 * MB] = b"x" * (32 * MB)
+    view[-1] = 7
+    assert resident() - before > 24 * MB
+    parts = [view[:MB], view[MB:]]
+    large_memory.release(parts)
+    assert parts == []
+    assert resident() - before < 8 * MB, "whatever still refers to it"
+    assert (view[0], view[-1]) == (0, 0)
+
+
+def test_other_memory_is_only_let_go() -> None:
+    content = bytearray(b"content")
+    views = [memoryview(content), memoryview(b"constant")]
+    large_memory.release(views)
+    assert views == []
+    content.append(0)  # nobody holds it
+    assert content == b"content\0"
