@@ -7,6 +7,7 @@ import logging
 import socket
 import time
 from collections.abc import Callable, Collection
+from time import monotonic
 from typing import Any
 
 from twisted.internet import error, protocol
@@ -40,9 +41,6 @@ MANY_STRUCTS = 20_000
 IDLE_SCAN_SECONDS = 1.0
 
 _SCANNED_AT_ONCE = 500
-
-ACCEPTS_PER_TURN = 50
-"""Connections of a listener that are accepted before the reactor looks at the others."""
 
 _IPV4_MAPPED = "::ffff:"
 """How an IPv4 client's address begins on a socket that serves both families."""
@@ -249,7 +247,7 @@ class SocketServer:
 
     def room(self, listener: str) -> int:
         """How many connections may be accepted before the quotas have to be asked again."""
-        return 1 if self.quotas.is_rated(listener) else min(self.quotas.slots(listener), ACCEPTS_PER_TURN)
+        return 1 if self.quotas.is_rated(listener) else self.quotas.slots(listener)
 
     def accept(self, endpoint: EndPoint, address: IPv4Address | IPv6Address) -> KafkaChannel | None:
         """A channel for a new connection, or None if its address has too many."""
@@ -369,6 +367,9 @@ class _ChannelFactory(protocol.ServerFactory):
 
     def room(self) -> int:
         return self._server.room(self._endpoint.listener_name)
+
+    def turn_is_over(self) -> bool:
+        return monotonic() >= self._server.meter.turn_ends
 
     def buildProtocol(self, addr: Any) -> Any:
         return self._server.accept(self._endpoint, addr)

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import logging
 import socket
+from collections import deque
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any, Protocol
 
 from twisted.internet import error, main, tcp
@@ -21,6 +23,9 @@ from kafkapy.network.send_queue import Part, SendQueue, Unready
 from kafkapy.record.file_records import FileRecords
 
 log = logging.getLogger("kafkapy.network.SocketServer")
+
+MOST_ACCEPTED = 1000
+"""Sockets that wait to become connections: each is a descriptor, like those in the kernel's queue."""
 
 
 class BufferedReceiver(Protocol):
@@ -54,6 +59,10 @@ class RoomKeeper(Protocol):
 
     def room(self) -> int:
         """How many connections may come in now; at least one, as long as the port reads."""
+        ...
+
+    def turn_is_over(self) -> bool:
+        """Should others be served before more connections are made?"""
         ...
 
 
@@ -202,10 +211,20 @@ class PlaintextTransport(tcp.Server):
 
 
 class PlaintextPort(tcp.Port):
-    """A listening port whose connections are `PlaintextTransport`s."""
+    """A listening port whose connections are `PlaintextTransport`s.
+
+    Sockets are accepted at once and made connections of in turns, ten times as dear: the kernel's queue is short, and a client
+    that finds it full tries again after a second.
+
+    Invariant: `_accepted` are open sockets nobody knows of yet; while there are any, `_make_connections` is to be called.
+    """
 
     transport = PlaintextTransport  # type: ignore[assignment]
     factory: RoomKeeper  # type: ignore[assignment]
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._accepted: deque[tuple[socket.socket, Any]] = deque()
 
     def createInternetSocket(self) -> socket.socket:
         """A socket bound to `::` serves IPv4 too, whatever the system's default is."""
@@ -238,5 +257,46 @@ class PlaintextPort(tcp.Port):
 
     def doRead(self) -> None:
         """Take those that wait, up to as many as there is room for, where Twisted goes by how many there were before."""
-        self.numberAccepts = self.factory.room()
-        super().doRead()
+        accepted = self._accepted
+        room = min(self.factory.room(), MOST_ACCEPTED) - len(accepted)
+        are_called = bool(accepted)
+        self._accept(room)
+        if not accepted:
+            self.numberAccepts = room
+            super().doRead()  # it knows what to do about errors
+        elif not are_called:
+            self._make_connections()
+
+    def _accept(self, room: int) -> None:
+        with suppress(OSError):
+            for _ in range(room):
+                self._accepted.append(self.socket.accept())
+
+    def _make_connections(self) -> None:
+        """As Twisted's `doRead`."""
+        while self._accepted and not self.disconnecting:
+            accepted, peer = self._accepted.popleft()
+            try:
+                self._make_connection(accepted, peer)
+            except Exception:
+                log.exception("A connection from %s could not be made", peer)
+                accepted.close()
+            if self._accepted and self.factory.turn_is_over():
+                self.reactor.callLater(0, self._make_connections)
+                return
+
+    def _make_connection(self, accepted: socket.socket, peer: Any) -> None:
+        if len(peer) == 4:  # of IPv6, with the scope
+            peer = (socket.getnameinfo(peer, socket.NI_NUMERICHOST | socket.NI_NUMERICSERV)[0], *peer[1:])
+        factory: Any = self.factory
+        protocol = factory.buildProtocol(self._buildAddr(peer))
+        if protocol is None:
+            accepted.close()
+            return
+        self.sessionno += 1
+        protocol.makeConnection(self.transport(accepted, protocol, peer, self, self.sessionno - 1, self.reactor))
+
+    def connectionLost(self, reason: Failure) -> None:
+        while self._accepted:
+            self._accepted.popleft()[0].close()
+        super().connectionLost(reason)

@@ -17,10 +17,10 @@ from kafkapy.network.transport import PlaintextPort
 
 
 class Failing:
-    """A listening socket of which each `accept` fails, the first time in the given way."""
+    """A listening socket of which each `accept` fails, the first two times in the given way."""
 
     def __init__(self, first: int) -> None:
-        self.errors = [first]
+        self.errors = [first] * 2
 
     def accept(self) -> tuple[socket.socket, Any]:
         raise OSError(self.errors.pop() if self.errors else errno.EAGAIN, "as the test wants")

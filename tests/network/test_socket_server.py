@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import math
 import os
 import socket
 import struct
@@ -132,14 +133,42 @@ def test_max_connections_lets_the_next_wait_until_one_goes(make_loopback: MakeLo
     assert loop.server.connection_count == 2
 
 
-def test_those_that_wait_come_in_together(make_loopback: MakeLoopback) -> None:
+def test_those_that_wait_are_accepted_together(make_loopback: MakeLoopback) -> None:
     """A turn for each would let the queue of the listener overflow while a thousand clients connect."""
     loop = make_loopback()
     port = loop.listen()
     for _ in range(30):
         loop.connect(port)
     loop.turns(1)
-    assert loop.server.connection_count == 30
+    with pytest.raises(BlockingIOError):
+        loop.server._ports["PLAINTEXT"].socket.accept()
+    loop.until(lambda: loop.server.connection_count == 30)
+
+
+def test_connections_are_made_in_turns(make_loopback: MakeLoopback, monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = make_loopback()
+    port = loop.listen()
+    clients = [loop.connect(port) for _ in range(5)]
+    monkeypatch.setattr(socket_server, "monotonic", lambda: math.inf)  # every turn is over
+    for _ in range(2):
+        loop.server._ports["PLAINTEXT"].doRead()
+        assert loop.server.connection_count == 1
+    loop.until(lambda: loop.server.connection_count == 5)
+    assert all(client.is_served() for client in clients)
+
+
+def test_a_listener_that_stops_closes_what_it_has_accepted(
+    make_loopback: MakeLoopback, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop = make_loopback()
+    port = loop.listen()
+    clients = [loop.connect(port) for _ in range(3)]
+    monkeypatch.setattr(socket_server, "monotonic", lambda: math.inf)
+    loop.server._ports["PLAINTEXT"].doRead()
+    Deferred.fromCoroutine(loop.server.stop_listening())
+    loop.until(lambda: all(client.is_closed() for client in clients[1:]))
+    assert loop.server.connection_count == 1
+    assert clients[0].is_served()
 
 
 def test_of_those_that_wait_as_many_come_in_as_there_is_room_for(make_loopback: MakeLoopback) -> None:
