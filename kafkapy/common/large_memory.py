@@ -1,4 +1,4 @@
-"""Memory of one large request each: the kernel gives it page by page, as bytes arrive, and takes it back in portions."""
+"""Memory of one large request each: the kernel gives it page by page, as bytes come, and takes it back in portions."""
 
 from __future__ import annotations
 
@@ -27,3 +27,32 @@ def release(views: list[memoryview]) -> None:
         for start in range(0, size, _PORTION):
             mapping.madvise(MADV_DONTNEED, start, min(_PORTION, size - start))
             time.sleep(_BETWEEN_SECONDS)
+
+
+class LargeBytes:
+    """Bytes that come in pieces. What is there already does not move while there are no more than was expected: a bytearray
+    that grows may be copied as a whole, and keeps the interpreter to itself meanwhile.
+
+    Invariant: they are the first `_size` of `_memory`.
+    """
+
+    def __init__(self, expected: int) -> None:
+        """`expected`: how many there will be at most, roughly; what is not used costs nothing."""
+        self._memory = allocate(max(expected, 1))
+        self._size = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    def extend(self, piece: bytes | bytearray | memoryview) -> None:
+        end = self._size + len(piece)
+        if end > len(self._memory):
+            larger = allocate(2 * end)
+            larger[: self._size] = self._memory[: self._size]
+            self._memory = larger
+        self._memory[self._size : end] = piece
+        self._size = end
+
+    def view(self) -> memoryview:
+        """The bytes so far; `release` takes it."""
+        return self._memory[: self._size]

@@ -200,7 +200,7 @@ class LogValidator:
         if not in_place:
             if at_once and size > _REBUILT_AT_ONCE:
                 raise TakesLong
-            return rebuild(self.rules, batch, walk, target, lowest, highest, next_offset, now_ms, leader_epoch)
+            return rebuild(self.rules, batch, walk, size, target, lowest, highest, next_offset, now_ms, leader_epoch)
         result = ValidationResult(records, (batch,), next_offset, count)
         batch.set_offset_and_epoch(result.last_offset - batch.last_offset_delta, leader_epoch)
         result.max_timestamp = now_ms if self.rules.append_time else max(highest, NO_TIMESTAMP)

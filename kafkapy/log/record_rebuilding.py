@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Final
 
+from kafkapy.common.large_memory import LargeBytes
 from kafkapy.common.limits import MAX_LONG
 from kafkapy.common.timestamps import NO_TIMESTAMP
 from kafkapy.log.validation_result import Batch, Buffer, ValidationResult, invalid
@@ -30,12 +31,17 @@ from kafkapy.record.records_walk import RecordsWalk
 MAX_CONVERTED: Final = 1_000_000
 """Records of a batch that are made objects of at all."""
 MIN_LONG: Final = -(1 << 63)
+_LARGE: Final = 1 << 20
+"""Bytes of records from which on memory of their own is worth its while."""
+_EXPECTED_BEYOND: Final = 1 << 18
+"""A header, and what codecs add to what can't be compressed."""
 
 
 def rebuild(
     rules: ValidationRules,
     batch: RecordBatch,
     walk: RecordsWalk,
+    size: int,
     target: int,
     lowest: int,
     highest: int,
@@ -43,7 +49,7 @@ def rebuild(
     now_ms: int,
     leader_epoch: int,
 ) -> ValidationResult:
-    """The batch with another codec, or with its records numbered anew."""
+    """The batch with another codec, or with its records numbered anew. `size`: of the records, decompressed."""
     # If nothing but the codec has to change, the encoded records stay as they are.
     canonical = walk.sequential and batch.base_offset == 0 and not batch.attributes & TIMESTAMP_TYPE_MASK
     has_producer = batch.producer_id > -1 and batch.producer_epoch > -1 and batch.base_sequence > -1
@@ -53,12 +59,7 @@ def rebuild(
             raise too_many()
         return _build(rules, batch.records(), batch, target, next_offset, now_ms, leader_epoch)
     max_timestamp = now_ms if rules.append_time else highest
-    data = bytearray(RECORD_BATCH_OVERHEAD)
-    body = decompress_chunks(batch.attributes & CODEC_MASK, batch.buffer[RECORD_BATCH_OVERHEAD:])
-    for piece in compress_chunks(target, body, rules.levels.get(target)):
-        data += piece
-        if len(data) > rules.max_message_bytes:
-            raise rules.too_large(len(data))
+    data = _with_codec(rules, batch, size, target)
     put_header(
         data,
         base_offset=next_offset,
@@ -73,6 +74,19 @@ def rebuild(
         partition_leader_epoch=leader_epoch,
     )
     return _result_of(rules, data, (RecordBatch(data),), walk.count, next_offset, max_timestamp, now_ms)
+
+
+def _with_codec(rules: ValidationRules, batch: RecordBatch, size: int, target: int) -> bytearray | memoryview:
+    """The records in another codec, behind room for a header."""
+    expected = min(size + size // 5, rules.max_message_bytes) + _EXPECTED_BEYOND
+    data: bytearray | LargeBytes = bytearray() if size <= _LARGE else LargeBytes(expected)
+    data.extend(bytes(RECORD_BATCH_OVERHEAD))
+    body = decompress_chunks(batch.attributes & CODEC_MASK, batch.buffer[RECORD_BATCH_OVERHEAD:])
+    for piece in compress_chunks(target, body, rules.levels.get(target)):
+        data.extend(piece)
+        if len(data) > rules.max_message_bytes:
+            raise rules.too_large(len(data))
+    return data.view() if isinstance(data, LargeBytes) else data
 
 
 def _build(
@@ -116,7 +130,7 @@ def _build(
 
 def _result_of(
     rules: ValidationRules,
-    data: bytearray,
+    data: bytearray | memoryview,
     found: tuple[Batch, ...],
     count: int,
     next_offset: int,

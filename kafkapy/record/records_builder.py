@@ -272,7 +272,7 @@ def encode_batch(
 
 
 def put_header(
-    batch: bytearray,
+    batch: bytearray | memoryview,
     *,
     base_offset: int,
     last_offset_delta: int,

@@ -5,7 +5,10 @@ from __future__ import annotations
 from mmap import PAGESIZE
 from pathlib import Path
 
+import pytest
+
 from kafkapy.common import large_memory
+from kafkapy.common.large_memory import LargeBytes
 
 MB = 1 << 20
 
@@ -37,3 +40,24 @@ def test_other_memory_is_only_let_go() -> None:
     assert views == []
     content.append(0)  # nobody holds it
     assert content == b"content\0"
+
+
+@pytest.mark.parametrize("expected", [1000, 3])
+def test_bytes_in_pieces(expected: int) -> None:
+    data = LargeBytes(expected)
+    assert (len(data), bytes(data.view())) == (0, b"")
+    for piece in (b"ab", bytearray(b"cd"), memoryview(b"e"), b"", b"f" * 50):
+        data.extend(piece)
+    assert len(data) == 55
+    view = data.view()
+    view[0] = ord("x")
+    assert bytes(view) == b"xbcde" + b"f" * 50
+
+
+def test_what_is_there_does_not_move_while_no_more_comes_than_was_expected() -> None:
+    data = LargeBytes(3 * MB)
+    data.extend(b"a" * MB)
+    first = data.view()
+    data.extend(b"b" * MB)
+    data.view()[0] = 0
+    assert first[0] == 0

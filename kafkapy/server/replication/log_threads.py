@@ -13,6 +13,7 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.log import Log
 from kafkapy.log.log_types import LogAppendInfo
 from kafkapy.log.log_validator import AT_ONCE
+from kafkapy.log.validation_result import Buffer
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.server.replication.replica_manager import FlushLog, ReplicaManager
 
@@ -37,6 +38,7 @@ class LargeAppends:
     ) -> LogAppendInfo:
         """As `ReplicaManager.append_to_local_log`; `records` are the caller's no more."""
         replicas, size = self._replicas, len(records)
+        remade: list[memoryview] = []
         partition = replicas.get_partition(name)
         partition_log = partition.log_for_append(required_acks)
         append: Callable[[int], LogAppendInfo]
@@ -49,6 +51,7 @@ class LargeAppends:
             partition_log = partition.log_for_append(required_acks)
             append = partial(partition_log.append_validated, *validated)
             size = len(validated[1].records)
+            remade += _remade(validated[1].records, records)
         epoch = partition.leader_epoch
         if size <= AT_ONCE and not partition.thread_appends and not partition_log.is_full_for(size):
             info = append(epoch)
@@ -60,6 +63,8 @@ class LargeAppends:
                 partition.thread_appends -= 1
         partition.appended_in_thread(partition_log, info)
         replicas.count_append(name, len(records), info)
+        if remade:
+            self.let_go(remade)
         return info
 
     def let_go(self, records: list[memoryview]) -> None:
@@ -71,6 +76,12 @@ def _validate_and_append(
     partition_log: Log, records: bytearray | memoryview, api_version: int, leader_epoch: int
 ) -> LogAppendInfo:
     return partition_log.append_validated(*partition_log.validate(records, api_version), leader_epoch)
+
+
+def _remade(written: Buffer, given: bytearray | memoryview) -> list[memoryview]:
+    """Memory that validation has made, and nobody needs when it is written. In what was given there may be others' records."""
+    source = given.obj if isinstance(given, memoryview) else given
+    return [written] if isinstance(written, memoryview) and written.obj is not source else []
 
 
 def flush_in(in_thread: InThread) -> FlushLog:

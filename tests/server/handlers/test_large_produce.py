@@ -71,6 +71,21 @@ def test_memory_of_the_connection_may_be_used_again_meanwhile(core: BrokerCore, 
     assert {bytes(record.value or b"") for record in stored(core)[1].records()} == {bytes(1000)}
 
 
+def test_partitions_of_a_request_share_its_memory_until_all_are_written(core: BrokerCore, client: Client) -> None:
+    """What was made anew for one of them is let go before the next is looked at."""
+    core.create_topic("anew", max_message_bytes=str(1 << 24), compression_type="lz4")
+    core.create_topic("anew-too", max_message_bytes=str(1 << 24), compression_type="snappy")
+    contents = {"anew": b"a" * 1000, "anew-too": b"b" * 1000, TOPIC: b"c" * 1000}
+    data = [(topic, 0, batch(*[value] * 3000)) for topic, value in contents.items()]
+    client.send(produce(*data), VERSION)
+    run_all(core)
+    assert [each.error_code for each in answers(client.response()).values()] == [0, 0, 0]
+    for topic, value in contents.items():
+        (found,) = stored(core, topic)
+        found.ensure_valid()
+        assert {bytes(record.value or b"") for record in found.records()} == {value}
+
+
 def test_writing_a_large_batch_is_for_a_thread_and_others_append_behind_it(core: BrokerCore, client: Client) -> None:
     client.send(produce((TOPIC, 0, LARGE)), VERSION)
     core.records.work()
