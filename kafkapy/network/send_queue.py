@@ -20,7 +20,7 @@ SENDFILE_CHUNK: Final = page_cache.PROBE_STRIDE
 to come from the disk after all."""
 
 LOADED_CHUNK: Final = 1 << 20
-"""Bytes of a slice that a thread brings into memory in one go."""
+"""Bytes of a slice that are looked for in memory, or brought there by a thread, in one go."""
 
 _LOADED_SECONDS: Final = 1.0
 
@@ -130,10 +130,11 @@ class SendQueue:
         position, offered = records.position + sent, min(records.size - sent, SENDFILE_CHUNK)
         began = monotonic()
         if self._loaded < offered or began > self._loaded_until:
-            if not page_cache.is_cached(records.fileno(), position, offered):
+            ahead = min(records.size - sent, LOADED_CHUNK)
+            if not page_cache.is_cached(records.fileno(), position, ahead):
                 self.waiting = True
                 return False
-            self._loaded = offered
+            self._loaded = ahead
             self._loaded_until = began + _LOADED_SECONDS
         blocks_read = page_cache.blocks_read()
         count = os.sendfile(self._socket.fileno(), records.fileno(), position, offered)
