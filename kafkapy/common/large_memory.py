@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from mmap import MADV_DONTNEED, MAP_ANONYMOUS, MAP_PRIVATE, mmap
 from typing import Final
 
+from kafkapy.common.hand_over import hand_over
+
 _PORTION: Final = 1 << 20
-_BETWEEN_SECONDS: Final = 1e-5
 
 
 def allocate(size: int) -> memoryview:
@@ -26,7 +26,7 @@ def release(views: list[memoryview]) -> None:
         size = len(mapping)
         for start in range(0, size, _PORTION):
             mapping.madvise(MADV_DONTNEED, start, min(_PORTION, size - start))
-            time.sleep(_BETWEEN_SECONDS)
+            hand_over()
 
 
 class LargeBytes:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Final
 
+from kafkapy.common.hand_over import hand_over
 from kafkapy.common.large_memory import LargeBytes
 from kafkapy.common.limits import MAX_LONG
 from kafkapy.common.timestamps import NO_TIMESTAMP
@@ -13,7 +14,6 @@ from kafkapy.log.validation_result import Batch, Buffer, ValidationResult, inval
 from kafkapy.log.validation_rules import HAND_OVER, ValidationRules, raise_record_errors
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record.batches import batches
-from kafkapy.record.blocks import hand_over
 from kafkapy.record.compression import CompressionType, compress_chunks, decompress_chunks
 from kafkapy.record.legacy import LegacyRecordBatch
 from kafkapy.record.record_batch import (

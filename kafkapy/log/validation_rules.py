@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from kafkapy.common.hand_over import hand_over
 from kafkapy.common.limits import MAX_LONG
 from kafkapy.common.timestamps import NO_TIMESTAMP
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.log_config import LogConfig
 from kafkapy.log.validation_result import RecordValidationError, invalid
 from kafkapy.protocol.errors import Errors, KafkaError
-from kafkapy.record.blocks import hand_over
 from kafkapy.record.compression import CompressionType
 from kafkapy.record.record_batch import Record, RecordBatch, TimestampType
 

@@ -246,8 +246,10 @@ class SocketServer:
     # ------------------------------------------------------------------------------------------------ connections
 
     def room(self, listener: str) -> int:
-        """How many connections may be accepted before the quotas have to be asked again."""
-        return 1 if self.quotas.is_rated(listener) else self.quotas.slots(listener)
+        """How many connections may be accepted before the quotas have to be asked again. They count those that are made: what the
+        ports have accepted, of whichever listener, will be some."""
+        slots = 1 if self.quotas.is_rated(listener) else self.quotas.slots(listener)
+        return slots - sum(port.accepted_count for port in self._ports.values())
 
     def accept(self, endpoint: EndPoint, address: IPv4Address | IPv6Address) -> KafkaChannel | None:
         """A channel for a new connection, or None if its address has too many."""

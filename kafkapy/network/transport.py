@@ -58,7 +58,7 @@ class RoomKeeper(Protocol):
         ...
 
     def room(self) -> int:
-        """How many connections may come in now; at least one, as long as the port reads."""
+        """How many connections may come in now, besides those that are accepted; 0 or less only while some of these wait."""
         ...
 
     def turn_is_over(self) -> bool:
@@ -255,11 +255,16 @@ class PlaintextPort(tcp.Port):
         except OSError as problem:
             raise error.CannotListenError(self.interface, self.socket.getsockname()[1], problem) from problem
 
+    @property
+    def accepted_count(self) -> int:
+        """Sockets that are no connections yet."""
+        return len(self._accepted)
+
     def doRead(self) -> None:
         """Take those that wait, up to as many as there is room for, where Twisted goes by how many there were before."""
         accepted = self._accepted
-        room = min(self.factory.room(), MOST_ACCEPTED) - len(accepted)
         are_called = bool(accepted)
+        room = min(self.factory.room(), MOST_ACCEPTED - len(accepted))
         self._accept(room)
         if not accepted:
             self.numberAccepts = room

@@ -153,9 +153,8 @@ class ArrowRecords:
             pieces.append(_varints.of(lengths))
         pieces.append(_Pieces(self.values, rows, np.maximum(lengths, 0)))
         sizes = sum(piece.sizes for piece in pieces)
-        more = (
-            2 if deltas is not None else 3
-        )  # attributes, header count and, if there is none among the pieces, the timestamp
+        # Attributes, header count and, if there is none among the pieces, the timestamp.
+        more = 2 if deltas is not None else 3
         heads = (_heads if deltas is not None else _heads_at_once).of(sizes + more)
         content = _interleaved([heads, *pieces])
         ends = np.cumsum(sizes + heads.sizes)

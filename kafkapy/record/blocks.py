@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator
 
+from kafkapy.common.hand_over import hand_over
 from kafkapy.protocol.errors import Errors, KafkaError
 
 Buffer = bytes | bytearray | memoryview
 
 _PIECE = 1 << 18
-_HAND_OVER_SECONDS = 1e-5
-
-
-def hand_over() -> None:
-    """Let another thread have the interpreter: machine code that works on many records keeps it otherwise."""
-    time.sleep(_HAND_OVER_SECONDS)
 
 
 def pieces(data: Buffer) -> Iterator[bytes]:

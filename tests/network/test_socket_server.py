@@ -157,6 +157,21 @@ def test_connections_are_made_in_turns(make_loopback: MakeLoopback, monkeypatch:
     assert all(client.is_served() for client in clients)
 
 
+def test_what_one_listener_has_accepted_counts_for_all(
+    make_loopback: MakeLoopback, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop = make_loopback(ConnectionLimits(ListenerLimits(max_connections=20)))
+    clients = [loop.connect(port) for port in (loop.listen("ONE"), loop.listen("TWO")) for _ in range(15)]
+    monkeypatch.setattr(socket_server, "monotonic", lambda: math.inf)
+    for port in loop.server._ports.values():
+        port.doRead()
+    loop.until(lambda: loop.server.connection_count == 20)
+    loop.turns()
+    assert loop.server.connection_count == 20
+    assert loop.server.refused == 0, "nobody was let in to be thrown out"
+    assert sum(client.is_closed() for client in clients) == 0
+
+
 def test_a_listener_that_stops_closes_what_it_has_accepted(
     make_loopback: MakeLoopback, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -140,10 +140,9 @@ class ConfigAdminManager:
         topic = resource.name
         if not topic:
             raise KafkaError(Errors.INVALID_REQUEST, "Default topic resources are not allowed.")
+        # Kafka has ZooKeeper read its configs before it looks whether there is such a topic.
         if self._incremental and (reason := paths.reason_invalid(f"/config/{zk_entity_configs.TOPICS}/{topic}")):
-            raise ConfigException(
-                reason
-            )  # Kafka has ZooKeeper read its configs before it looks whether there is such a topic
+            raise ConfigException(reason)
         configs = apply_ops(ops, self._stored.get(topic, {}), LogConfig.definition)
         if not self._metadata_cache.contains_topic(topic):
             raise KafkaError(Errors.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{topic}' does not exist.")
