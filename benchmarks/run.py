@@ -1,4 +1,4 @@
-"""Apache Kafka 3.9.1, or an older kafkapy, and kafkapy side by side on this machine: A B A B, medians, ratios.
+"""Apache Kafka 3.9.1, or an older kafkapy, and kafkapy side by side on this machine: A B B A, medians, ratios.
 
     python -m benchmarks.run [--rounds 3] [--only REGEX] [--scale 1.0] [--markdown FILE] [--before CHECKOUT]
 
@@ -230,6 +230,11 @@ def cases(scale: float) -> list[Case]:
     return found
 
 
+def by_turns(servers: list[Server], round_: int) -> list[Server]:
+    """Who goes first in a pair finds the machine as the other one left it, so it is not always the same."""
+    return servers if round_ % 2 == 0 else servers[::-1]
+
+
 def report(reference: str, measured: list[Case], servers: list[Server], starts: Starts, kernel: list[float]) -> str:
     """The table; CPU is what a broker takes for all of a case's work."""
     lines = [f"| case | unit | {reference} | kafkapy | ratio | CPU s, {reference} | CPU s, kafkapy | ratio |"]
@@ -303,7 +308,7 @@ def main() -> int:
         servers += [KafkapyServer(OURS, directory / OURS, properties=SETTINGS)]
         starts = Starts(gb=args.scale)
         for round_ in range(args.rounds):
-            for server in servers:
+            for server in by_turns(servers, round_):
                 starts.measure(server, round_)
         for server in servers:
             server.start()
@@ -314,7 +319,7 @@ def main() -> int:
         chosen = [case for case in cases(args.scale) if re.search(args.only, case.name)]
         for case in chosen:
             for round_ in range(args.rounds):
-                for server in servers:
+                for server in by_turns(servers, round_):
                     case.samples.setdefault(server.name, []).append(case.measure(case, server, round_))
             shown = "  ".join(f"{n} {number(statistics.median(s))}" for n, s in case.samples.items())
             for server in servers if case.reads else []:

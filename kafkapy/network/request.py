@@ -159,7 +159,7 @@ class Request:
 
     def encode(self, response: Message) -> None:
         """Encode what `respond` will be called with; in a thread."""
-        self.encoded = self.codec.encode(self.correlation_id, response), Counter(error_codes(response))
+        self.encoded = self.codec.encode_in_turns(self.correlation_id, response), Counter(error_codes(response))
 
     def answer_in_version(self, version: int) -> None:
         """The response will be of another version than the request."""

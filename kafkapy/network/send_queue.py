@@ -50,10 +50,10 @@ class SendQueue:
     Invariant: `_parts` holds what was given and is not yet in the kernel, in order, without the first `_sent` bytes of the
     first part; `queued_bytes` is its size. No part is empty. While `waiting`, the first part is being made ready, and nothing is
     sent. `_loaded` bytes that come next in the first part, a slice, were found in memory, and count as being there until
-    `_loaded_until` of the monotonic clock.
+    `_loaded_until` of the monotonic clock; this thread had read `_blocks_read` then.
     """
 
-    __slots__ = ("_loaded", "_loaded_until", "_parts", "_sent", "_socket", "queued_bytes", "waiting")
+    __slots__ = ("_blocks_read", "_loaded", "_loaded_until", "_parts", "_sent", "_socket", "queued_bytes", "waiting")
 
     def __init__(self, connection: socket.socket) -> None:
         """The socket must not block."""
@@ -62,6 +62,7 @@ class SendQueue:
         self._sent = 0
         self._loaded = 0
         self._loaded_until = 0.0
+        self._blocks_read = 0
         self.queued_bytes = 0
         self.waiting = False
 
@@ -134,16 +135,14 @@ class SendQueue:
             if not page_cache.is_cached(records.fileno(), position, ahead):
                 self.waiting = True
                 return False
-            self._loaded = ahead
-            self._loaded_until = began + _LOADED_SECONDS
-        blocks_read = page_cache.blocks_read()
+            self._is_loaded(ahead, began)
         count = os.sendfile(self._socket.fileno(), records.fileno(), position, offered)
         if not count:
             _truncated()
         self._loaded -= count
         in_time = monotonic() - began < page_cache.LONG_SECONDS
         if not in_time:
-            page_cache.took_long(blocks_read)
+            page_cache.took_long(self._blocks_read)
             self._loaded = 0
         self.queued_bytes -= count
         sent += count
@@ -152,6 +151,12 @@ class SendQueue:
             sent = self._loaded = 0
         self._sent = sent
         return in_time and count == offered
+
+    def _is_loaded(self, size: int, now: float) -> None:
+        """Only now is it asked how many blocks the thread has read: it reads few others before all of this is sent."""
+        self._loaded = size
+        self._loaded_until = now + _LOADED_SECONDS
+        self._blocks_read = page_cache.blocks_read()
 
     def next_slice(self, records: FileRecords) -> tuple[int, int]:
         """(position, size) of what has to be in memory before `records`, the first part, is sent on."""
@@ -163,8 +168,7 @@ class SendQueue:
             return
         self.waiting = False
         if isinstance(part, FileRecords):
-            self._loaded = LOADED_CHUNK
-            self._loaded_until = monotonic() + _LOADED_SECONDS
+            self._is_loaded(LOADED_CHUNK, monotonic())
             return
         if not len(part):
             self._parts.popleft()

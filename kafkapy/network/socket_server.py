@@ -283,7 +283,7 @@ class SocketServer:
         if request.size > RESTED_FOR:
             request.rest = Rest()
         try:
-            request.body = await self._decoding(request.codec.decode, frame, position)
+            request.body = await self._decoding(request.codec.decode_in_turns, frame, position)
             if request.rest is not None and not has_many_structs(request.body, MANY_STRUCTS):
                 request.rest = None
         except SchemaError as error:

@@ -23,15 +23,15 @@ _MODULE_HEAD = '''"""The codecs of {messages}, written by kafkapy.protocol.codec
 
 from __future__ import annotations
 
-import struct
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkapy.protocol.encoder import BYTES, unsupported
 from {module} import {messages}
 from kafkapy.protocol import schema
+from kafkapy.protocol.number_arrays import number_array, read_numbers
 from kafkapy.protocol.typed_wire import int16_at, int32_at, raw_at, text_of, utf8
 from kafkapy.protocol.typed_wire import rest_of_count, rest_of_string_length, rest_of_varint
-from kafkapy.protocol.wire import BYTE, Buffer, bad_count, bad_length, bad_tag, bad_uuid, check_tag_count, number_array
+from kafkapy.protocol.wire import BYTE, Buffer, bad_count, bad_length, bad_tag, bad_uuid, check_tag_count
 from kafkapy.protocol.wire import packer, skip_tagged_fields, small_packers, small_unpackers, string_length
 from kafkapy.protocol.wire import tagged_fields, varint
 
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from mypy_extensions import i64
 
 new: Final = object.__new__
-unpack: Final = struct.unpack_from
 NEW: Final[Any] = schema.NEW
 '''
 

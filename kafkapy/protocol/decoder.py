@@ -26,12 +26,11 @@ near its end. What does not fit into a window, like a name of 500 bytes, is left
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from kafkapy.protocol import wire
+from kafkapy.protocol import number_arrays, wire
 from kafkapy.protocol.schema import NEW, Field, StructType
 from kafkapy.protocol.source import FORMAT, SIZE, Source
 
@@ -87,7 +86,8 @@ class DecoderSource(Source):
         self._has_records = any(field.type == "records" for field in _all_fields(message))
         self._windowed = typed and self._has_records
         self._rest = "rest" if self._windowed else "limit"
-        self.names |= {"new": object.__new__, "text": str, "unpack": struct.unpack_from, "memoryview": memoryview}
+        self.names |= {"new": object.__new__, "text": str, "memoryview": memoryview}
+        self.names["read_numbers"] = number_arrays.read_numbers
         self.names |= {name: getattr(wire, name) for name in _READERS}
 
     def write(self) -> DecoderSource:
@@ -293,9 +293,8 @@ class DecoderSource(Source):
         if type in FORMAT:
             code = FORMAT[type]
             small = self.named(f"unpack_small_{code}", wire.small_unpackers(code), f'small_unpackers("{code}")')
-            self.line(
-                f"{target} = list({small}[n](buf, pos) if n < {wire.SMALL} else unpack(f'>{{n}}{code}', buf, pos))"
-            )
+            few = f"list({small}[n](buf, pos)) if n < {wire.SMALL}"
+            self.line(f"{target} = {few} else read_numbers('{code}', buf, pos, n)")
             self.line(f"pos += n * {SIZE[type]}")
             return
         self._depth += 1

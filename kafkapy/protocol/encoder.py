@@ -24,7 +24,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Final, NoReturn
 
-from kafkapy.protocol import wire
+from kafkapy.protocol import number_arrays, wire
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.schema import NEW, Field, StructType
 from kafkapy.protocol.source import FORMAT, Source
@@ -37,7 +37,7 @@ LARGE = 4096
 _ENCODE = "def encode(o, parts, large):"
 _ENCODE_TYPED = "def {name}(o: Any, parts: list[Any], large: list[int]) -> None:"
 
-_WRITERS = ("BYTE", "bad_uuid", "number_array", "string_length", "tagged_fields", "varint")
+_WRITERS = ("BYTE", "bad_uuid", "string_length", "tagged_fields", "varint")
 
 
 @cache
@@ -80,7 +80,7 @@ class EncoderSource(Source):
         self._before: _Run = []
         self._depth = 0
         self._write = "parts.append"
-        self.names |= {"BYTES": BYTES, "unsupported": unsupported}
+        self.names |= {"BYTES": BYTES, "unsupported": unsupported, "number_array": number_arrays.number_array}
         self.names |= {name: getattr(wire, name) for name in _WRITERS}
 
     def write(self) -> EncoderSource:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import struct
 import time
-from collections.abc import Callable
 from typing import Any, Final
 
 from kafkapy.protocol import wire
 from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.decoder import Decoder
+from kafkapy.protocol.encoder import Encoder
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.wire import Buffer, SchemaError
 
@@ -90,6 +91,9 @@ class ApiCodec:
     """One API in one version: reads its requests, writes its responses.
 
     A version that the API does not have can't be written; of such a request nothing but its header is read.
+
+    What is so large that it is read or written in a thread has ways of its own: through codecs of the run time, which are plain
+    Python. Machine code is faster, but other threads would wait for the interpreter until it is done with 300,000 structs.
     """
 
     __slots__ = ("_decoder", "_encoder", "_has_tags", "api_key", "version")
@@ -98,8 +102,8 @@ class ApiCodec:
         self.api_key = api_key
         self.version = version
         self._has_tags = api_key.response_header_version(version) == 1
-        self._decoder: Callable[[Buffer, int], tuple[Any, int]] | None = None
-        self._encoder: Callable[[Any, list[Any], list[int]], None] | None = None
+        self._decoder: Decoder | None = None
+        self._encoder: Encoder | None = None
 
     def decode(self, buffer: Buffer, position: int) -> Any:
         """The request that begins there, behind its header; None if the API has no such version.
@@ -111,6 +115,15 @@ class ApiCodec:
             if not self.api_key.supports(self.version):
                 return None
             decoder = self._decoder = self.api_key.request.decoder(self.version)
+        return self._read(decoder, buffer, position)
+
+    def decode_in_turns(self, buffer: Buffer, position: int) -> Any:
+        """The same of a large request, for a thread: others have their turn meanwhile."""
+        if not self.api_key.supports(self.version):
+            return None
+        return self._read(self.api_key.request.plain_decoder(self.version), buffer, position)
+
+    def _read(self, decoder: Decoder, buffer: Buffer, position: int) -> Any:
         try:
             return decoder(buffer, position)[0]
         except wire.NOT_READ:
@@ -125,6 +138,13 @@ class ApiCodec:
         encoder = self._encoder
         if encoder is None:
             encoder = self._encoder = self.api_key.response.encoder(self.version)
+        return self._written(encoder, correlation_id, response)
+
+    def encode_in_turns(self, correlation_id: int, response: Message) -> list[Any]:
+        """The same of a large response, for a thread: others have their turn meanwhile."""
+        return self._written(self.api_key.response.plain_encoder(self.version), correlation_id, response)
+
+    def _written(self, encoder: Encoder, correlation_id: int, response: Message) -> list[Any]:
         parts: list[Any] = []
         large: list[int] = []
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from kafkapy.common.hand_over import hand_over
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Struct
 
@@ -11,12 +12,17 @@ _FREED_AT_ONCE = 1000
 
 
 class _Lists:
-    """The lists of structs that a struct has, by name, with those that their structs have."""
+    """The lists that a struct has: of structs, by name, with those that their structs have; and the names of others."""
 
-    __slots__ = ("inner",)
+    __slots__ = ("inner", "plain")
 
-    def __init__(self, inner: tuple[tuple[str, _Lists], ...]) -> None:
+    def __init__(self, inner: tuple[tuple[str, _Lists], ...], plain: tuple[str, ...]) -> None:
         self.inner = inner
+        self.plain = plain
+
+    @property
+    def has_any(self) -> bool:
+        return bool(self.inner or self.plain)
 
 
 _known: Final[dict[type[Message], _Lists]] = {}
@@ -39,18 +45,27 @@ def let_go(messages: list[Message]) -> None:
         _hold(message, lists, held)
         for name, _ in lists.inner:
             setattr(message, name, [])
+        for name in lists.plain:
+            setattr(message, name, [])
     held.reverse()  # those with lists go before what is in the lists, so that none has to free many
     while held:
         del held[-_FREED_AT_ONCE:]
+        hand_over()
 
 
 def _hold(struct: Any, lists: _Lists, held: list[Any]) -> None:
+    for name in lists.plain:
+        values = getattr(struct, name)
+        if values is not None and len(values) > _FREED_AT_ONCE:
+            held.extend(values)
     for name, inner in lists.inner:
         items = getattr(struct, name) or ()
         held.extend(items)
-        if inner.inner:
-            for item in items:
+        if inner.has_any:
+            for number, item in enumerate(items, 1):
                 _hold(item, inner, held)
+                if number % _FREED_AT_ONCE == 0:
+                    hand_over()
 
 
 def _lists_of(message: type[Message]) -> _Lists:
@@ -61,8 +76,13 @@ def _lists_of(message: type[Message]) -> _Lists:
 
 
 def _lists(struct: type[Struct], message: type[Message]) -> _Lists:
-    named = [(field.name, field.struct_name) for field in struct.FIELDS if field.element_type and field.struct_name]
-    return _Lists(tuple((name, _lists(getattr(message, inner), message)) for name, inner in named))
+    arrays = [field for field in struct.FIELDS if field.element_type]
+    return _Lists(
+        tuple(
+            (field.name, _lists(getattr(message, field.struct_name), message)) for field in arrays if field.struct_name
+        ),
+        tuple(field.name for field in arrays if not field.struct_name),
+    )
 
 
 def _count(struct: Any, lists: _Lists, many: int) -> int:

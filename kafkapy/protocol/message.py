@@ -69,7 +69,7 @@ class Message(Struct):
         except wire.NOT_READ:
             pass  # a compiled decoder leaves out what is unusual, and does not say what is wrong
         try:
-            return compile_decoder(cls, version, cls.FLEXIBLE_VERSIONS.includes(version))(buffer, position)
+            return cls.plain_decoder(version)(buffer, position)
         except (struct.error, IndexError) as error:
             raise SchemaError(f"{cls.__name__} version {version} ends too early") from error
 
@@ -93,7 +93,7 @@ class Message(Struct):
         except wire.NOT_WRITTEN:
             self._check_version(version)  # what is wrong, a compiled encoder does not say
         try:
-            return self._pieces(compile_encoder(type(self), version, self.FLEXIBLE_VERSIONS.includes(version)), whole)
+            return self._pieces(self.plain_encoder(version), whole)
         except (struct.error, AttributeError, TypeError, UnicodeEncodeError) as error:
             raise SchemaError(explain(self, version)) from error
 
@@ -110,7 +110,7 @@ class Message(Struct):
         if decoder is None:
             cls._check_version(version)
             found: Decoder | None = compiled_codec(cls.__module__, f"decode_{cls.__name__}_{version}")
-            decoder = found or compile_decoder(cls, version, cls.FLEXIBLE_VERSIONS.includes(version))
+            decoder = found or cls.plain_decoder(version)
             cls._decoders[version] = decoder
         return decoder
 
@@ -121,9 +121,19 @@ class Message(Struct):
         if encoder is None:
             cls._check_version(version)
             found: Encoder | None = compiled_codec(cls.__module__, f"encode_{cls.__name__}_{version}")
-            encoder = found or compile_encoder(cls, version, cls.FLEXIBLE_VERSIONS.includes(version))
+            encoder = found or cls.plain_encoder(version)
             cls._encoders[version] = encoder
         return encoder
+
+    @classmethod
+    def plain_decoder(cls, version: int) -> Decoder:
+        """As `decoder`, but never machine code: slower, it says what is wrong, and other threads have their turn meanwhile."""
+        return compile_decoder(cls, version, cls.FLEXIBLE_VERSIONS.includes(version))
+
+    @classmethod
+    def plain_encoder(cls, version: int) -> Encoder:
+        """As `encoder`, in the same way."""
+        return compile_encoder(cls, version, cls.FLEXIBLE_VERSIONS.includes(version))
 
     def to_version_prefixed_bytes(self, version: int) -> bytes:
         """The version as an int16 and the message: the form of coordinator records and of what consumers tell each

@@ -173,14 +173,6 @@ def string_length(length_and_one: int) -> bytes:
     return varint(length_and_one)
 
 
-def number_array(code: str, values: Sequence[float], compact: bool) -> bytes:
-    """An array of numbers of one format character, with its count before it, however long."""
-    count = len(values)
-    if compact:
-        return varint(count + 1) + struct.pack(f">{count}{code}", *values)
-    return struct.pack(f">i{count}{code}", count, *values)
-
-
 def bad_uuid(name: str, value: bytes) -> NoReturn:
     raise SchemaError(f"{name} is {value!r}, not a uuid of 16 bytes")
 

@@ -372,7 +372,7 @@ def build_handlers(
             outside.clock,
             core.transactions.verifier,
         ),
-        fetch=FetchHandler(core.fetch_sessions, config, replicas, cache, authorizer, outside.records),
+        fetch=FetchHandler(core.fetch_sessions, config, replicas, cache, authorizer, outside.records, outside.clock),
         offsets=OffsetsHandler(replicas, authorizer, outside.cold_reads, outside.clock),
         metadata=MetadataHandler(cache, cluster_id, authorizer, config, auto_topics.create_topics, outside.clock),
         control=ControlHandler(

@@ -182,7 +182,7 @@ def test_others_get_their_turn_after_a_slice_that_took_long(tmp_path: Path, monk
     path.write_bytes(bytes(4 * SENDFILE_CHUNK))
     sizes: list[int] = []
     said: list[int] = []
-    now, blocks = 0.0, 7
+    now, blocks, asked = 0.0, 7, 0
 
     def slow(_to: int, _from: int, _position: int, count: int) -> int:
         nonlocal now, blocks
@@ -191,15 +191,24 @@ def test_others_get_their_turn_after_a_slice_that_took_long(tmp_path: Path, monk
         blocks += 1
         return count
 
+    def count_blocks() -> int:
+        nonlocal asked
+        asked += 1
+        return blocks
+
     monkeypatch.setattr(os, "sendfile", slow)
     monkeypatch.setattr(send_queue, "monotonic", lambda: now)
-    monkeypatch.setattr(page_cache, "blocks_read", lambda: blocks)
+    monkeypatch.setattr(page_cache, "blocks_read", count_blocks)
     monkeypatch.setattr(page_cache, "took_long", said.append)
     with queue_and_reader() as (queue, _), open(path, "rb") as file:
         queue.send_parts([FileRecords(file, 0, 4 * SENDFILE_CHUNK)])
         assert (sizes, said) == ([SENDFILE_CHUNK], [7])
         queue.flush()
         assert (sizes, said) == ([SENDFILE_CHUNK] * 2, [7, 8]), "what was read before it is not its own"
+        monkeypatch.setattr(os, "sendfile", lambda _to, _from, _position, count: count)
+        before = asked
+        queue.flush()
+        assert asked == before + 1, "for all that is found in memory together, once"
 
 
 def test_a_small_slice_on_the_disk_is_not_read_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

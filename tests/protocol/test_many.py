@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import sys
+import weakref
 from typing import Any
 
+import pytest
+
+from kafkapy.protocol import many
 from kafkapy.protocol.many import has_many_structs, let_go
 from kafkapy.protocol.message import Message
+from kafkapy.protocol.messages.describe_groups import DescribeGroupsRequest
 from kafkapy.protocol.messages.heartbeat import HeartbeatResponse
 from kafkapy.protocol.messages.list_offsets import ListOffsetsResponse
 
@@ -40,6 +45,7 @@ class Tracked:
         self._gone = gone
         self._name = name
         self.partitions = partitions
+        self.old_style_offsets = None
 
     def __del__(self) -> None:
         others = sys.getrefcount(self.partitions[0]) - 2 if self.partitions else 0
@@ -57,3 +63,18 @@ def test_what_nobody_refers_to_any_more_is_freed_a_part_at_a_time() -> None:
     # Whose turn it is to go has parts that are held until it is theirs.
     assert gone == [("a", 1), ("c", 1), ("a0", 0), ("a1", 0), ("c0", 0), ("c1", 0)]
     assert len(kept.partitions) == 2
+
+
+class Text(str):
+    """One that can be watched."""
+
+
+def test_long_lists_of_other_values_are_freed_a_part_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    names: list[str] = [Text(n) for n in range(2500)]
+    watched = [weakref.ref(name) for name in names]
+    left: list[int] = []
+    monkeypatch.setattr(many, "hand_over", lambda: left.append(sum(name() is not None for name in watched)))
+    messages: list[Message] = [DescribeGroupsRequest(groups=names)]
+    del names
+    let_go(messages)
+    assert left == [1500, 500, 0]

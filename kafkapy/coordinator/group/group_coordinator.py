@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from typing import Protocol
 
 from kafkapy.common.clock import Steps, portions
 from kafkapy.common.scheduler import ScheduledTask, Scheduler
@@ -61,6 +62,10 @@ OFFSETS_PER_TURN = 2_000
 """How many offsets are looked at, whether they have expired, before it does."""
 OFFSETS_PER_STEP = 100
 """How many offsets are put into an answer at a time."""
+
+
+class SomePartitions(Sized, Iterable[TopicPartition], Protocol):
+    """They may be very many, so they need not all be there at the same time."""
 
 
 class GroupCoordinator:
@@ -303,7 +308,7 @@ class GroupCoordinator:
         }
 
     def fetch_offsets(
-        self, group_id: str, partitions: Collection[TopicPartition] | None, require_stable: bool
+        self, group_id: str, partitions: SomePartitions | None, require_stable: bool
     ) -> Steps[OffsetFetchResponse.OffsetFetchResponseGroup]:
         """The committed offsets of the partitions (None: of all that have one), -1 where there is none.
 

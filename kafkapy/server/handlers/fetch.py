@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Awaitable, Sequence
 from typing import Final
 
 from kafkapy.clients.completion import spawn
 from kafkapy.clients.metadata import Node
-from kafkapy.common.clock import InThread
+from kafkapy.common.clock import Clock, InThread, Steps, portions, work_off
 from kafkapy.common.metrics_topics import StatsByTopic
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
@@ -31,6 +32,7 @@ from kafkapy.server.fetch.fetch_session import (
 from kafkapy.server.metadata.metadata_cache import MetadataCache
 from kafkapy.server.replication.delayed_fetch import DelayedFetch
 from kafkapy.server.replication.fetch_params import FetchParams, FetchPartition, FetchResult, is_enough
+from kafkapy.server.replication.large_fetch import fetch_in_turns
 from kafkapy.server.replication.replica_manager import ColdRead, ReplicaManager
 
 log = logging.getLogger("kafkapy.server.KafkaApis")
@@ -49,6 +51,8 @@ _FIRST_WITH_MAGIC_2: Final = 4
 _FIRST_WITH_SOFT_LIMITS: Final = 3
 _FIRST_WITH_MAGIC_1: Final = 2
 _NONE: Final = Errors.NONE
+_MANY: Final = 500
+"""Partitions of a consumer's fetch that are read and answered over several turns."""
 _ERRORS_OF_LEADERSHIP: Final = (Errors.NOT_LEADER_OR_FOLLOWER, Errors.FENCED_LEADER_EPOCH)
 
 
@@ -63,6 +67,7 @@ class FetchHandler:
         metadata_cache: MetadataCache,
         authorizer: Authorizer,
         conversions: InThread,
+        clock: Clock,
     ) -> None:
         """`conversions`: threads that convert records for old clients."""
         self._conversions = InTurn(conversions)
@@ -71,8 +76,9 @@ class FetchHandler:
         self._replica_manager = replica_manager
         self._metadata_cache = metadata_cache
         self._authorizer = authorizer
+        self._clock = clock
 
-    def handle(self, request: Request) -> FetchResponse | None:
+    def handle(self, request: Request) -> FetchResponse | Awaitable[FetchResponse | None] | None:
         """Find the session, read, and answer when there is enough (or the time is up)."""
         body: FetchRequest = request.body
         version = request.api_version
@@ -108,6 +114,8 @@ class FetchHandler:
         if isinstance(context, IncrementalFetchContext) and isinstance(context.session, FollowerFetchSession):
             _FollowerFetch(self, self._replica_manager, request, context, context.session, params).begin()
             return None
+        if len(context.fetches) > _MANY and not is_follower:
+            return self._fetch_many(request, context, params)
         errors = [self.refusal(request, fetch, is_follower) for fetch in context.fetches]
         readable = [fetch for fetch, error in zip(context.fetches, errors, strict=True) if error is None]
 
@@ -125,6 +133,26 @@ class FetchHandler:
 
         self._replica_manager.fetch_messages(params, readable, done)
         return None
+
+    async def _fetch_many(self, request: Request, context: FetchContext, params: FetchParams) -> FetchResponse | None:
+        """A consumer's fetch of so many partitions that others would wait for it: each part of the work takes turns."""
+        errors = await work_off(self._clock, self._refusals(request, context.fetches))
+        readable = [fetch for fetch, error in zip(context.fetches, errors, strict=True) if error is None]
+        found = iter(await fetch_in_turns(self._replica_manager, self._clock, params, readable))
+        results = [next(found) if error is None else _refused(error) for error in errors]
+        if request.cancelled:
+            return None
+        if request.api_version < _FIRST_WITH_MAGIC_2:
+            await self._respond_to_old_client(request, context, results, False)
+            return None
+        return await work_off(self._clock, self._response_in_steps(request, context, results))
+
+    def _refusals(self, request: Request, fetches: list[FetchPartition]) -> Steps[list[Errors | None]]:
+        errors: list[Errors | None] = []
+        for some in portions(fetches):
+            errors += [self.refusal(request, fetch, False) for fetch in some]
+            yield
+        return errors
 
     def record_throttled(self, fetches: list[FetchPartition], results: list[FetchResult]) -> None:
         quota = self._replica_manager.leader_quota
@@ -202,34 +230,57 @@ class FetchHandler:
         results: list[FetchResult],
         is_follower: bool,
     ) -> FetchResponse:
-        version = request.api_version
+        failed = self._note(request, context.fetches, results, is_follower)
+        told = context.select(results)
+        topics: list[FetchResponse.FetchableTopicResponse] = []
+        _add_answers(topics, context.fetches, results, told)
+        return self._response_of(request, context, results, told, topics, failed)
+
+    def _response_in_steps(
+        self, request: Request, context: FetchContext, results: list[FetchResult]
+    ) -> Steps[FetchResponse]:
+        """The same for a consumer's fetch of very many partitions."""
+        failed = False
+        for some in portions(range(len(results))):
+            part = slice(some[0], some[-1] + 1)
+            failed |= self._note(request, context.fetches[part], results[part], False)
+            yield
+        told = context.select(results)
+        topics: list[FetchResponse.FetchableTopicResponse] = []
+        for some in portions(told):
+            _add_answers(topics, context.fetches, results, some)
+            yield
+        return self._response_of(request, context, results, told, topics, failed)
+
+    def _note(
+        self, request: Request, fetches: list[FetchPartition], results: list[FetchResult], is_follower: bool
+    ) -> bool:
+        """Count what was found; was there any error? Old clients are told of those that they know."""
         topic_stats = self._replica_manager.topic_stats
         stats = topic_stats.followers if is_follower else topic_stats.clients
-        fetches = context.fetches
         failed = False
         for fetch, result in zip(fetches, results, strict=True):
             _count(stats, fetch.topic_partition.topic, result)
-            if version < _FIRST_WITH_STORAGE_ERROR and result.error is Errors.KAFKA_STORAGE_ERROR:
+            if request.api_version < _FIRST_WITH_STORAGE_ERROR and result.error is Errors.KAFKA_STORAGE_ERROR:
                 result.error = Errors.NOT_LEADER_OR_FOLLOWER  # which it knows, and takes for a reason to ask again
             if result.error is not _NONE:
                 failed = True
-        topics: list[FetchResponse.FetchableTopicResponse] = []
-        answers: list[FetchResponse.PartitionData] = []
-        last: FetchPartition | None = None
-        told = context.select(results)
-        for index in told:
-            fetch = fetches[index]
-            topic = fetch.topic_partition.topic
-            if last is None or last.topic_id != fetch.topic_id or last.topic_partition.topic != topic:
-                answers = []
-                topics.append(_topic_response(topic, fetch.topic_id, answers))
-            last = fetch
-            answers.append(_answer(fetch, results[index]))
+        return failed
+
+    def _response_of(
+        self,
+        request: Request,
+        context: FetchContext,
+        results: list[FetchResult],
+        told: list[int],
+        topics: list[FetchResponse.FetchableTopicResponse],
+        failed: bool,
+    ) -> FetchResponse:
         response: FetchResponse = _fetch_response(0, 0, context.session_id, topics)
         if failed:
             request.note_errors(response)
-            if version >= _FIRST_WITH_CURRENT_LEADER:
-                self._add_current_leaders(request, fetches, results, told, response)
+            if request.api_version >= _FIRST_WITH_CURRENT_LEADER:
+                self._add_current_leaders(request, context.fetches, results, told, response)
         return response
 
     def _add_current_leaders(
@@ -396,6 +447,28 @@ def _newest_magic(version: int) -> int:
     if version >= _FIRST_WITH_MAGIC_2:
         return 2
     return 1 if version >= _FIRST_WITH_MAGIC_1 else 0
+
+
+def _add_answers(
+    topics: list[FetchResponse.FetchableTopicResponse],
+    fetches: list[FetchPartition],
+    results: list[FetchResult],
+    told: Sequence[int],
+) -> None:
+    """Neighbours of one topic stand together; the last of `topics` may go on."""
+    answers: list[FetchResponse.PartitionData] = []
+    last: FetchResponse.FetchableTopicResponse | None = None
+    if topics:
+        last = topics[-1]
+        answers = last.partitions
+    for index in told:
+        fetch = fetches[index]
+        topic = fetch.topic_partition.topic
+        if last is None or last.topic_id != fetch.topic_id or last.topic != topic:
+            answers = []
+            last = _topic_response(topic, fetch.topic_id, answers)
+            topics.append(last)
+        answers.append(_answer(fetch, results[index]))
 
 
 def _answer(fetch: FetchPartition, result: FetchResult) -> FetchResponse.PartitionData:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TypeAlias, TypeVar, cast
 
 from kafkapy.clients.completion import Completion
 from kafkapy.common.clock import Clock, InThread, Steps, in_steps, portions, work_off
@@ -26,6 +26,8 @@ from kafkapy.zk.kafka_zk_client import KafkaZkClient
 
 T = TypeVar("T", OffsetCommitResponse.OffsetCommitResponseTopic, OffsetDeleteResponse.OffsetDeleteResponseTopic)
 W = TypeVar("W", OffsetCommitRequest.OffsetCommitRequestTopic, OffsetDeleteRequest.OffsetDeleteRequestTopic)
+
+_TopicOfFetch: TypeAlias = OffsetFetchRequest.OffsetFetchRequestTopic | OffsetFetchRequest.OffsetFetchRequestTopics
 
 AT_ONCE = 1 << 14
 """Bytes of an OffsetCommit that is handled in one turn: some thousand partitions."""
@@ -117,30 +119,15 @@ class GroupOffsetsHandler:
         error = Errors.for_code(group.error_code)
         if request.api_version < 2 and error is not Errors.NONE:
             raise KafkaError(error)  # told for each partition
-        response = OffsetFetchResponse(error_code=error.code)
-        for topic in group.topics:
-            answer = OffsetFetchResponse.OffsetFetchResponseTopic(name=topic.name)
-            response.topics.append(answer)
-            for some in portions(topic.partitions):
-                answer.partitions += [
-                    OffsetFetchResponse.OffsetFetchResponsePartition(
-                        partition_index=partition.partition_index,
-                        committed_offset=partition.committed_offset,
-                        committed_leader_epoch=partition.committed_leader_epoch,
-                        metadata=partition.metadata,
-                        error_code=partition.error_code,
-                    )
-                    for partition in some
-                ]
-                yield
-        return response
+        # The structs of v8 have the fields of those before it. Very many would take long to copy, and then to be freed.
+        topics = cast("list[OffsetFetchResponse.OffsetFetchResponseTopic]", group.topics)
+        return OffsetFetchResponse(error_code=error.code, topics=topics)
 
     def _fetch_offsets(
         self,
         request: Request,
         group_id: str,
-        topics: Sequence[OffsetFetchRequest.OffsetFetchRequestTopic | OffsetFetchRequest.OffsetFetchRequestTopics]
-        | None,
+        topics: Sequence[_TopicOfFetch] | None,
     ) -> Steps[OffsetFetchResponse.OffsetFetchResponseGroup]:
         """`topics` None: all that have offsets and that the sender may see."""
         authorizer, context = self._authorizer, request.context
@@ -154,17 +141,15 @@ class GroupOffsetsHandler:
             response = yield from fetch_offsets(group_id, None, require_stable)
             response.topics = [t for t in response.topics if authorizer.authorize(context, "DESCRIBE", "TOPIC", t.name)]
             return response
-        allowed: list[TopicPartition] = []
+        allowed: list[_TopicOfFetch] = []
         denied = []
         for topic in topics:
             yield
             if authorizer.authorize(context, "DESCRIBE", "TOPIC", topic.name):
-                for some in portions(topic.partition_indexes):
-                    allowed += [TopicPartition(topic.name, index) for index in some]
-                    yield
+                allowed.append(topic)
             else:
                 denied.append(_unauthorized_offsets(topic.name, topic.partition_indexes))
-        response = yield from fetch_offsets(group_id, allowed, require_stable)
+        response = yield from fetch_offsets(group_id, _Named(allowed), require_stable)
         if response.error_code == Errors.NONE.code:
             response.topics += denied
         return response
@@ -216,6 +201,22 @@ class GroupOffsetsHandler:
             return dict.fromkeys(partitions, Errors.TOPIC_AUTHORIZATION_FAILED)
         contains = self._cache.contains
         return {index: Errors.UNKNOWN_TOPIC_OR_PARTITION for index in partitions if not contains(topic, index)}
+
+
+class _Named:
+    """The partitions of which an OffsetFetch names the topics and indexes, made one by one: very many that were there together
+    would be freed together."""
+
+    def __init__(self, topics: Sequence[_TopicOfFetch]) -> None:
+        self._topics = topics
+
+    def __len__(self) -> int:
+        return sum(len(topic.partition_indexes) for topic in self._topics)
+
+    def __iter__(self) -> Iterator[TopicPartition]:
+        for topic in self._topics:
+            for index in topic.partition_indexes:
+                yield TopicPartition(topic.name, index)
 
 
 def _commit_results(topic: str, errors: dict[int, Errors]) -> OffsetCommitResponse.OffsetCommitResponseTopic:

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING
 
 from kafkapy.common.clock import Clock, InThread, Steps, in_steps, portions, work_off
+from kafkapy.common.hand_over import hand_over
 from kafkapy.common.timestamps import (
     EARLIEST_LOCAL_TIMESTAMP,
     EARLIEST_TIMESTAMP,
@@ -38,6 +39,7 @@ _SEGMENT_ENDS = (EARLIEST_TIMESTAMP, EARLIEST_LOCAL_TIMESTAMP, LATEST_TIERED_TIM
 _CONSUMER = -1
 _DEBUGGING_CONSUMER = -2
 _READ_COMMITTED = 1
+_SEARCHED_AT_ONCE = 50
 _FEW = 50
 """Topics and partitions of a question that is answered without a look at the time."""
 
@@ -263,7 +265,9 @@ class OffsetsHandler:
 def _search(logs: list[tuple[_Search, Log]]) -> dict[_Search, _Found]:
     """Blocks."""
     found: dict[_Search, _Found] = {}
-    for key, log in logs:
+    for number, (key, log) in enumerate(logs, 1):
+        if number % _SEARCHED_AT_ONCE == 0:
+            hand_over()
         try:
             found[key] = log.fetch_offset_by_timestamp(key[1])
         except KafkaError as error:

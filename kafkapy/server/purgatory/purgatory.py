@@ -87,10 +87,15 @@ class DelayedOperationPurgatory:
             else:
                 waiting.append(operation)
             self._added += 1
+        self.begin_time(operation)
+        return False
+
+    def begin_time(self, operation: DelayedOperation) -> None:
+        """It waits for its keys; from now on for its deadline, too."""
         if self._added >= self._purge_interval:
             self._purge()
-        self._timer.add(operation, operation.delay_ms)
-        return False
+        if not operation.completed:
+            self._timer.add(operation, operation.delay_ms)
 
     def watch_also(self, operation: DelayedOperation, key: Hashable) -> None:
         """An operation that waits already waits for this key, too."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 
 from kafkapy.clients.completion import spawn
@@ -227,19 +227,23 @@ class ReplicaManager(HostedPartitions):
     def read_from_log(
         self,
         params: FetchParams,
-        fetches: list[FetchPartition],
+        fetches: Sequence[FetchPartition],
         progressed: list[TopicPartition] | None = None,
         cold: list[ColdRead] | None = None,
+        size_before: int = 0,
     ) -> list[FetchResult]:
         """Read each partition in order until `max_bytes` is used up (`ReplicaManager.readFromLog`).
 
         A follower's fetch says what it has stored: with `progressed` that is noted, and the partitions whose watermarks may have
         moved by it are added there. With `cold` the disk is not waited for: what would have to be read there is added, and if it
-        is anything the results are for nothing (see `look_up`).
+        is anything the results are for nothing (see `look_up`). `size_before`: bytes of partitions that were read before these.
         """
         results: list[FetchResult] = []
         left = params.max_bytes
         min_one_message = not params.hard_max_bytes
+        if size_before:
+            min_one_message = False
+            left = max(0, left - size_before)
         for fetch in fetches:
             result = self._read(fetch, params, left, min_one_message, progressed, cold)
             if result.size:
