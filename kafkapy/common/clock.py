@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import ParamSpec, Protocol, TypeVar
 
 from kafkapy.common.scheduler import MockScheduler, ScheduledTask, Scheduler
@@ -61,6 +62,13 @@ def portions(items: Sequence[T]) -> Iterator[Sequence[T]]:
     if len(items) <= _PORTION:
         return iter((items,))
     return (items[start : start + _PORTION] for start in range(0, len(items), _PORTION))
+
+
+def some_of(items: Iterable[T]) -> Iterator[list[T]]:
+    """As `portions`, of what cannot be cut: a list of all of it would be made, and freed, in one go."""
+    iterator = iter(items)
+    while some := list(islice(iterator, _PORTION)):
+        yield some
 
 
 async def in_turns(clock: Clock, items: Iterable[T]) -> AsyncIterator[T]:

@@ -15,7 +15,7 @@ from twisted.python.failure import Failure
 from kafkapy.common import large_memory
 from kafkapy.common.metrics_requests import RequestStats, RequestStatsByApi
 from kafkapy.network.memory_pool import MemoryPool
-from kafkapy.network.request import AnswerChannel, Request, RequestContext
+from kafkapy.network.request import ERRORS_NOTED_BY_HANDLER, AnswerChannel, Request, RequestContext
 from kafkapy.network.send_queue import Part
 from kafkapy.network.spare_buffers import SpareBuffers
 from kafkapy.network.stall_meter import StallMeter
@@ -32,7 +32,6 @@ log = logging.getLogger("kafkapy.network.SocketServer")
 _SIZE: Final = Struct(">i")
 _API_KEY: Final = Struct(">h")
 _PRODUCE: Final = int(ApiKey.PRODUCE)
-_FETCH: Final = int(ApiKey.FETCH)
 
 SHARED_BUFFER_SIZE: Final = (1 << 20) + (1 << 14)
 """All connections read into one buffer of this size: the request is handled before the next read, so it may be shared. Records as
@@ -48,7 +47,7 @@ MAX_AWAITING: Final = 5
 flight, and as many of its batches as a log knows again when they are retried."""
 
 DECODED_AT_ONCE: Final = 1 << 16
-"""Bytes of a frame that is decoded on the reactor; of larger ones only Produce and Fetch are: these have machine code for it."""
+"""Bytes of a frame that is decoded on the reactor; of larger ones only a Produce is: what makes it large are its records."""
 
 LEAST_SECONDS: Final = 0.0001
 """How long a connection goes on with requests that are at hand, whether the turn is over or not: what arrived together is
@@ -56,9 +55,6 @@ answered together, as far as that keeps nobody waiting."""
 
 SMALL_ANSWER: Final = 4096
 """Bytes of an answer that may wait until the requests that arrived with its own are answered, too."""
-
-_ERRORS_NOTED_BY_HANDLER: Final = (ApiKey.PRODUCE, ApiKey.FETCH)
-"""On the hot paths the handler knows whether there was an error at all."""
 
 _shared: Final = memoryview(bytearray(SHARED_BUFFER_SIZE))
 _spares: Final = SpareBuffers()
@@ -102,7 +98,7 @@ class KafkaChannel(AnswerChannel):
       already, so that followers can fetch, and an fsync take, them together (Apache's broker lets them wait). `_awaiting` holds
       them in the order in which they came and are answered, `MAX_AWAITING` at most. Anything else has to wait until it is empty
       (`_held`). Nothing follows a Produce whose records are still to be appended (`hold`).
-    - A large request, other than Produce and Fetch, is in flight from the time its decoding begins, in a thread.
+    - A large request, other than Produce, is in flight from the time its decoding begins, in a thread.
     - Small answers to requests that arrived together are sent together, so that the client wakes once: they are `_gathered`
       as long as the next request is at hand and is a Produce (`_gathering`), which does not keep them waiting for long.
     - Memory grows with what has arrived, not with what a frame's size field claims.
@@ -296,7 +292,7 @@ class KafkaChannel(AnswerChannel):
             codec = self._codecs.find(key, version)
             request = Request(self, self.context, codec, correlation_id, None)
             request.size = len(frame)
-            if request.size > DECODED_AT_ONCE and key != _PRODUCE and key != _FETCH:
+            if request.size > DECODED_AT_ONCE and key != _PRODUCE:
                 return self._decode_in_thread(request, client_id, frame, position)
             request.body = codec.decode(frame, position)
         except SchemaError as error:
@@ -386,7 +382,7 @@ class KafkaChannel(AnswerChannel):
                 counts = stats[request.api_key]
                 for code, times in encoded[1].items():
                     counts.error(code, times)
-            elif request.api_key not in _ERRORS_NOTED_BY_HANDLER:
+            elif request.api_key not in ERRORS_NOTED_BY_HANDLER:
                 self._count_errors(request.api_key, error_codes(response))
             if throttle_ms:
                 stats[request.api_key].throttle.record(throttle_ms)
@@ -507,7 +503,7 @@ class KafkaChannel(AnswerChannel):
 
     def note_errors(self, api_key: ApiKey, response: Message) -> None:
         """Of Produce and Fetch, the handler says when there are errors to be counted; others are always looked through."""
-        if self._stats is not None and api_key in _ERRORS_NOTED_BY_HANDLER:
+        if self._stats is not None and api_key in ERRORS_NOTED_BY_HANDLER:
             self._count_errors(api_key, error_codes(response))
 
     def _count_errors(self, api_key: ApiKey, codes: Iterable[int]) -> None:

@@ -11,6 +11,9 @@ from kafkapy.protocol.framing import ApiCodec
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.response_errors import error_codes
 
+ERRORS_NOTED_BY_HANDLER: Final = (ApiKey.PRODUCE, ApiKey.FETCH)
+"""On the hot paths the handler knows whether there was an error at all."""
+
 
 class KafkaPrincipal(NamedTuple):
     """Who a connection has proved to be (Kafka's `KafkaPrincipal`)."""
@@ -159,7 +162,8 @@ class Request:
 
     def encode(self, response: Message) -> None:
         """Encode what `respond` will be called with; in a thread."""
-        self.encoded = self.codec.encode_in_turns(self.correlation_id, response), Counter(error_codes(response))
+        codes = () if self.api_key in ERRORS_NOTED_BY_HANDLER else error_codes(response)
+        self.encoded = self.codec.encode_in_turns(self.correlation_id, response), Counter(codes)
 
     def answer_in_version(self, version: int) -> None:
         """The response will be of another version than the request."""

@@ -29,14 +29,14 @@ from kafkapy.network.stall_meter import StallMeter
 from kafkapy.network.transport import PlaintextPort
 from kafkapy.protocol.api_codecs import ApiCodecs
 from kafkapy.protocol.api_keys import ApiKey
-from kafkapy.protocol.many import has_many_structs
+from kafkapy.protocol.many import names_many
 from kafkapy.protocol.wire import SchemaError
 
 log = logging.getLogger("kafkapy.network.SocketServer")
 
 RESTED_FOR = 1 << 19
-"""Bytes of a request that may be of so many structs that the collector rests while they are there."""
-MANY_STRUCTS = 20_000
+"""Bytes of a request that may name so much that the collector rests until it is answered."""
+MANY_NAMES = 20_000
 
 IDLE_SCAN_SECONDS = 1.0
 
@@ -284,7 +284,7 @@ class SocketServer:
             request.rest = Rest()
         try:
             request.body = await self._decoding(request.codec.decode_in_turns, frame, position)
-            if request.rest is not None and not has_many_structs(request.body, MANY_STRUCTS):
+            if request.rest is not None and not names_many(request.body, MANY_NAMES):
                 request.rest = None
         except SchemaError as error:
             channel.close(f"malformed request: {error}")

@@ -7,9 +7,9 @@ alone is found once.
 from __future__ import annotations
 
 import struct
-import time
 from typing import Any, Final
 
+from kafkapy.common.hand_over import hand_over
 from kafkapy.protocol import wire
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.decoder import Decoder
@@ -24,6 +24,9 @@ _response_header_1: Final = struct.Struct(">iix").pack
 _WITHOUT_CLIENT_ID: Final = 7
 _NEVER: Final = 0x8000
 _PARTS_AT_ONCE: Final = 50_000
+_JOINED_AT_ONCE: Final = 8192
+_COPIED: Final = 1 << 16
+"""Bytes that are copied to stand behind a header."""
 _FIRST_FLEXIBLE: dict[int, int] = {
     int(api): _NEVER if api.first_flexible is None else api.first_flexible for api in ApiKey
 }
@@ -76,15 +79,15 @@ def _read_rare_header(buffer: Buffer, position: int) -> tuple[int, int, int, str
     return key, version, correlation_id, "", position + 8
 
 
-def _joined_in_turns(parts: list[Any]) -> bytes:
-    """Of so many that a thread encodes them: other threads have their turn in between. `parts` is empty then."""
-    pieces: list[bytes] = []
+def _joined_in_turns(parts: list[Any]) -> list[Any]:
+    """Of so many that a thread encodes them: other threads have their turn in between. A few pieces are left, and no `parts`."""
+    pieces: list[Any] = []
     while parts:
-        pieces.append(b"".join(parts[-_PARTS_AT_ONCE:]))
-        del parts[-_PARTS_AT_ONCE:]
-        time.sleep(0)
+        pieces.append(b"".join(parts[-_JOINED_AT_ONCE:]))
+        del parts[-_JOINED_AT_ONCE:]
+        hand_over()
     pieces.reverse()
-    return b"".join(pieces)
+    return pieces
 
 
 class ApiCodec:
@@ -151,8 +154,10 @@ class ApiCodec:
             encoder(response, parts, large)
             if large:
                 pieces = wire.joined(parts, large)
+            elif len(parts) <= _PARTS_AT_ONCE:
+                pieces = [b"".join(parts)]
             else:
-                pieces = [b"".join(parts) if len(parts) <= _PARTS_AT_ONCE else _joined_in_turns(parts)]
+                pieces = _joined_in_turns(parts)
         except wire.NOT_WRITTEN:
             pieces = response.encode_parts(self.version)  # which says what is wrong
         size = 4
@@ -163,5 +168,8 @@ class ApiCodec:
             _response_header_1(size + 1, correlation_id) if self._has_tags else _response_header_0(size, correlation_id)
         )
         first: bytes = pieces[0]
-        pieces[0] = header + first
+        if len(first) > _COPIED:
+            pieces.insert(0, header)
+        else:
+            pieces[0] = header + first
         return pieces

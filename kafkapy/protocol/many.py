@@ -30,7 +30,12 @@ _known: Final[dict[type[Message], _Lists]] = {}
 
 def has_many_structs(message: Message, many: int) -> bool:
     """Has it more structs than that? Few are counted in no time, and counting ends with `many`."""
-    return _count(message, _lists_of(type(message)), many) > many
+    return _count(message, _lists_of(type(message)), many, False) > many
+
+
+def names_many(message: Message, many: int) -> bool:
+    """Has it more structs, numbers and strings in its lists than that? Then its answer will have as many structs."""
+    return _count(message, _lists_of(type(message)), many, True) > many
 
 
 def let_go(messages: list[Message]) -> None:
@@ -85,14 +90,17 @@ def _lists(struct: type[Struct], message: type[Message]) -> _Lists:
     )
 
 
-def _count(struct: Any, lists: _Lists, many: int) -> int:
+def _count(struct: Any, lists: _Lists, many: int, values_too: bool) -> int:
     found = 0
+    if values_too:
+        for name in lists.plain:
+            found += len(getattr(struct, name) or ())
     for name, inner in lists.inner:
         items = getattr(struct, name) or ()
         found += len(items)
-        if inner.inner:
+        if inner.inner or (values_too and inner.plain):
             for item in items:
                 if found > many:
                     return found
-                found += _count(item, inner, many)
+                found += _count(item, inner, many, values_too)
     return found

@@ -24,8 +24,6 @@ Handler = Callable[[Request], Answer]
 MANY = 2_000
 """Structs of a response that take so long to encode that others would notice."""
 
-_HOT = (ApiKey.PRODUCE, ApiKey.FETCH)
-
 
 class KafkaApis:
     """Calls the handler of a request and sees to it that the request is answered, whatever happens."""
@@ -58,11 +56,11 @@ class KafkaApis:
             self._respond(request, response)
 
     def _respond(self, request: Request, response: Message) -> None:
-        if request.api_key not in _HOT and has_many_structs(response, MANY):
+        if request.api_key is not ApiKey.PRODUCE and has_many_structs(response, MANY):
             spawn(self._respond_in_thread(request, response))
         else:
             self._send(request, response)
-            if request.size > DECODED_AT_ONCE and request.api_key not in _HOT:
+            if request.size > DECODED_AT_ONCE and request.api_key is not ApiKey.PRODUCE:
                 self._let_go(request, [])
 
     async def _respond_in_thread(self, request: Request, response: Message) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from kafkapy.common.clock import MockClock
+from kafkapy.common.clock import MockClock, some_of
 
 
 def test_time_passes_and_what_is_due_runs_on_the_way() -> None:
@@ -24,3 +24,10 @@ def test_what_is_for_a_thread_runs_at_once() -> None:
     clock.from_thread(seen.append, 1)
     assert asyncio.run(clock.in_thread(len, "ab")) == 2
     assert seen == [1]
+
+
+def test_some_of_what_cannot_be_cut() -> None:
+    for count in (0, 1, 50, 51, 149):
+        found = list(some_of(dict.fromkeys(range(count))))
+        assert [n for some in found for n in some] == list(range(count))
+        assert all(0 < len(some) <= 50 for some in found)

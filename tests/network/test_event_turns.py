@@ -45,12 +45,21 @@ class Served:
         self.loop.answer(request)
 
     def waits(self, client: LoopbackClient) -> bool:
+        return self._fileno(client) in self.loop.reactor._pollers.waiting
+
+    def until_arrived(self, client: LoopbackClient) -> None:
+        """What it has sent; a busy kernel may take more turns than the reactor does meanwhile."""
+        assert select.select([self._fileno(client)], [], [], 10)[0]
+
+    def _fileno(self, client: LoopbackClient) -> int:
+        """The server's end."""
         (transport,) = (
             channel.transport
             for channel in self.loop.server._channels
             if channel.transport.getPeer().port == client.socket.getsockname()[1]
         )
-        return transport.fileno() in self.loop.reactor._pollers.waiting
+        fileno: int = transport.fileno()
+        return fileno
 
     def ask(self, client: LoopbackClient) -> None:
         """A request and its answer."""
@@ -136,6 +145,7 @@ def test_who_waits_does_not_starve(served: Served, monkeypatch: pytest.MonkeyPat
     more()
     for client in waiting:
         client.heartbeat()
+        served.until_arrived(client)
     served.order.clear()
     turns = 0
     while not {"new 0", "new 1", "new 2"} <= set(served.order):

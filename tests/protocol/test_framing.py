@@ -23,13 +23,17 @@ def response(partitions: int) -> ListOffsetsResponse:
 
 
 @pytest.mark.parametrize("version", [1, 7, 8])
-@pytest.mark.parametrize("partitions", [0, 1, 5000])
+@pytest.mark.parametrize("partitions", [0, 1, 5000, 60_000])
 def test_large_messages_are_read_and_written_as_small_ones_are(version: int, partitions: int) -> None:
     codec = ApiCodec(ApiKey.LIST_OFFSETS, version)
     encoded = request(partitions).encode(version)
     assert codec.decode_in_turns(b"head" + encoded, 4) == codec.decode(b"head" + encoded, 4) == request(partitions)
-    written = codec.encode(7, response(partitions))
-    assert codec.encode_in_turns(7, response(partitions)) == written
+    written = b"".join(codec.encode(7, response(partitions)))
+    assert b"".join(codec.encode_in_turns(7, response(partitions))) == written
+    header = 9 if ApiKey.LIST_OFFSETS.flexible(version) else 8
+    assert written[4:8] == (7).to_bytes(4)
+    assert int.from_bytes(written[:4]) == len(written) - 4
+    assert ListOffsetsResponse.decode(written, version, header) == response(partitions)
 
 
 def test_bytes_that_are_no_message() -> None:

@@ -122,6 +122,7 @@ def test_frames_name_the_request_they_cannot_hold() -> None:
 def test_an_answer_of_very_many_parts() -> None:
     groups = [DescribeGroupsResponse.DescribedGroup(group_id=f"g{n}", error_code=n % 50) for n in range(20_000)]
     response = DescribeGroupsResponse(groups=groups)
-    [frame] = ApiCodec(ApiKey.DESCRIBE_GROUPS, 0).encode(7, response)
+    pieces = ApiCodec(ApiKey.DESCRIBE_GROUPS, 0).encode(7, response)
     body = response.encode(0)
-    assert frame == struct.pack(">ii", 4 + len(body), 7) + body
+    assert len(pieces) > 2, "nothing of it is copied once more"
+    assert b"".join(pieces) == struct.pack(">ii", 4 + len(body), 7) + body

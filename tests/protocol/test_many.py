@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from kafkapy.protocol import many
-from kafkapy.protocol.many import has_many_structs, let_go
+from kafkapy.protocol.many import has_many_structs, let_go, names_many
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.messages.describe_groups import DescribeGroupsRequest
 from kafkapy.protocol.messages.heartbeat import HeartbeatResponse
 from kafkapy.protocol.messages.list_offsets import ListOffsetsResponse
+from kafkapy.protocol.messages.offset_fetch import OffsetFetchRequest
 
 
 def offsets(topics: int, partitions: int) -> ListOffsetsResponse:
@@ -78,3 +79,13 @@ def test_long_lists_of_other_values_are_freed_a_part_at_a_time(monkeypatch: pyte
     del names
     let_go(messages)
     assert left == [1500, 500, 0]
+
+
+def test_what_a_request_names_counts_whatever_it_is() -> None:
+    assert names_many(DescribeGroupsRequest(groups=["g"] * 101), 100)
+    assert not names_many(DescribeGroupsRequest(groups=["g"] * 100), 100)
+    topic = OffsetFetchRequest.OffsetFetchRequestTopic(name="t", partition_indexes=[1] * 60)
+    assert names_many(OffsetFetchRequest(group_id="g", topics=[topic, topic]), 100)
+    assert not names_many(OffsetFetchRequest(group_id="g", topics=[topic]), 100)
+    assert not names_many(OffsetFetchRequest(group_id="g", topics=None), 0)
+    assert names_many(offsets(1, 100), 100)

@@ -13,6 +13,7 @@ from kafkapy.common.metrics_topics import StatsByTopic
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.log.log_types import FetchIsolation
+from kafkapy.network.channel import DECODED_AT_ONCE
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
@@ -52,7 +53,7 @@ _FIRST_WITH_SOFT_LIMITS: Final = 3
 _FIRST_WITH_MAGIC_1: Final = 2
 _NONE: Final = Errors.NONE
 _MANY: Final = 500
-"""Partitions of a consumer's fetch that are read and answered over several turns."""
+"""Partitions of a fetch that are read and answered over several turns. In a follower's session those with news are, in one."""
 _ERRORS_OF_LEADERSHIP: Final = (Errors.NOT_LEADER_OR_FOLLOWER, Errors.FENCED_LEADER_EPOCH)
 
 
@@ -81,18 +82,34 @@ class FetchHandler:
     def handle(self, request: Request) -> FetchResponse | Awaitable[FetchResponse | None] | None:
         """Find the session, read, and answer when there is enough (or the time is up)."""
         body: FetchRequest = request.body
+        uses_topic_ids = request.api_version >= _FIRST_WITH_TOPIC_IDS
+        if request.size > DECODED_AT_ONCE:
+            return self._handle_large(request, uses_topic_ids)
+        wanted: list[FetchPartition] = []
+        for topic in body.topics:
+            self._add_wanted(wanted, topic, topic.partitions, uses_topic_ids)
+        return self._handle(request, wanted, uses_topic_ids)
+
+    async def _handle_large(self, request: Request, uses_topic_ids: bool) -> FetchResponse | None:
+        wanted = await work_off(self._clock, self._wanted_in_steps(request.body, uses_topic_ids))
+        answer = self._handle(request, wanted, uses_topic_ids)
+        return answer if answer is None or isinstance(answer, FetchResponse) else await answer
+
+    def _handle(
+        self, request: Request, wanted: list[FetchPartition], uses_topic_ids: bool
+    ) -> FetchResponse | Awaitable[FetchResponse | None] | None:
+        body: FetchRequest = request.body
         version = request.api_version
         replica_id = body.replica_id if version < 15 else _replica_id(body)
         is_follower = replica_id >= 0
         if is_follower:
             request.is_of_follower()
-        uses_topic_ids = version >= _FIRST_WITH_TOPIC_IDS
         context = self._fetch_sessions.context(
             body.session_id,
             body.session_epoch,
             is_follower,
             uses_topic_ids,
-            self._wanted(body, uses_topic_ids),
+            wanted,
             _forgotten(body, uses_topic_ids),
             replica_id,
         )
@@ -114,8 +131,8 @@ class FetchHandler:
         if isinstance(context, IncrementalFetchContext) and isinstance(context.session, FollowerFetchSession):
             _FollowerFetch(self, self._replica_manager, request, context, context.session, params).begin()
             return None
-        if len(context.fetches) > _MANY and not is_follower:
-            return self._fetch_many(request, context, params)
+        if len(context.fetches) > _MANY:
+            return self._fetch_many(request, context, params, is_follower)
         errors = [self.refusal(request, fetch, is_follower) for fetch in context.fetches]
         readable = [fetch for fetch, error in zip(context.fetches, errors, strict=True) if error is None]
 
@@ -134,23 +151,30 @@ class FetchHandler:
         self._replica_manager.fetch_messages(params, readable, done)
         return None
 
-    async def _fetch_many(self, request: Request, context: FetchContext, params: FetchParams) -> FetchResponse | None:
-        """A consumer's fetch of so many partitions that others would wait for it: each part of the work takes turns."""
-        errors = await work_off(self._clock, self._refusals(request, context.fetches))
+    async def _fetch_many(
+        self, request: Request, context: FetchContext, params: FetchParams, is_follower: bool
+    ) -> FetchResponse | None:
+        """A fetch of so many partitions that others would wait for it: each part of the work takes turns."""
+        errors = await work_off(self._clock, self._refusals(request, context.fetches, is_follower))
         readable = [fetch for fetch, error in zip(context.fetches, errors, strict=True) if error is None]
-        found = iter(await fetch_in_turns(self._replica_manager, self._clock, params, readable))
-        results = [next(found) if error is None else _refused(error) for error in errors]
+        found = await fetch_in_turns(self._replica_manager, self._clock, params, readable)
         if request.cancelled:
             return None
+        if is_follower:
+            self.record_throttled(readable, found)
+        remaining = iter(found)
+        results = [next(remaining) if error is None else _refused(error) for error in errors]
         if request.api_version < _FIRST_WITH_MAGIC_2:
-            await self._respond_to_old_client(request, context, results, False)
+            await self._respond_to_old_client(request, context, results, is_follower)
             return None
-        return await work_off(self._clock, self._response_in_steps(request, context, results))
+        return await work_off(self._clock, self._response_in_steps(request, context, results, is_follower))
 
-    def _refusals(self, request: Request, fetches: list[FetchPartition]) -> Steps[list[Errors | None]]:
+    def _refusals(
+        self, request: Request, fetches: list[FetchPartition], is_follower: bool
+    ) -> Steps[list[Errors | None]]:
         errors: list[Errors | None] = []
         for some in portions(fetches):
-            errors += [self.refusal(request, fetch, False) for fetch in some]
+            errors += [self.refusal(request, fetch, is_follower) for fetch in some]
             yield
         return errors
 
@@ -162,29 +186,40 @@ class FetchHandler:
             if size:
                 quota.record(size)
 
-    def _wanted(self, body: FetchRequest, uses_topic_ids: bool) -> list[FetchPartition]:
+    def _wanted_in_steps(self, body: FetchRequest, uses_topic_ids: bool) -> Steps[list[FetchPartition]]:
         wanted: list[FetchPartition] = []
-        cache, name_of = self._metadata_cache, self._replica_manager.name_of
         for topic in body.topics:
-            if uses_topic_ids:
-                topic_id = topic.topic_id
-                name = cache.topic_name(topic_id) or ""
-            else:
-                topic_id = ZERO_UUID
-                name = topic.topic
-            for p in topic.partitions:
-                wanted.append(
-                    FetchPartition(
-                        name_of(name, p.partition),
-                        topic_id,
-                        p.fetch_offset,
-                        p.log_start_offset,
-                        p.partition_max_bytes,
-                        p.current_leader_epoch,
-                        p.last_fetched_epoch,
-                    )
-                )
+            for some in portions(topic.partitions):
+                self._add_wanted(wanted, topic, some, uses_topic_ids)
+                yield
         return wanted
+
+    def _add_wanted(
+        self,
+        wanted: list[FetchPartition],
+        topic: FetchRequest.FetchTopic,
+        partitions: Sequence[FetchRequest.FetchPartition],
+        uses_topic_ids: bool,
+    ) -> None:
+        name_of = self._replica_manager.name_of
+        if uses_topic_ids:
+            topic_id = topic.topic_id
+            name = self._metadata_cache.topic_name(topic_id) or ""
+        else:
+            topic_id = ZERO_UUID
+            name = topic.topic
+        for p in partitions:
+            wanted.append(
+                FetchPartition(
+                    name_of(name, p.partition),
+                    topic_id,
+                    p.fetch_offset,
+                    p.log_start_offset,
+                    p.partition_max_bytes,
+                    p.current_leader_epoch,
+                    p.last_fetched_epoch,
+                )
+            )
 
     def refusal(self, request: Request, fetch: FetchPartition, is_follower: bool) -> Errors | None:
         topic, partition = fetch.topic_partition
@@ -237,13 +272,13 @@ class FetchHandler:
         return self._response_of(request, context, results, told, topics, failed)
 
     def _response_in_steps(
-        self, request: Request, context: FetchContext, results: list[FetchResult]
+        self, request: Request, context: FetchContext, results: list[FetchResult], is_follower: bool
     ) -> Steps[FetchResponse]:
-        """The same for a consumer's fetch of very many partitions."""
+        """The same for a fetch of very many partitions."""
         failed = False
         for some in portions(range(len(results))):
             part = slice(some[0], some[-1] + 1)
-            failed |= self._note(request, context.fetches[part], results[part], False)
+            failed |= self._note(request, context.fetches[part], results[part], is_follower)
             yield
         told = context.select(results)
         topics: list[FetchResponse.FetchableTopicResponse] = []

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias, TypeVar, cast
 
 from kafkapy.clients.completion import Completion
-from kafkapy.common.clock import Clock, InThread, Steps, in_steps, portions, work_off
+from kafkapy.common.clock import Clock, InThread, Steps, in_steps, portions, some_of, work_off
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
 from kafkapy.coordinator.group.group_events import CommitOutcome
@@ -170,7 +170,7 @@ class GroupOffsetsHandler:
             results = []
             for name, errors in refused.items():
                 results.append(of_topic(name=name))
-                for some in portions(list(errors.items())):
+                for some in some_of(errors.items()):
                     results[-1].partitions += [
                         of_partition(partition_index=index, error_code=error.code) for index, error in some
                     ]
@@ -233,7 +233,7 @@ def _results(errors: Mapping[str, Mapping[int, Errors]]) -> Steps[CommitResults]
     results: CommitResults = {}
     for name, of_topic in errors.items():
         topic = results[name] = OffsetCommitResponse.OffsetCommitResponseTopic(name=name)
-        for some in portions(list(of_topic.items())):
+        for some in some_of(of_topic.items()):
             topic.partitions += _commit_results(name, dict(some)).partitions
             yield
     return results

@@ -6,7 +6,7 @@ from collections.abc import Awaitable
 from dataclasses import dataclass
 
 from kafkapy.common import metadata_version
-from kafkapy.common.clock import Clock, Steps, in_steps, portions
+from kafkapy.common.clock import Clock, Steps, in_steps, portions, some_of
 from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
 from kafkapy.coordinator.group.responses import join_error
 from kafkapy.network.request import Request
@@ -133,7 +133,11 @@ class GroupsHandler:
         authorize = self._authorizer.authorize
         allowed: list[str] = []
         denied: list[str] = []
-        for some in portions(list(dict.fromkeys(body.groups_names))):
+        names: dict[str, None] = {}
+        for some in portions(body.groups_names):
+            names.update(dict.fromkeys(some))
+            yield
+        for some in some_of(names):
             for name in some:
                 (allowed if authorize(request.context, "DELETE", "GROUP", name) else denied).append(name)
             yield

@@ -1,4 +1,4 @@
-"""A consumer's fetch of very many partitions takes turns, and finds what fetches of a few find."""
+"""A fetch of very many partitions takes turns, and finds what fetches of a few find."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import itertools
 
 import pytest
 
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
+from kafkapy.server.metrics.sources import request_stats
 from tests.server.broker_core import TOPIC, BrokerCore, MakeCore
 from tests.server.handlers.test_cold_reads import Disk
 from tests.server.handlers.test_fetch import NEWEST, error, fetch, values, wanted
@@ -44,21 +46,24 @@ def answers(response: FetchResponse | None) -> list[Answer]:
     return [partition for topic in response.responses for partition in topic.partitions]
 
 
-@pytest.mark.parametrize("version", [0, 1, 3, 5, NAMES])
-def test_it_finds_what_small_ones_find(core: BrokerCore, version: int) -> None:
+@pytest.mark.parametrize(
+    ("version", "times"), [(0, TIMES), (1, TIMES), (3, TIMES), (5, TIMES), (NAMES, TIMES), (NAMES, 2000)]
+)
+def test_it_finds_what_small_ones_find(core: BrokerCore, version: int, times: int) -> None:
+    """2000 times: its frame is so large that it is decoded in a thread, too, and its answer is encoded in one."""
     core.append(b"a", b"b", index=0)
     core.append(b"c", index=2)
     client = core.connect()
     small = client.call(many(times=10, others=True), version)
     slow(core)
     core.time.turns = 0
-    large = client.call(many(times=TIMES, others=True), version)
+    large = client.call(many(times=times, others=True), version)
     assert core.time.turns >= 3
     assert [topic.topic for topic in large.responses] == [topic.topic for topic in small.responses]
     for few, all_of_them in zip(small.responses, large.responses, strict=True):
         assert all_of_them.partitions[: len(few.partitions) - 1] == few.partitions[:-1]
         assert all_of_them.partitions[-1] == few.partitions[-1]
-    assert len(answers(large)) == 2 * PARTITIONS * TIMES + 2
+    assert len(answers(large)) == 2 * PARTITIONS * times + 2
     assert {error(answer) for answer in answers(large)} == {Errors.NONE, Errors.UNKNOWN_TOPIC_OR_PARTITION}
 
 
@@ -136,6 +141,35 @@ def test_a_client_that_has_gone_gets_no_answer(core: BrokerCore) -> None:
     client.channel.connectionLost()
     core.append(b"a")
     assert client.response() is None
+
+
+def test_a_follower_moves_high_watermarks_and_wakes_who_waits_for_that(make_core: MakeCore) -> None:
+    core = make_core(others=(1,))
+    core.create_topic(partitions=PARTITIONS, replicas=[0, 1])
+    for index in range(PARTITIONS):
+        core.append(b"a", index=index)
+    reader, follower = core.connect(), core.connect()
+    reader.send(fetch((TOPIC, [wanted(2)]), max_wait_ms=500), NAMES)
+    assert reader.response() is None
+    slow(core)
+    got = answers(follower.call(many(offset=0, replica_id=1), NAMES))
+    assert [values(answer) for answer in got[:PARTITIONS]] == [[b"a"]] * PARTITIONS
+    assert reader.response() is None
+    follower.send(many(offset=1, replica_id=1, max_wait_ms=500), NAMES)
+    assert [values(answer) for answer in answers(reader.response())] == [[b"a"]]
+    assert follower.response() is None
+    core.append(b"b", index=1)
+    assert [values(answer) for answer in answers(follower.response())[:PARTITIONS]] == [[], [b"b"], []]
+
+
+def test_errors_are_counted_once(make_core: MakeCore) -> None:
+    core = make_core()
+    core.create_topic(partitions=PARTITIONS)
+    core.sockets.request_stats = request_stats()
+    client = core.connect()
+    client.call(many(times=2000, others=True), NAMES)
+    counted = core.sockets.request_stats.clients[ApiKey.FETCH].errors
+    assert counted[Errors.UNKNOWN_TOPIC_OR_PARTITION.code] == 2
 
 
 def test_what_is_on_the_disk_is_read_in_a_thread(core: BrokerCore, monkeypatch: pytest.MonkeyPatch) -> None:
