@@ -100,7 +100,7 @@ def _create_one_topic() -> Message:
         name="stalls-unassignable",
         num_partitions=-1,
         replication_factor=-1,
-        assignments=[assignment(partition_index=n, broker_ids=[99]) for n in range(_FEWER)],
+        assignments=[assignment(partition_index=n + 1, broker_ids=[0]) for n in range(_FEWER)],
     )
     return CreateTopicsRequest(topics=[topic])
 

@@ -25,12 +25,15 @@ from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.framing import read_request_header
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.response_errors import error_codes
-from kafkapy.protocol.wire import SchemaError
+from kafkapy.protocol.wire import NOT_READ, SchemaError, unsigned_varint
 
 log = logging.getLogger("kafkapy.network.SocketServer")
 
 _SIZE: Final = Struct(">i")
-_API_KEY: Final = Struct(">h")
+_INT16: Final = Struct(">h")
+_API_KEY: Final = _INT16
+_ACKS_AND_TIMEOUT: Final = 6
+_FIRST_WITH_TRANSACTIONS: Final = 3
 _PRODUCE: Final = int(ApiKey.PRODUCE)
 
 SHARED_BUFFER_SIZE: Final = (1 << 20) + (1 << 14)
@@ -47,7 +50,13 @@ MAX_AWAITING: Final = 5
 flight, and as many of its batches as a log knows again when they are retried."""
 
 DECODED_AT_ONCE: Final = 1 << 16
-"""Bytes of a frame that is decoded on the reactor; of larger ones only a Produce is: what makes it large are its records."""
+"""Bytes of a frame that is decoded on the reactor; so is a larger Produce, if it is its records that make it large."""
+
+PRODUCE_DECODED_AT_ONCE: Final = SHARED_BUFFER_SIZE
+"""The same of a Produce with very many partitions. A larger one lies in memory of its own, which nobody writes to again."""
+
+_VERY_MANY: Final = 1000
+"""Topics of a Produce, or partitions of its first one."""
 
 LEAST_SECONDS: Final = 0.0001
 """How long a connection goes on with requests that are at hand, whether the turn is over or not: what arrived together is
@@ -98,7 +107,7 @@ class KafkaChannel(AnswerChannel):
       already, so that followers can fetch, and an fsync take, them together (Apache's broker lets them wait). `_awaiting` holds
       them in the order in which they came and are answered, `MAX_AWAITING` at most. Anything else has to wait until it is empty
       (`_held`). Nothing follows a Produce whose records are still to be appended (`hold`).
-    - A large request, other than Produce, is in flight from the time its decoding begins, in a thread.
+    - A large request is in flight from the time its decoding begins, in a thread.
     - Small answers to requests that arrived together are sent together, so that the client wakes once: they are `_gathered`
       as long as the next request is at hand and is a Produce (`_gathering`), which does not keep them waiting for long.
     - Memory grows with what has arrived, not with what a frame's size field claims.
@@ -292,7 +301,7 @@ class KafkaChannel(AnswerChannel):
             codec = self._codecs.find(key, version)
             request = Request(self, self.context, codec, correlation_id, None)
             request.size = len(frame)
-            if request.size > DECODED_AT_ONCE and key != _PRODUCE:
+            if request.size > DECODED_AT_ONCE and (key != _PRODUCE or _names_very_many(frame, position, version)):
                 return self._decode_in_thread(request, client_id, frame, position)
             request.body = codec.decode(frame, position)
         except SchemaError as error:
@@ -318,10 +327,13 @@ class KafkaChannel(AnswerChannel):
         """A request that was decoded in a thread has its body, or the channel is closed."""
         if self._server.memory_pool is not None:
             self._server.memory_pool.give(request.size)
-        if not self.closed:
-            self._handle_request(request, int(request.api_key))
-            if not self.muted:
-                self._resume()
+        if self.closed and (request.api_key is not ApiKey.PRODUCE or request.body is None):
+            return
+        self._handle_request(
+            request, int(request.api_key)
+        )  # a Produce in any case: with acks=0 its client need not wait
+        if not self.muted:
+            self._resume()
 
     def _handle_request(self, request: Request, key: int) -> None:
         self._busy = True
@@ -503,8 +515,11 @@ class KafkaChannel(AnswerChannel):
 
     def note_errors(self, api_key: ApiKey, response: Message) -> None:
         """Of Produce and Fetch, the handler says when there are errors to be counted; others are always looked through."""
+        self.note_error_codes(api_key, error_codes(response))
+
+    def note_error_codes(self, api_key: ApiKey, codes: Iterable[int]) -> None:
         if self._stats is not None and api_key in ERRORS_NOTED_BY_HANDLER:
-            self._count_errors(api_key, error_codes(response))
+            self._count_errors(api_key, codes)
 
     def _count_errors(self, api_key: ApiKey, codes: Iterable[int]) -> None:
         assert self._stats is not None
@@ -576,6 +591,32 @@ def _give_spare(buffer: memoryview) -> None:
     memory = buffer.obj
     if isinstance(memory, bytearray) and len(memory) > KEPT_PRIVATE_BUFFER:
         _spares.give(memory)
+
+
+def _names_very_many(produce: memoryview, position: int, version: int) -> bool:
+    """Does it take long to decode? Judged by how it begins. What cannot be read is for the decoder to say."""
+    if len(produce) <= PRODUCE_DECODED_AT_ONCE:
+        return False
+    flexible = ApiKey.PRODUCE.flexible(version)
+    try:
+        if version >= _FIRST_WITH_TRANSACTIONS:
+            length, position = _read_length(produce, position, flexible, _INT16)
+            position += max(0, length)
+        topics, position = _read_length(produce, position + _ACKS_AND_TIMEOUT, flexible, _SIZE)
+        if not 0 < topics <= _VERY_MANY:
+            return topics > 0
+        length, position = _read_length(produce, position, flexible, _INT16)
+        return _read_length(produce, position + max(0, length), flexible, _SIZE)[0] > _VERY_MANY
+    except NOT_READ:
+        return False
+
+
+def _read_length(buffer: memoryview, position: int, flexible: bool, fixed: Struct) -> tuple[int, int]:
+    """A length or count, and the position behind it."""
+    if flexible:
+        length, position = unsigned_varint(buffer, position)
+        return length - 1, position
+    return fixed.unpack_from(buffer, position)[0], position + fixed.size
 
 
 def _starts_with_produce(received: memoryview) -> bool:

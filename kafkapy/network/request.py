@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple
 
 from kafkapy.protocol.api_keys import ApiKey
@@ -83,6 +83,9 @@ class AnswerChannel:
         raise NotImplementedError
 
     def note_errors(self, api_key: ApiKey, response: Message) -> None:
+        raise NotImplementedError
+
+    def note_error_codes(self, api_key: ApiKey, codes: Iterable[int]) -> None:
         raise NotImplementedError
 
     def is_of_follower(self) -> None:
@@ -189,6 +192,10 @@ class Request:
     def note_errors(self, response: Message) -> None:
         """The handler of a Produce or Fetch answers with errors: count them. Those of other APIs are counted anyway."""
         self.channel.note_errors(self.api_key, response)
+
+    def note_error_codes(self, codes: Iterable[int]) -> None:
+        """The same of a response with so many that they are counted a part at a time."""
+        self.channel.note_error_codes(self.api_key, codes)
 
     def is_of_follower(self) -> None:
         """Another broker sends it, to follow partitions."""

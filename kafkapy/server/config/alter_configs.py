@@ -16,6 +16,8 @@ from kafkapy.common.wire_enums import ConfigResourceType
 from kafkapy.log.log_config import LogConfig, check_topic_configs
 from kafkapy.network.request import RequestContext
 from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.protocol.messages.alter_configs import AlterConfigsRequest
+from kafkapy.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from kafkapy.server.api_error import NO_ERROR, ApiError
 from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
 from kafkapy.server.config import runtime_loggers, zk_entity_configs
@@ -34,8 +36,8 @@ _UNEXPECTED_BROKER = "Unexpected broker id, expected {id}, but received {name}"
 _NODE_NOT_A_NUMBER = "Node id must be an integer, but it is: {name}"
 
 
-Alteration = tuple[int, str, Sequence[ConfigOp]]
-"""Code of the resource's type, its name, and what is to be done."""
+Alteration = AlterConfigsRequest.AlterConfigsResource | IncrementalAlterConfigsRequest.AlterConfigsResource
+"""The resource, and what is to be done."""
 
 
 class ConfigAdminManager:
@@ -72,20 +74,23 @@ class ConfigAdminManager:
     async def alter_all(self, clock: Clock, resources: Sequence[Alteration]) -> list[ApiError]:
         """Alter the configs of the resources, each of which is there once; the errors they ended with. ZooKeeper is asked for
         all topics at once, and is told of all at once."""
-        topics = [name for code, name, _ in resources if resource_type_of(code) is ConfigResourceType.TOPIC]
+        topics = [
+            resource.resource_name
+            async for resource in in_turns(clock, resources)
+            if _is_topic(resource) and self._metadata_cache.contains_topic(resource.resource_name)
+        ]
         try:
-            await self._in_thread(self._read_ahead, [*filter(self._metadata_cache.contains_topic, topics)])
+            await self._in_thread(self._read_ahead, topics)
         except Exception as error:
             log.error("Error processing alter configs request", exc_info=error)
             return [ApiError.from_exception(error)] * len(resources)
-        errors = [await self._alter(*resource) async for resource in in_turns(clock, resources)]
-        failed: Mapping[str, ApiError] = {}
-        if self._changed:
-            failed = await self._in_thread(self._write)
-        topic_type = ConfigResourceType.TOPIC
+        errors = [await self._alter(resource) async for resource in in_turns(clock, resources)]
+        if not self._changed:
+            return errors
+        failed = await self._in_thread(self._write)
         return [
-            failed.get(name, error) if resource_type_of(code) is topic_type else error
-            for (code, name, _), error in zip(resources, errors, strict=True)
+            failed.get(resource.resource_name, error) if _is_topic(resource) else error
+            async for resource, error in in_turns(clock, zip(resources, errors, strict=True))
         ]
 
     def _read_ahead(self, topics: list[str]) -> None:
@@ -104,8 +109,10 @@ class ConfigAdminManager:
             log.error("Error processing alter configs request for topic %s", topic, exc_info=reason)
         return {topic: ApiError.from_exception(reason) for topic, reason in failed.items()}
 
-    async def _alter(self, code: int, name: str, ops: Sequence[ConfigOp]) -> ApiError:
+    async def _alter(self, alteration: Alteration) -> ApiError:
+        code, name = alteration.resource_type, alteration.resource_name
         resource = ConfiguredResource(resource_type_of(code), name)
+        ops = _ops_of(alteration)
         try:
             require_well_formed(ops)
             match resource.type:
@@ -211,3 +218,14 @@ def _loggable(configs: dict[str, str]) -> dict[str, str]:
         key = broker_config_key(name)
         shown[name] = value if key is not None and key.type.name != "PASSWORD" else "[hidden]"
     return shown
+
+
+def _is_topic(alteration: Alteration) -> bool:
+    return resource_type_of(alteration.resource_type) is ConfigResourceType.TOPIC
+
+
+def _ops_of(alteration: Alteration) -> list[ConfigOp]:
+    """AlterConfigs can only set."""
+    if isinstance(alteration, IncrementalAlterConfigsRequest.AlterConfigsResource):
+        return [ConfigOp(config.name, config.config_operation, config.value) for config in alteration.configs]
+    return [ConfigOp(config.name, OpType.SET, config.value) for config in alteration.configs]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +29,6 @@ from kafkapy.server.api_error import ApiError
 from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
 from kafkapy.server.config import zk_entity_configs
 from kafkapy.server.config.alter_configs import ConfigAdminManager
-from kafkapy.server.config.alter_operations import ConfigOp, OpType
 from kafkapy.server.config.config_resource import resource_type_of
 from kafkapy.server.config.describe_configs import ConfigHelper
 from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig
@@ -64,10 +62,14 @@ class ConfigsHandler:
 
     async def handle_describe_configs(self, request: Request) -> DescribeConfigsResponse:
         body: DescribeConfigsRequest = request.body
-        denied = {id(resource): error for resource in body.resources if (error := self._denied(request, resource))}
+        denied = {
+            id(resource): error
+            async for resource in in_turns(self._clock, body.resources)
+            if (error := self._denied(request, resource))
+        }
         known = [
             resource.resource_name
-            for resource in body.resources
+            async for resource in in_turns(self._clock, body.resources)
             if resource.resource_type == ConfigResourceType.TOPIC
             and id(resource) not in denied
             and self._metadata_cache.contains_topic(resource.resource_name)
@@ -132,17 +134,20 @@ class ConfigsHandler:
             incremental=incremental,
             validate_only=body.validate_only,
         )
-        times = Counter((resource.resource_type, resource.resource_name) for resource in body.resources)
+        times: dict[int, dict[str, int]] = {}
+        async for resource in in_turns(self._clock, body.resources):
+            of_type = times.setdefault(resource.resource_type, {})
+            of_type[resource.resource_name] = of_type.get(resource.resource_name, 0) + 1
         once = [
-            (resource.resource_type, resource.resource_name, _ops_of(resource, incremental))
-            for resource in body.resources
-            if times[resource.resource_type, resource.resource_name] == 1
+            resource
+            async for resource in in_turns(self._clock, body.resources)
+            if times[resource.resource_type][resource.resource_name] == 1
         ]
         errors = iter(await manager.alter_all(self._clock, once))
         responses = []
         async for resource in in_turns(self._clock, body.resources):
             code, name = resource.resource_type, resource.resource_name
-            error = next(errors) if times[code, name] == 1 else _TWICE
+            error = next(errors) if times[code][name] == 1 else _TWICE
             responses.append(
                 message.AlterConfigsResourceResponse(
                     error_code=error.code, error_message=error.message, resource_type=code, resource_name=name
@@ -202,16 +207,6 @@ class ConfigsHandler:
         return AlterUserScramCredentialsResponse(
             results=await self._in_thread(scram_credentials.alter, self._zk_client, body.upsertions, body.deletions)
         )
-
-
-# -------------------------------------------------------------------------------------------------------- configs
-
-
-def _ops_of(resource: Any, incremental: bool) -> list[ConfigOp]:
-    return [
-        ConfigOp(config.name, config.config_operation if incremental else OpType.SET, config.value)
-        for config in resource.configs
-    ]
 
 
 # --------------------------------------------------------------------------------------------------- client quotas

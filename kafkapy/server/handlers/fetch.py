@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Sequence
-from typing import Final
+from collections.abc import Awaitable, Iterable, Iterator, Sequence
+from typing import Final, TypeAlias
 
 from kafkapy.clients.completion import spawn
 from kafkapy.clients.metadata import Node
-from kafkapy.common.clock import Clock, InThread, Steps, portions, work_off
+from kafkapy.common.clock import Clock, InThread, Steps, portions, some_of, work_off
 from kafkapy.common.metrics_topics import StatsByTopic
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
@@ -17,6 +17,7 @@ from kafkapy.network.channel import DECODED_AT_ONCE
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
+from kafkapy.protocol.response_errors import error_codes
 from kafkapy.record.file_records import FileRecords
 from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
 from kafkapy.server.config.kafka_config import KafkaConfig
@@ -39,6 +40,7 @@ from kafkapy.server.replication.replica_manager import ColdRead, ReplicaManager
 log = logging.getLogger("kafkapy.server.KafkaApis")
 
 AbortedTransaction = FetchResponse.AbortedTransaction
+_Answered: TypeAlias = tuple[FetchPartition, FetchResult, FetchResponse.PartitionData]
 _fetch_response: Final = FetchResponse.maker
 _topic_response: Final = FetchResponse.FetchableTopicResponse.maker
 _partition_data: Final = FetchResponse.PartitionData.maker
@@ -162,8 +164,7 @@ class FetchHandler:
             return None
         if is_follower:
             self.record_throttled(readable, found)
-        remaining = iter(found)
-        results = [next(remaining) if error is None else _refused(error) for error in errors]
+        results = await work_off(self._clock, _all_results(errors, found))
         if request.api_version < _FIRST_WITH_MAGIC_2:
             await self._respond_to_old_client(request, context, results, is_follower)
             return None
@@ -269,7 +270,12 @@ class FetchHandler:
         told = context.select(results)
         topics: list[FetchResponse.FetchableTopicResponse] = []
         _add_answers(topics, context.fetches, results, told)
-        return self._response_of(request, context, results, told, topics, failed)
+        response: FetchResponse = _fetch_response(0, 0, context.session_id, topics)
+        if failed:
+            request.note_errors(response)
+            if request.api_version >= _FIRST_WITH_CURRENT_LEADER:
+                self._add_current_leaders(request, response, _with_answers(context.fetches, results, told, response))
+        return response
 
     def _response_in_steps(
         self, request: Request, context: FetchContext, results: list[FetchResult], is_follower: bool
@@ -285,7 +291,16 @@ class FetchHandler:
         for some in portions(told):
             _add_answers(topics, context.fetches, results, some)
             yield
-        return self._response_of(request, context, results, told, topics, failed)
+        response: FetchResponse = _fetch_response(0, 0, context.session_id, topics)
+        if failed:
+            for codes in some_of(error_codes(response)):
+                request.note_error_codes(codes)
+                yield
+            if request.api_version >= _FIRST_WITH_CURRENT_LEADER:
+                for answered in some_of(_with_answers(context.fetches, results, told, response)):
+                    self._add_current_leaders(request, response, answered)
+                    yield
+        return response
 
     def _note(
         self, request: Request, fetches: list[FetchPartition], results: list[FetchResult], is_follower: bool
@@ -302,46 +317,23 @@ class FetchHandler:
                 failed = True
         return failed
 
-    def _response_of(
-        self,
-        request: Request,
-        context: FetchContext,
-        results: list[FetchResult],
-        told: list[int],
-        topics: list[FetchResponse.FetchableTopicResponse],
-        failed: bool,
-    ) -> FetchResponse:
-        response: FetchResponse = _fetch_response(0, 0, context.session_id, topics)
-        if failed:
-            request.note_errors(response)
-            if request.api_version >= _FIRST_WITH_CURRENT_LEADER:
-                self._add_current_leaders(request, context.fetches, results, told, response)
-        return response
-
-    def _add_current_leaders(
-        self,
-        request: Request,
-        fetches: list[FetchPartition],
-        results: list[FetchResult],
-        told: list[int],
-        response: FetchResponse,
-    ) -> None:
+    def _add_current_leaders(self, request: Request, response: FetchResponse, answered: Iterable[_Answered]) -> None:
         nodes: set[Node] = set()
-        answers = (answer for topic in response.responses for answer in topic.partitions)
-        for index, answer in zip(told, answers, strict=True):
-            if results[index].error in _ERRORS_OF_LEADERSHIP:
-                leader = current_leader(
-                    self._replica_manager, fetches[index].topic_partition, request.context.listener_name
-                )
+        for fetch, result, answer in answered:
+            if result.error in _ERRORS_OF_LEADERSHIP:
+                leader = current_leader(self._replica_manager, fetch.topic_partition, request.context.listener_name)
                 if leader is not None:
                     answer.current_leader = FetchResponse.LeaderIdAndEpoch(
                         leader_id=leader.id, leader_epoch=leader.epoch
                     )
                     nodes |= leader.nodes
-        response.node_endpoints = [
+        known = {node.node_id for node in response.node_endpoints}
+        response.node_endpoints += [
             FetchResponse.NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
             for node in sorted(nodes)
+            if node.id not in known
         ]
+        response.node_endpoints.sort(key=lambda endpoint: endpoint.node_id)
 
     async def _respond_to_old_client(
         self, request: Request, context: FetchContext, results: list[FetchResult], is_follower: bool
@@ -461,6 +453,24 @@ def _isolation(is_follower: bool, isolation_level: int) -> FetchIsolation:
     if is_follower:
         return FetchIsolation.LOG_END
     return FetchIsolation.TXN_COMMITTED if isolation_level == 1 else FetchIsolation.HIGH_WATERMARK
+
+
+def _all_results(errors: list[Errors | None], found: list[FetchResult]) -> Steps[list[FetchResult]]:
+    """Where there was no error, what was found."""
+    results: list[FetchResult] = []
+    remaining = iter(found)
+    for some in portions(errors):
+        results += [next(remaining) if error is None else _refused(error) for error in some]
+        yield
+    return results
+
+
+def _with_answers(
+    fetches: list[FetchPartition], results: list[FetchResult], told: list[int], response: FetchResponse
+) -> Iterator[_Answered]:
+    answers = (answer for topic in response.responses for answer in topic.partitions)
+    for index, answer in zip(told, answers, strict=True):
+        yield fetches[index], results[index], answer
 
 
 def _refused(error: Errors) -> FetchResult:

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Mapping, Sequence
 from functools import partial
 from struct import Struct
 from typing import Final
 
 from kafkapy.clients.completion import Completion, spawn
 from kafkapy.clients.metadata import Node
-from kafkapy.common.clock import Clock
+from kafkapy.common.clock import Clock, Steps, portions, some_of, work_off
 from kafkapy.common.limits import MAX_INT
 from kafkapy.common.producer_id import ProducerIdAndEpoch
 from kafkapy.common.topic_names import INTERNAL_TOPICS
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.log_types import LogAppendInfo, TakesLong
 from kafkapy.log.validation_result import InvalidProduceRequest, RecordValidationError
+from kafkapy.network.channel import PRODUCE_DECODED_AT_ONCE
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.protocol.many import has_many_structs, let_go
+from kafkapy.protocol.message import Message
 from kafkapy.protocol.messages.produce import ProduceRequest, ProduceResponse
+from kafkapy.protocol.response_errors import error_codes
 from kafkapy.record.batches import batches
 from kafkapy.record.record_batch import LOG_OVERHEAD, MIN_RECORD_SIZE, RECORD_BATCH_OVERHEAD, TRANSACTIONAL_MASK
 from kafkapy.server.authorizer import Authorizer
@@ -65,6 +69,8 @@ _LATE_SECONDS: Final = 0.0015
 """So much longer than a turn a request goes on: most have been appended then, and to divide one costs something, too."""
 _LARGE: Final = 1 << 20
 """Bytes of a request whose memory is let go of in a thread."""
+_MANY: Final = 2000
+"""Partitions of an answer that is made in turns."""
 _ERRORS_OF_THE_PARTITION: Final = frozenset(
     (
         Errors.UNKNOWN_TOPIC_OR_PARTITION,
@@ -221,7 +227,8 @@ class ProduceHandler:
             return None
         if not request.unwritten:
             request.hold()
-        _keep_rest(produce)
+        if request.size <= PRODUCE_DECODED_AT_ONCE:
+            _keep_rest(produce)
         return self._go_on(produce)
 
     def _append_turn(self, produce: Produce) -> bool:
@@ -283,20 +290,50 @@ class ProduceHandler:
             else:
                 large.answers[large.position] = self._success(produce, large.partition, info)
         if request.size > _LARGE or produce.large:
-            self._let_go(produce)
+            await work_off(self._clock, self._let_go(produce))
+        body: ProduceRequest = request.body
         request.written()
-        self._answer(produce)
+        self._tell_written(produce)
+        if produce.acks != 0 and not produce.pending and not produce.unsynced and has_many_structs(body, _MANY):
+            await self._answer_in_turns(produce, [body])
+        else:
+            self._answer(produce)
 
-    def _let_go(self, produce: Produce) -> None:
+    def _let_go(self, produce: Produce) -> Steps[None]:
         """Of the records' memory, which may be much, in a thread."""
         records = [large.records for large in produce.large]
         for large in produce.large:
             large.records = _NO_RECORDS
         for topic in produce.request.body.topic_data:
-            for data in topic.partition_data:
-                records.append(data.records)
-                data.records = _NO_RECORDS
+            for some in portions(topic.partition_data):
+                for data in some:
+                    records.append(data.records)
+                    data.records = _NO_RECORDS
+                yield
         self._large_appends.let_go(records)
+
+    async def _answer_in_turns(self, produce: Produce, asked: list[Message]) -> None:
+        """There are very many partitions in the answer. What was `asked` is freed with it, in a thread."""
+        request, in_thread = produce.request, self._large_appends.in_thread
+        response: ProduceResponse = _produce_response(produce.topics)
+        produce.topics = []
+        if produce.failed:
+            await work_off(self._clock, self._note_failures(request, response))
+        await in_thread(request.encode, response)
+        request.respond(response)
+        asked.append(response)
+        del response
+        await in_thread(let_go, asked)
+
+    def _note_failures(self, request: Request, response: ProduceResponse) -> Steps[None]:
+        for codes in some_of(error_codes(response)):
+            request.note_error_codes(codes)
+            yield
+        if request.api_version >= _FIRST_WITH_CURRENT_LEADER:
+            for topic in response.responses:
+                for answers in portions(topic.partition_responses):
+                    self._add_current_leaders(request, response, topic.name, answers)
+                    yield
 
     def _tell_written(self, produce: Produce) -> None:
         written, produce.written = produce.written, []
@@ -395,22 +432,34 @@ class ProduceHandler:
         if failed:
             request.note_errors(response)
         if failed and request.api_version >= _FIRST_WITH_CURRENT_LEADER:
-            nodes: set[Node] = set()
             for topic in topics:
-                for answer in topic.partition_responses:
-                    if answer.error_code == Errors.NOT_LEADER_OR_FOLLOWER.code:
-                        partition = TopicPartition(topic.name, answer.index)
-                        leader = current_leader(self._replica_manager, partition, request.context.listener_name)
-                        if leader is not None:
-                            answer.current_leader = ProduceResponse.LeaderIdAndEpoch(
-                                leader_id=leader.id, leader_epoch=leader.epoch
-                            )
-                            nodes |= leader.nodes
-            response.node_endpoints = [
-                ProduceResponse.NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
-                for node in sorted(nodes)
-            ]
+                self._add_current_leaders(request, response, topic.name, topic.partition_responses)
         return response
+
+    def _add_current_leaders(
+        self,
+        request: Request,
+        response: ProduceResponse,
+        topic: str,
+        answers: Sequence[ProduceResponse.PartitionProduceResponse],
+    ) -> None:
+        nodes: set[Node] = set()
+        for answer in answers:
+            if answer.error_code == Errors.NOT_LEADER_OR_FOLLOWER.code:
+                partition = TopicPartition(topic, answer.index)
+                leader = current_leader(self._replica_manager, partition, request.context.listener_name)
+                if leader is not None:
+                    answer.current_leader = ProduceResponse.LeaderIdAndEpoch(
+                        leader_id=leader.id, leader_epoch=leader.epoch
+                    )
+                    nodes |= leader.nodes
+        known = {node.node_id for node in response.node_endpoints}
+        response.node_endpoints += [
+            ProduceResponse.NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
+            for node in sorted(nodes)
+            if node.id not in known
+        ]
+        response.node_endpoints.sort(key=lambda endpoint: endpoint.node_id)
 
     def _answer_when_committed(self, produce: Produce) -> None:
         request = produce.request

@@ -70,30 +70,32 @@ class TopicsHandler:
         body: CreateTopicsRequest = request.body
         if not self._controller.is_active:
             return CreateTopicsResponse(topics=[_create_error(t.name, Errors.NOT_CONTROLLER) for t in body.topics])
-        results = self._refused_topics(request, body)
-        wanted = [topic for topic in body.topics if topic.name not in results]
+        results = await self._refused_topics(request, body)
+        wanted = [topic async for topic in in_turns(self._clock, body.topics) if topic.name not in results]
         brokers = {live.id: live.rack for live in self._metadata_cache.alive_brokers()}
         changes, left_ms = await self._in_time(
             body.timeout_ms, lambda: self._admin_manager.create_topics(wanted, brokers, body.validate_only)
         )
         if changes is None:
-            changes = [TopicChange(topic.name, _TIMED_OUT) for topic in wanted]
+            changes = [TopicChange(topic.name, _TIMED_OUT) async for topic in in_turns(self._clock, wanted)]
         elif not body.validate_only:
             changes = await self._wait_for_leaders(changes, left_ms)
         shown = _ShownConfigs(self._dynamic_config)
         async for change in in_turns(self._clock, changes):
             results[change.topic] = self._create_result(request, change, shown)
-        return CreateTopicsResponse(topics=[results[topic.name] for topic in body.topics])
+        return CreateTopicsResponse(topics=[results[topic.name] async for topic in in_turns(self._clock, body.topics)])
 
-    def _refused_topics(
+    async def _refused_topics(
         self, request: Request, body: CreateTopicsRequest
     ) -> dict[str, CreateTopicsResponse.CreatableTopicResult]:
         """The answers for those topics that can't be created, as far as this broker can tell by itself."""
         authorize = self._authorizer.authorize
         may_create_all = authorize(request.context, "CREATE", "CLUSTER", CLUSTER_NAME)
-        counts = Counter(topic.name for topic in body.topics)
+        counts: Counter[str] = Counter()
+        async for topic in in_turns(self._clock, body.topics):
+            counts[topic.name] += 1
         refused = {}
-        for name, count in counts.items():
+        async for name, count in in_turns(self._clock, counts.items()):
             if name == CLUSTER_METADATA_TOPIC:
                 reason = f"Creation of internal topic {name} is prohibited."
                 refused[name] = _create_error(name, Errors.INVALID_REQUEST, reason)
@@ -131,7 +133,7 @@ class TopicsHandler:
     async def _wait_for_leaders(self, changes: list[TopicChange], timeout_ms: int) -> list[TopicChange]:
         """Turn changes whose leaders are not known in time into REQUEST_TIMED_OUT (Kafka's `DelayedCreatePartitions`)."""
         cache = self._metadata_cache
-        waiting = [change for change in changes if change.succeeded]
+        waiting = [change async for change in in_turns(self._clock, changes) if change.succeeded]
 
         def all_have_leaders() -> bool:
             while waiting and _has_leaders(cache, waiting[-1]):
@@ -150,8 +152,11 @@ class TopicsHandler:
     async def handle_delete_topics(self, request: Request) -> DeleteTopicsResponse:
         """By name, or (v6) by id; answered when this broker's metadata has the topics no more, or after the time-out."""
         body: DeleteTopicsRequest = request.body
-        topics = [(topic.name, topic.topic_id) for topic in body.topics]
-        topics += [(name, ZERO_UUID) for name in body.topic_names]
+        topics: Iterable[tuple[str | None, bytes]] = (
+            ((topic.name, topic.topic_id) for topic in body.topics)
+            if body.topics
+            else ((name, ZERO_UUID) for name in body.topic_names)
+        )
         error = None
         if not self._controller.is_active:
             error = Errors.NOT_CONTROLLER
@@ -165,9 +170,12 @@ class TopicsHandler:
                 ]
             )
         results = [self._resolve(request, name, topic_id) async for name, topic_id in in_turns(self._clock, topics)]
-        names = [result.name for result in results if result.name is not None and result.error_code == 0]
-        errors = await self._delete(names, body.timeout_ms)
-        for result in results:
+        names: dict[str, None] = {}
+        async for result in in_turns(self._clock, results):
+            if result.name is not None and result.error_code == 0:
+                names[result.name] = None
+        errors = await self._delete(list(names), body.timeout_ms)
+        async for result in in_turns(self._clock, results):
             if result.name is not None and result.error_code == 0:
                 # Where a name comes twice, only the first is told, as in Kafka.
                 result.error_code = errors.pop(result.name, Errors.NONE).code
@@ -195,18 +203,17 @@ class TopicsHandler:
             result.error_code = Errors.UNKNOWN_TOPIC_OR_PARTITION.code
         return result
 
-    async def _delete(self, names: Iterable[str], timeout_ms: int) -> dict[str, Errors]:
-        names = list(dict.fromkeys(names))
+    async def _delete(self, names: list[str], timeout_ms: int) -> dict[str, Errors]:
         if not names:
             return {}
         cache = self._metadata_cache
         errors, left_ms = await self._in_time(timeout_ms, lambda: self._admin_manager.delete_topics(names))
         if errors is None:
             return dict.fromkeys(names, Errors.REQUEST_TIMED_OUT)
-        marked = [name for name, error in errors.items() if error is Errors.NONE]
+        marked = [name async for name, error in in_turns(self._clock, errors.items()) if error is Errors.NONE]
         if timeout_ms > 0:
             await cache.wait_for(lambda: not any(map(cache.contains_topic, marked)), left_ms)
-        for name in marked:
+        async for name in in_turns(self._clock, marked):
             if timeout_ms <= 0 or cache.contains_topic(name):
                 errors[name] = Errors.REQUEST_TIMED_OUT
         return errors
@@ -215,26 +222,35 @@ class TopicsHandler:
         """Answered when this broker knows a leader of every partition, or after the time-out."""
         body: CreatePartitionsRequest = request.body
         if not self._controller.is_active:
-            errors = {topic.name: ApiError(Errors.NOT_CONTROLLER) for topic in body.topics}
-            return _create_partitions_response(errors)
-        errors, valid = self._refused_partitions(request, body)
+            names = {topic.name: None async for topic in in_turns(self._clock, body.topics)}
+            error = ApiError(Errors.NOT_CONTROLLER)
+            return CreatePartitionsResponse(
+                results=[_grown(name, error) async for name in in_turns(self._clock, names)]
+            )
+        errors, valid = await self._refused_partitions(request, body)
         changes, left_ms = await self._in_time(
             body.timeout_ms, lambda: self._admin_manager.create_partitions(valid, body.validate_only)
         )
         if changes is None:
-            changes = [TopicChange(topic.name, _TIMED_OUT) for topic in valid]
+            changes = [TopicChange(topic.name, _TIMED_OUT) async for topic in in_turns(self._clock, valid)]
         elif not body.validate_only:
             changes = await self._wait_for_leaders(changes, left_ms)
-        errors |= {change.topic: change.error for change in changes}
-        return _create_partitions_response({topic.name: errors[topic.name] for topic in body.topics})
+        async for change in in_turns(self._clock, changes):
+            errors[change.topic] = change.error
+        answered: dict[str, CreatePartitionsResponse.CreatePartitionsTopicResult] = {}
+        async for topic in in_turns(self._clock, body.topics):  # one that comes twice is answered once
+            answered[topic.name] = _grown(topic.name, errors[topic.name])
+        return CreatePartitionsResponse(results=list(answered.values()))
 
-    def _refused_partitions(
+    async def _refused_partitions(
         self, request: Request, body: CreatePartitionsRequest
     ) -> tuple[dict[str, ApiError], list[CreatePartitionsTopic]]:
-        counts = Counter(topic.name for topic in body.topics)
+        counts: Counter[str] = Counter()
+        async for topic in in_turns(self._clock, body.topics):
+            counts[topic.name] += 1
         errors: dict[str, ApiError] = {}
         valid: list[CreatePartitionsTopic] = []
-        for topic in body.topics:
+        async for topic in in_turns(self._clock, body.topics):
             if counts[topic.name] > 1:
                 errors[topic.name] = ApiError(Errors.INVALID_REQUEST, "Duplicate topic in request.")
             elif not self._authorizer.authorize(request.context, "ALTER", "TOPIC", topic.name):
@@ -289,10 +305,5 @@ def _has_leaders(cache: MetadataCache, change: TopicChange) -> bool:
 # ---------------------------------------------------------------------------------------------------- CreatePartitions
 
 
-def _create_partitions_response(errors: dict[str, ApiError]) -> CreatePartitionsResponse:
-    return CreatePartitionsResponse(
-        results=[
-            CreatePartitionsTopicResult(name=name, error_code=error.code, error_message=error.message)
-            for name, error in errors.items()
-        ]
-    )
+def _grown(name: str, error: ApiError) -> CreatePartitionsResponse.CreatePartitionsTopicResult:
+    return CreatePartitionsTopicResult(name=name, error_code=error.code, error_message=error.message)

@@ -31,7 +31,7 @@ class LargeAppends:
 
     def __init__(self, replicas: ReplicaManager, in_thread: InThread) -> None:
         self._replicas = replicas
-        self._in_thread = in_thread
+        self.in_thread = in_thread
 
     async def append(
         self, name: TopicPartition, records: bytearray | memoryview, required_acks: int, api_version: int
@@ -46,7 +46,7 @@ class LargeAppends:
             # Only the new segment takes long: one way to a thread does for both.
             append = partial(_validate_and_append, partition_log, records, api_version)
         else:
-            validated = await self._in_thread(partition_log.validate, records, api_version)
+            validated = await self.in_thread(partition_log.validate, records, api_version)
             partition = replicas.get_partition(name)
             partition_log = partition.log_for_append(required_acks)
             append = partial(partition_log.append_validated, *validated)
@@ -58,7 +58,7 @@ class LargeAppends:
         else:
             partition.thread_appends += 1
             try:
-                info = await self._in_thread(append, epoch)
+                info = await self.in_thread(append, epoch)
             finally:
                 partition.thread_appends -= 1
         partition.appended_in_thread(partition_log, info)
@@ -69,7 +69,7 @@ class LargeAppends:
 
     def let_go(self, records: list[memoryview]) -> None:
         """Nobody else refers to them."""
-        _start(self._in_thread(large_memory.release, records))
+        _start(self.in_thread(large_memory.release, records))
 
 
 def _validate_and_append(

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from kafkapy.clients.completion import Completion
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.log_config import LogConfig
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.api_versions import ApiVersionsRequest
+from kafkapy.protocol.messages.produce import ProduceRequest
 from kafkapy.record.batches import batches
 from kafkapy.record.compression import CompressionType
 from kafkapy.record.record_batch import RecordBatch
 from kafkapy.server.handlers.produce import AT_ONCE
+from kafkapy.server.metrics.sources import request_stats
 from tests.server.broker_core import BROKER_ID, TOPIC, BrokerCore, Client, MakeCore, batch, topic_id_of
 from tests.server.handlers.test_produce import answer, answers, error, produce
 
@@ -348,3 +353,33 @@ def test_without_threads_nothing_waits(make_core: MakeCore) -> None:
         assert answer(client.call(produce((TOPIC, 0, batch())), VERSION)).base_offset == offset
         assert core.partition().leader_log().recovery_point == recovery_point
         assert core.partition().leader_log().high_watermark == offset + 1
+
+
+def very_many(**fields: Any) -> ProduceRequest:
+    """So many partitions that the request is decoded in a thread; the first one exists."""
+    data = [(TOPIC, 0, batch(b"a"))] + [(TOPIC, index, batch(b"x")) for index in range(1, 14_000)]
+    return produce(*data, **fields)
+
+
+@pytest.mark.parametrize("version", [2, 7, VERSION, 11])
+def test_very_many_partitions(core: BrokerCore, version: int) -> None:
+    core.sockets.request_stats = request_stats()
+    client = core.connect()
+    client.send(very_many(), version)
+    assert len(core.records.held) == 1
+    run_all(core)
+    got = answers(client.response())
+    assert len(got) == 14_000
+    assert got.pop((TOPIC, 0)).error_code == 0
+    assert {each.error_code for each in got.values()} == {Errors.UNKNOWN_TOPIC_OR_PARTITION.code}
+    assert core.sockets.request_stats.clients[ApiKey.PRODUCE].errors == {3: 13_999}
+    assert counts(core) == [1]
+
+
+def test_very_many_partitions_of_a_client_that_does_not_wait(core: BrokerCore) -> None:
+    client = core.connect()
+    client.send(very_many(acks=0), VERSION)
+    client.channel.connectionLost()
+    run_all(core)
+    assert counts(core) == [1]
+    assert client.response() is None
