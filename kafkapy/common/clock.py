@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import ParamSpec, Protocol, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 from kafkapy.common.scheduler import MockScheduler, ScheduledTask, Scheduler
 from kafkapy.common.time import MockTime, Time
@@ -69,6 +69,13 @@ def some_of(items: Iterable[T]) -> Iterator[list[T]]:
     iterator = iter(items)
     while some := list(islice(iterator, _PORTION)):
         yield some
+
+
+def forgotten(items: list[Any]) -> Steps[None]:
+    """Empties a list of very many objects that nobody else needs: to free them in one go takes long."""
+    while items:
+        del items[-_PORTION:]
+        yield
 
 
 async def in_turns(clock: Clock, items: Iterable[T]) -> AsyncIterator[T]:

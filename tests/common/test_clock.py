@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from kafkapy.common.clock import MockClock, some_of
+from kafkapy.common.clock import MockClock, forgotten, some_of
 
 
 def test_time_passes_and_what_is_due_runs_on_the_way() -> None:
@@ -31,3 +31,11 @@ def test_some_of_what_cannot_be_cut() -> None:
         found = list(some_of(dict.fromkeys(range(count))))
         assert [n for some in found for n in some] == list(range(count))
         assert all(0 < len(some) <= 50 for some in found)
+
+
+def test_a_list_is_emptied_a_part_at_a_time() -> None:
+    items = list(range(120))
+    left = []
+    for _ in forgotten(items):
+        left.append(len(items))
+    assert left == [70, 20, 0]

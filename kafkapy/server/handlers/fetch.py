@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 
 from kafkapy.clients.completion import spawn
 from kafkapy.clients.metadata import Node
-from kafkapy.common.clock import Clock, InThread, Steps, portions, some_of, work_off
+from kafkapy.common.clock import Clock, InThread, Steps, forgotten, portions, some_of, work_off
 from kafkapy.common.metrics_topics import StatsByTopic
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
@@ -168,7 +168,11 @@ class FetchHandler:
         if request.api_version < _FIRST_WITH_MAGIC_2:
             await self._respond_to_old_client(request, context, results, is_follower)
             return None
-        return await work_off(self._clock, self._response_in_steps(request, context, results, is_follower))
+        response = await work_off(self._clock, self._response_in_steps(request, context, results, is_follower))
+        del found, readable, errors
+        for done in (results, context.fetches):
+            spawn(work_off(self._clock, forgotten(done)))
+        return response
 
     def _refusals(
         self, request: Request, fetches: list[FetchPartition], is_follower: bool
