@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from kafkapy.common.clock import MockClock, some_of
+from kafkapy.common.clock import MockClock, some_of, taken
 
 
 def test_time_passes_and_what_is_due_runs_on_the_way() -> None:
@@ -31,3 +31,8 @@ def test_some_of_what_cannot_be_cut() -> None:
         found = list(some_of(dict.fromkeys(range(count))))
         assert [n for some in found for n in some] == list(range(count))
         assert all(0 < len(some) <= 50 for some in found)
+
+
+def test_what_was_taken_is_gone() -> None:
+    items = {"b": 1, "a": 2, "c": 3}
+    assert [(*item, len(items)) for item in taken(items)] == [("b", 1, 2), ("a", 2, 1), ("c", 3, 0)]
