@@ -12,6 +12,7 @@ from kafkapy.common.time import MockTime, Time
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
+K = TypeVar("K")
 
 Steps = Generator[None, None, R]
 """Work that yields wherever others might have their turn; it returns its result."""
@@ -76,6 +77,14 @@ def forgotten(items: list[Any]) -> Steps[None]:
     while items:
         del items[-_PORTION:]
         yield
+
+
+def taken(items: dict[K, T]) -> Iterator[tuple[K, T]]:
+    """The items in their order; those that had their turn are gone: what is freed together holds up all threads."""
+    keys = list(reversed(items))
+    while keys:
+        key = keys.pop()
+        yield key, items.pop(key)
 
 
 async def in_turns(clock: Clock, items: Iterable[T]) -> AsyncIterator[T]:

@@ -145,6 +145,7 @@ class ControllerEventManager:
                         return
                     self._changed.wait(self._seconds_to_next())
             self._handle(event)
+            del event  # what it has in it may be large, and the next one may come late
 
     def _handle(self, event: ControllerEvent) -> None:
         began = self.now_ms()

@@ -7,7 +7,7 @@ controller epoch, then into the context, then to the brokers.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from kafkapy.common.replica_assignment import ReplicaAssignment
@@ -186,7 +186,7 @@ class KafkaController:
 
     def elect_leaders(
         self,
-        partitions: Collection[TopicPartition],
+        partitions: Iterable[TopicPartition],
         election_type: ElectionType,
         callback: Callable[[dict[TopicPartition, KafkaError | int] | KafkaError], object],
     ) -> None:
@@ -195,15 +195,15 @@ class KafkaController:
 
     def alter_partition_reassignments(
         self,
-        reassignments: Mapping[TopicPartition, Sequence[int] | None],
+        reassignments: Iterable[tuple[TopicPartition, Sequence[int] | None]],
         callback: Callable[[dict[TopicPartition, KafkaError | None] | KafkaError], object],
     ) -> None:
         """Start reassignments, or cancel those whose target is None; the answer says what is wrong with each."""
-        self._ask("ApiPartitionReassignment", lambda: self._parts.reassignments.alter(reassignments), callback)
+        self._ask("ApiPartitionReassignment", lambda: self._parts.reassignments.alter(dict(reassignments)), callback)
 
     def list_partition_reassignments(
         self,
-        partitions: Collection[TopicPartition] | None,
+        partitions: Iterable[TopicPartition] | None,
         callback: Callable[[dict[TopicPartition, ReplicaAssignment] | KafkaError], object],
     ) -> None:
         """The reassignments under way, of these partitions or (None) of all."""

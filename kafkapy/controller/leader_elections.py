@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from kafkapy.common.leader_and_isr import NO_LEADER, LeaderAndIsr
 from kafkapy.common.topic_partition import TopicPartition
@@ -35,12 +35,15 @@ class LeaderElections:
     # --- ElectLeaders ---------------------------------------------------------------------------------------------
 
     def elect_leaders(
-        self, partitions: Collection[TopicPartition], election_type: ElectionType
+        self, partitions: Iterable[TopicPartition], election_type: ElectionType
     ) -> dict[TopicPartition, KafkaError | int]:
-        """Elect on an admin's demand; returns the new leader of each partition, or why there is none."""
+        """Elect on an admin's demand, who may name a partition more than once.
+
+        Returns the new leader of each partition, or why there is none.
+        """
         results: dict[TopicPartition, KafkaError | int] = {}
         electable: list[TopicPartition] = []
-        for partition in partitions:
+        for partition in dict.fromkeys(partitions):
             refusal = self._refusal(partition, election_type)
             if refusal is None:
                 electable.append(partition)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from kafkapy.common.clock import taken
 from kafkapy.common.leader_and_isr import LeaderAndIsr, LeaderIsrAndControllerEpoch
 from kafkapy.common.replica_assignment import ReplicaAssignment
 from kafkapy.common.topic_partition import TopicPartition
@@ -102,8 +103,8 @@ class PartitionReassignments:
         """Which of these partitions (of all, if None) are being reassigned."""
         context = self._core.context
         asked = context.partitions_being_reassigned if partitions is None else partitions
-        found = {partition: context.replica_assignment(partition) for partition in asked}
-        return {partition: assignment for partition, assignment in found.items() if assignment.is_being_reassigned}
+        found = ((partition, context.replica_assignment(partition)) for partition in asked)
+        return {partition: assignment for partition, assignment in found if assignment.is_being_reassigned}
 
     def maybe_complete(self, partition: TopicPartition) -> None:
         """The partition's ISR has grown, perhaps to the whole target."""
@@ -130,11 +131,12 @@ class PartitionReassignments:
         return None
 
     def _maybe_trigger(
-        self, reassignments: Mapping[TopicPartition, ReplicaAssignment]
+        self, reassignments: dict[TopicPartition, ReplicaAssignment]
     ) -> dict[TopicPartition, KafkaError | None]:
+        """They are taken out of `reassignments`."""
         context = self._core.context
         results: dict[TopicPartition, KafkaError | None] = {}
-        for partition, assignment in reassignments.items():
+        for partition, assignment in taken(reassignments):
             if partition.topic in context.topics_to_be_deleted or not context.replica_assignment(partition).replicas:
                 results[partition] = KafkaError(Errors.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
                 continue

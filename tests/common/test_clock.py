@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from kafkapy.common.clock import MockClock, forgotten, some_of
+from kafkapy.common.clock import MockClock, forgotten, some_of, taken
 
 
 def test_time_passes_and_what_is_due_runs_on_the_way() -> None:
@@ -39,3 +39,8 @@ def test_a_list_is_emptied_a_part_at_a_time() -> None:
     for _ in forgotten(items):
         left.append(len(items))
     assert left == [70, 20, 0]
+
+
+def test_what_was_taken_is_gone() -> None:
+    items = {"b": 1, "a": 2, "c": 3}
+    assert [(*item, len(items)) for item in taken(items)] == [("b", 1, 2), ("a", 2, 1), ("c", 3, 0)]

@@ -55,7 +55,7 @@ def test_preferred_leader_election() -> None:
     )
     cluster.alter_isr("t", 0, [1, 2])
     cluster.forget()
-    assert elect(cluster, ElectionType.PREFERRED, T0, TopicPartition("x", 1)) == {
+    assert elect(cluster, ElectionType.PREFERRED, T0, TopicPartition("x", 1), T0) == {
         "t-0": 2,
         "x-1": Errors.UNKNOWN_TOPIC_OR_PARTITION,
     }
@@ -149,10 +149,10 @@ def test_a_small_imbalance_is_left() -> None:
     elect_away = [TopicPartition("t", n) for n in range(2)]
     for partition in elect_away:
         cluster.alter_isr("t", partition.partition, [2, 1])
-    cluster.controller.alter_partition_reassignments({p: [1, 2] for p in elect_away}, lambda _: None)
+    cluster.controller.alter_partition_reassignments({p: [1, 2] for p in elect_away}.items(), lambda _: None)
     cluster.settle()
     elect(cluster, ElectionType.PREFERRED, *elect_away)
-    cluster.controller.alter_partition_reassignments({p: [2, 1] for p in elect_away}, lambda _: None)
+    cluster.controller.alter_partition_reassignments({p: [2, 1] for p in elect_away}.items(), lambda _: None)
     cluster.settle()
     cluster.time.advance(5_000)
     cluster.settle()

@@ -70,11 +70,11 @@ def moving(cluster: Cluster) -> None:
 
 
 def move(cluster: Cluster) -> None:
-    cluster.controller.alter_partition_reassignments({T0: [4, 3], T1: [2]}, lambda _: None)
+    cluster.controller.alter_partition_reassignments({T0: [4, 3], T1: [2]}.items(), lambda _: None)
 
 
 def cancel(cluster: Cluster) -> None:
-    cluster.controller.alter_partition_reassignments({T0: None, T1: None}, lambda _: None)
+    cluster.controller.alter_partition_reassignments({T0: None, T1: None}.items(), lambda _: None)
 
 
 def caught_up(cluster: Cluster) -> None:
@@ -151,7 +151,8 @@ def finish(cluster: Cluster, scenario: Scenario) -> None:
         return
     wanted = {TopicPartition("t", index): replicas for index, replicas in scenario.target.items()}
     cluster.controller.alter_partition_reassignments(
-        {p: None if scenario.act is cancel else list(replicas) for p, replicas in wanted.items()}, lambda _: None
+        {p: None if scenario.act is cancel else list(replicas) for p, replicas in wanted.items()}.items(),
+        lambda _: None,
     )
     cluster.settle()
     for partition in wanted:

@@ -129,7 +129,7 @@ def test_a_controller_that_was_replaced_is_fenced_and_resigns() -> None:
     assert old.controller.is_active and cluster.members[2].controller.is_active
     state = cluster.state("t", 0)
     answers: list[dict[TopicPartition, KafkaError | None] | KafkaError] = []
-    old.controller.alter_partition_reassignments({T0: [2, 1]}, answers.append)
+    old.controller.alter_partition_reassignments({T0: [2, 1]}.items(), answers.append)
     old.controller.events.process_all()
     assert [answer.error for answer in answers if isinstance(answer, KafkaError)] == [Errors.NOT_CONTROLLER]
     assert len(answers) == 1

@@ -17,7 +17,7 @@ def alter(cluster: Cluster, **targets: Sequence[int] | None) -> dict[str, Errors
     """`t0=[1, 2]` reassigns t-0; the error for each partition."""
     asked = {TopicPartition(name[:-1], int(name[-1])): target for name, target in targets.items()}
     answers: list[dict[TopicPartition, KafkaError | None] | KafkaError] = []
-    cluster.controller.alter_partition_reassignments(asked, answers.append)
+    cluster.controller.alter_partition_reassignments(asked.items(), answers.append)
     cluster.settle()
     (answer,) = answers
     assert isinstance(answer, dict)

@@ -298,7 +298,7 @@ def test_deletion_can_be_disabled() -> None:
 def test_deletion_waits_for_a_reassignment() -> None:
     cluster = Cluster(1, 2)
     cluster.create_topic("t", {0: [1]})
-    cluster.controller.alter_partition_reassignments({TopicPartition("t", 0): [1, 2]}, lambda _: None)
+    cluster.controller.alter_partition_reassignments({TopicPartition("t", 0): [1, 2]}.items(), lambda _: None)
     cluster.settle()
     cluster.members[1].zk.create_delete_topic_paths(["t"])
     cluster.settle()

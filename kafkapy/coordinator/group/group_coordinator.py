@@ -454,9 +454,9 @@ class GroupCoordinator:
         return described
 
     def delete_groups(self, group_ids: Iterable[str]) -> Steps[list[DeleteGroupsResponse.DeletableGroupResult]]:
-        """Delete groups without members, with their offsets."""
+        """Delete groups without members, with their offsets. Each is named once."""
         results = []
-        for group_id in dict.fromkeys(group_ids):
+        for group_id in group_ids:
             yield from self._delete_many_offsets(group_id)
             result = DeleteGroupsResponse.DeletableGroupResult(group_id=group_id)
             result.error_code = self._delete_group(group_id).code

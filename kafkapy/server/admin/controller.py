@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from kafkapy.common.replica_assignment import ReplicaAssignment
@@ -15,7 +15,8 @@ from kafkapy.protocol.messages.update_features import UpdateFeaturesRequest
 
 
 class Controller(Protocol):
-    """What `KafkaController` answers by callbacks, on its own thread."""
+    """What `KafkaController` answers by callbacks, on its own thread. There it goes through what is asked for, once; the answer
+    is the callback's."""
 
     @property
     def is_active(self) -> bool: ...
@@ -32,20 +33,20 @@ class Controller(Protocol):
 
     def elect_leaders(
         self,
-        partitions: Collection[TopicPartition],
+        partitions: Iterable[TopicPartition],
         election_type: ElectionType,
         callback: Callable[[dict[TopicPartition, KafkaError | int] | KafkaError], object],
     ) -> None: ...
 
     def alter_partition_reassignments(
         self,
-        reassignments: Mapping[TopicPartition, Sequence[int] | None],
+        reassignments: Iterable[tuple[TopicPartition, Sequence[int] | None]],
         callback: Callable[[dict[TopicPartition, KafkaError | None] | KafkaError], object],
     ) -> None: ...
 
     def list_partition_reassignments(
         self,
-        partitions: Collection[TopicPartition] | None,
+        partitions: Iterable[TopicPartition] | None,
         callback: Callable[[dict[TopicPartition, ReplicaAssignment] | KafkaError], object],
     ) -> None: ...
 

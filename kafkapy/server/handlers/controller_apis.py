@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 from kafkapy.clients.completion import Completion
-from kafkapy.common.clock import Clock, in_turns
+from kafkapy.common.clock import Clock, taken
 from kafkapy.common.replica_assignment import ReplicaAssignment
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.wire_enums import ElectionType
@@ -33,6 +34,9 @@ from kafkapy.server.metadata.metadata_cache import MetadataCache
 
 V = TypeVar("V")
 
+_Elections = tuple[ElectLeadersResponse, dict[TopicPartition, tuple[int, ElectLeadersResponse.PartitionResult]]]
+"""The answer, and of each partition that has a new leader, which one, and the partition's part of the answer."""
+
 
 @dataclass(eq=False)
 class ControllerApisHandler:
@@ -43,15 +47,32 @@ class ControllerApisHandler:
     _clock: Clock
     _metadata_cache: MetadataCache
 
-    def _ask(self, function: Callable[..., object], *args: object) -> Completion[Any]:
-        """Call `function(*args, callback)`; the one argument of the callback (from any thread) comes back on the reactor."""
+    def _ask(
+        self, function: Callable[..., object], *args: object, made: Callable[[Any], object] | None = None
+    ) -> Completion[Any]:
+        """Call `function(*args, callback)`; the one argument of the callback (from any thread) comes back on the reactor.
+
+        `made`: what comes back instead of it, unless it is an error; made in the callback's thread, as that may take long.
+        """
         answer: Completion[Any] = Completion()
-        function(*args, lambda result: self._clock.from_thread(answer.set_result, result))
+
+        def callback(result: object) -> None:
+            if made is not None and not isinstance(result, KafkaError):
+                result = made(result)
+            self._clock.from_thread(answer.set_result, result)
+
+        function(*args, callback)
         return answer
 
-    async def _ask_in_time(self, timeout_ms: int, function: Callable[..., object], *args: object) -> Any:
+    async def _ask_in_time(
+        self,
+        timeout_ms: int,
+        function: Callable[..., object],
+        *args: object,
+        made: Callable[[Any], object] | None = None,
+    ) -> Any:
         """As `_ask`; REQUEST_TIMED_OUT if the controller takes longer, as it does while ZooKeeper is away."""
-        answer = await in_time(self._clock, max(timeout_ms, LEAST_PATIENCE_MS), self._ask(function, *args))
+        answer = await in_time(self._clock, max(timeout_ms, LEAST_PATIENCE_MS), self._ask(function, *args, made=made))
         return KafkaError(Errors.REQUEST_TIMED_OUT) if answer is None else answer
 
     def _require(self, request: Request, operation: str) -> None:
@@ -96,89 +117,72 @@ class ControllerApisHandler:
     async def handle_elect_leaders(self, request: Request) -> ElectLeadersResponse:
         """Answers when this broker has heard of the new leaders or the time is over (Kafka's `DelayedElectLeader`)."""
         body: ElectLeadersRequest = request.body
-        partitions = self._partitions_to_elect(body)
         if not self._authorizer.authorize(request.context, "ALTER", "CLUSTER", CLUSTER_NAME):
-            failed = KafkaError(Errors.CLUSTER_AUTHORIZATION_FAILED, "")
-            return _elect_leaders_response(dict.fromkeys(partitions, failed), failed.error)
+            response = await self._no_elections(body, Errors.CLUSTER_AUTHORIZATION_FAILED)
+            response.error_code = Errors.CLUSTER_AUTHORIZATION_FAILED.code
+            return response
         deadline_ms = self._clock.monotonic_ms() + body.timeout_ms
-        results: dict[TopicPartition, KafkaError | int] | KafkaError = await self._ask_in_time(
-            body.timeout_ms, self._controller.elect_leaders, partitions, ElectionType(body.election_type)
-        )
-        if isinstance(results, KafkaError):
-            results = dict.fromkeys(partitions, KafkaError(results.error, ""))
-        told = in_turns(self._clock, results.items())
-        expected = {partition: leader async for partition, leader in told if isinstance(leader, int)}
-
-        def late() -> list[TopicPartition]:
-            states = ((p, self._metadata_cache.partition_state(*p), leader) for p, leader in expected.items())
-            return [partition for partition, state, leader in states if state is None or state.leader != leader]
-
-        await self._metadata_cache.wait_for(lambda: not late(), max(0, deadline_ms - self._clock.monotonic_ms()))
-        results.update(dict.fromkeys(late(), KafkaError(Errors.REQUEST_TIMED_OUT, "")))
-        if body.topic_partitions is None:
+        asked = self._partitions_to_elect(body)
+        answer: _Elections | KafkaError = await self._ask_in_time(
+            body.timeout_ms,
+            self._controller.elect_leaders,
+            asked,
+            ElectionType(body.election_type),
             # Asked for all: those that have the right leader already are of no interest.
-            told = in_turns(self._clock, results.items())
-            results = {p: r async for p, r in told if not _is(r, Errors.ELECTION_NOT_NEEDED)}
-        return _elect_leaders_response(results)
+            made=partial(_elections, are_all_told=body.topic_partitions is not None),
+        )
+        if isinstance(answer, KafkaError):
+            return await self._no_elections(body, answer.error)
+        response, expected = answer
 
-    def _partitions_to_elect(self, body: ElectLeadersRequest) -> list[TopicPartition]:
-        if body.topic_partitions is None:
-            return self._metadata_cache.all_partitions()
-        asked = (TopicPartition(topic.topic, index) for topic in body.topic_partitions for index in topic.partitions)
-        return list(dict.fromkeys(asked))
+        def late() -> Iterator[ElectLeadersResponse.PartitionResult]:
+            for partition, (leader, result) in expected.items():
+                state = self._metadata_cache.partition_state(*partition)
+                if state is None or state.leader != leader:
+                    yield result
+
+        remaining_ms = max(0, deadline_ms - self._clock.monotonic_ms())
+        await self._metadata_cache.wait_for(lambda: next(late(), None) is None, remaining_ms)
+        for result in late():
+            result.error_code = Errors.REQUEST_TIMED_OUT.code
+        return response
+
+    async def _no_elections(self, body: ElectLeadersRequest, error: Errors) -> ElectLeadersResponse:
+        return await self._clock.in_thread(_no_elections, self._partitions_to_elect(body), KafkaError(error, ""))
+
+    def _partitions_to_elect(self, body: ElectLeadersRequest) -> Iterator[TopicPartition]:
+        topics = body.topic_partitions
+        if topics is None:
+            return iter(self._metadata_cache.all_partitions())
+        return (TopicPartition(topic.topic, index) for topic in topics for index in topic.partitions)
 
     async def handle_alter_partition_reassignments(self, request: Request) -> AlterPartitionReassignmentsResponse:
         self._require(request, "ALTER")
         body: AlterPartitionReassignmentsRequest = request.body
-        asked = {
-            TopicPartition(topic.name, partition.partition_index): partition.replicas
+        asked = (
+            (TopicPartition(topic.name, partition.partition_index), partition.replicas)
             for topic in body.topics
             for partition in topic.partitions
-        }
-        results: dict[TopicPartition, KafkaError | None] = _checked(
-            await self._ask_in_time(body.timeout_ms, self._controller.alter_partition_reassignments, asked)
         )
-        return AlterPartitionReassignmentsResponse(
-            responses=[
-                AlterPartitionReassignmentsResponse.ReassignableTopicResponse(
-                    name=topic,
-                    partitions=[
-                        AlterPartitionReassignmentsResponse.ReassignablePartitionResponse(
-                            partition_index=index, error_code=_code(result), error_message=_message(result)
-                        )
-                        for index, result in partitions
-                    ],
-                )
-                for topic, partitions in _by_topic(results).items()
-            ]
+        response: AlterPartitionReassignmentsResponse = _checked(
+            await self._ask_in_time(
+                body.timeout_ms, self._controller.alter_partition_reassignments, asked, made=_altered
+            )
         )
+        return response
 
     async def handle_list_partition_reassignments(self, request: Request) -> ListPartitionReassignmentsResponse:
         self._require(request, "DESCRIBE")
         body: ListPartitionReassignmentsRequest = request.body
         asked: Iterable[TopicPartition] | None = None
         if body.topics is not None:
-            asked = [TopicPartition(topic.name, index) for topic in body.topics for index in topic.partition_indexes]
-        reassigning: dict[TopicPartition, ReplicaAssignment] = _checked(
-            await self._ask_in_time(body.timeout_ms, self._controller.list_partition_reassignments, asked)
+            asked = (TopicPartition(topic.name, index) for topic in body.topics for index in topic.partition_indexes)
+        response: ListPartitionReassignmentsResponse = _checked(
+            await self._ask_in_time(
+                body.timeout_ms, self._controller.list_partition_reassignments, asked, made=_reassigning
+            )
         )
-        return ListPartitionReassignmentsResponse(
-            topics=[
-                ListPartitionReassignmentsResponse.OngoingTopicReassignment(
-                    name=topic,
-                    partitions=[
-                        ListPartitionReassignmentsResponse.OngoingPartitionReassignment(
-                            partition_index=index,
-                            replicas=list(assignment.replicas),
-                            adding_replicas=list(assignment.adding_replicas),
-                            removing_replicas=list(assignment.removing_replicas),
-                        )
-                        for index, assignment in partitions
-                    ],
-                )
-                for topic, partitions in _by_topic(reassigning).items()
-            ]
-        )
+        return response
 
     async def handle_update_features(self, request: Request) -> UpdateFeaturesResponse:
         self._require(request, "ALTER")
@@ -205,35 +209,64 @@ def _checked(answer: Any) -> Any:
     return answer
 
 
-def _by_topic(results: Mapping[TopicPartition, V]) -> dict[str, list[tuple[int, V]]]:
-    topics: dict[str, list[tuple[int, V]]] = {}
-    for partition, result in results.items():
-        topics.setdefault(partition.topic, []).append((partition.partition, result))
-    return topics
+class _ByTopic(dict[str, V]):
+    """The topics' parts of an answer, each made when it is asked for first."""
+
+    def __init__(self, made: Callable[[str], V]) -> None:
+        super().__init__()
+        self._made = made
+
+    def __missing__(self, topic: str) -> V:
+        part = self[topic] = self._made(topic)
+        return part
+
+
+def _elections(results: dict[TopicPartition, KafkaError | int], are_all_told: bool) -> _Elections:
+    topics = _ByTopic(lambda name: ElectLeadersResponse.ReplicaElectionResult(topic=name))
+    expected = {}
+    for partition, result in taken(results):
+        if are_all_told or not _is(result, Errors.ELECTION_NOT_NEEDED):
+            told = ElectLeadersResponse.PartitionResult(
+                partition_id=partition.partition, error_code=_code(result), error_message=_message(result)
+            )
+            topics[partition.topic].partition_result.append(told)
+            if isinstance(result, int):
+                expected[partition] = (result, told)
+    return ElectLeadersResponse(replica_election_results=list(topics.values())), expected
+
+
+def _no_elections(partitions: Iterable[TopicPartition], error: KafkaError) -> ElectLeadersResponse:
+    response, _ = _elections(dict.fromkeys(partitions, error), are_all_told=True)
+    return response
 
 
 def _is(result: KafkaError | int, error: Errors) -> bool:
     return isinstance(result, KafkaError) and result.error is error
 
 
-def _elect_leaders_response(
-    results: Mapping[TopicPartition, KafkaError | int], error: Errors = Errors.NONE
-) -> ElectLeadersResponse:
-    return ElectLeadersResponse(
-        error_code=error.code,
-        replica_election_results=[
-            ElectLeadersResponse.ReplicaElectionResult(
-                topic=topic,
-                partition_result=[
-                    ElectLeadersResponse.PartitionResult(
-                        partition_id=index, error_code=_code(result), error_message=_message(result)
-                    )
-                    for index, result in partitions
-                ],
+def _altered(results: dict[TopicPartition, KafkaError | None]) -> AlterPartitionReassignmentsResponse:
+    topics = _ByTopic(lambda name: AlterPartitionReassignmentsResponse.ReassignableTopicResponse(name=name))
+    for partition, result in taken(results):
+        topics[partition.topic].partitions.append(
+            AlterPartitionReassignmentsResponse.ReassignablePartitionResponse(
+                partition_index=partition.partition, error_code=_code(result), error_message=_message(result)
             )
-            for topic, partitions in _by_topic(results).items()
-        ],
-    )
+        )
+    return AlterPartitionReassignmentsResponse(responses=list(topics.values()))
+
+
+def _reassigning(assignments: dict[TopicPartition, ReplicaAssignment]) -> ListPartitionReassignmentsResponse:
+    topics = _ByTopic(lambda name: ListPartitionReassignmentsResponse.OngoingTopicReassignment(name=name))
+    for partition, assignment in taken(assignments):
+        topics[partition.topic].partitions.append(
+            ListPartitionReassignmentsResponse.OngoingPartitionReassignment(
+                partition_index=partition.partition,
+                replicas=list(assignment.replicas),
+                adding_replicas=list(assignment.adding_replicas),
+                removing_replicas=list(assignment.removing_replicas),
+            )
+        )
+    return ListPartitionReassignmentsResponse(topics=list(topics.values()))
 
 
 def _code(result: KafkaError | int | None) -> int:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
-from kafkapy.common.clock import Clock, InThread, in_turns
+from kafkapy.common.clock import Clock, InThread, Steps, in_steps, in_turns, portions, taken, work_off
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.log import Log
 from kafkapy.log.manager.future_logs import is_future
@@ -35,30 +36,33 @@ class LogDirsHandler:
     _in_thread: InThread
     _clock: Clock
 
-    def handle_alter_replica_log_dirs(self, request: Request) -> AlterReplicaLogDirsResponse:
+    def handle_alter_replica_log_dirs(
+        self, request: Request
+    ) -> AlterReplicaLogDirsResponse | Awaitable[AlterReplicaLogDirsResponse]:
         """Start moves between this broker's log dirs; the answer does not wait for their end."""
-        body: AlterReplicaLogDirsRequest = request.body
-        wanted = {
-            TopicPartition(topic.name, index): order.path
-            for order in body.dirs
-            for topic in order.topics
-            for index in topic.partitions
-        }
-        if self._authorizer.authorize(request.context, "ALTER", "CLUSTER", CLUSTER_NAME):
-            errors = {name: self._log_dir_moves.alter(name, path) for name, path in wanted.items()}
-        else:
-            errors = dict.fromkeys(wanted, Errors.CLUSTER_AUTHORIZATION_FAILED)
+        return in_steps(self._clock, self._alter(request, request.body))
+
+    def _alter(self, request: Request, body: AlterReplicaLogDirsRequest) -> Steps[AlterReplicaLogDirsResponse]:
+        allowed = self._authorizer.authorize(request.context, "ALTER", "CLUSTER", CLUSTER_NAME)
+        wanted: dict[TopicPartition, str] = {}
+        for order in body.dirs:
+            for ordered in order.topics:
+                for some in portions(ordered.partitions):
+                    wanted.update((TopicPartition(ordered.name, index), order.path) for index in some)
+                    yield
         topics: dict[str, AlterReplicaLogDirsResponse.AlterReplicaLogDirTopicResult] = {}
-        for name, error in errors.items():
-            topic = topics.setdefault(
-                name.topic,
-                AlterReplicaLogDirsResponse.AlterReplicaLogDirTopicResult(topic_name=name.topic, partitions=[]),
-            )
+        for name, path in taken(wanted):
+            error = self._log_dir_moves.alter(name, path) if allowed else Errors.CLUSTER_AUTHORIZATION_FAILED
+            topic = topics.get(name.topic)
+            if topic is None:
+                topic = AlterReplicaLogDirsResponse.AlterReplicaLogDirTopicResult(topic_name=name.topic)
+                topics[name.topic] = topic
             topic.partitions.append(
                 AlterReplicaLogDirsResponse.AlterReplicaLogDirPartitionResult(
                     partition_index=name.partition, error_code=error.code
                 )
             )
+            yield
         return AlterReplicaLogDirsResponse(results=list(topics.values()))
 
     async def handle_describe_log_dirs(self, request: Request) -> DescribeLogDirsResponse:
@@ -70,7 +74,7 @@ class LogDirsHandler:
             )
         wanted = None
         if body.topics is not None:
-            wanted = {TopicPartition(t.topic, p) for t in body.topics for p in t.partitions}
+            wanted = await work_off(self._clock, self._wanted(body.topics))
         by_dir: dict[str, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
         async for log in in_turns(self._clock, self._log_manager.all_logs()):
             name = log.topic_partition
@@ -86,6 +90,17 @@ class LogDirsHandler:
         return DescribeLogDirsResponse(
             results=[await self._log_dir(path, by_dir[path]) for path in map(os.path.abspath, self._config.log_dirs)]
         )
+
+    def _wanted(self, topics: Sequence[DescribeLogDirsRequest.DescribableLogDirTopic]) -> Steps[set[TopicPartition]]:
+        """Those that have a log: very many names of others would be freed together."""
+        current, future = self._log_manager.logs, self._log_manager.future.logs
+        wanted: set[TopicPartition] = set()
+        for topic in topics:
+            for some in portions(topic.partitions):
+                names = (TopicPartition(topic.topic, index) for index in some)
+                wanted.update(name for name in names if name in current or name in future)
+                yield
+        return wanted
 
     def _lag(self, log: Log) -> int:
         """Records: of a future log behind the current one, of a current one behind its high watermark; -1 if it is not in use."""

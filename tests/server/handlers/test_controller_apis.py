@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -39,7 +39,7 @@ class FakeController:
     def __getattr__(self, name: str) -> Callable[..., None]:
         def ask(*args: Any) -> None:
             *self_asked, callback = args
-            self.asked = (name, *self_asked)
+            self.asked = (name, *(list(a) if isinstance(a, Iterator) else a for a in self_asked))
             callback(self._answer)
 
         return ask
@@ -209,6 +209,13 @@ def test_elect_leaders_elsewhere() -> None:
     assert results(response) == {"t-0": (Errors.NOT_CONTROLLER.code, None)}
 
 
+def test_elections_of_partitions_that_are_named_twice_elsewhere() -> None:
+    body = elect_request(U0, T0, U0, T1)
+    response, _, _ = call(ControllerApisHandler.handle_elect_leaders, body, KafkaError(Errors.NOT_CONTROLLER))
+    told = [(t.topic, [p.partition_id for p in t.partition_result]) for t in response.replica_election_results]
+    assert told == [("u", [0]), ("t", [0, 1])]
+
+
 def test_elect_leaders_without_permission() -> None:
     response, controller, _ = call(ControllerApisHandler.handle_elect_leaders, elect_request(T0), denied="ALTER")
     assert controller.asked is None
@@ -229,7 +236,7 @@ def test_alter_partition_reassignments() -> None:
     )
     answer = {T0: None, T1: KafkaError(Errors.NO_REASSIGNMENT_IN_PROGRESS)}
     response, controller, _ = call(ControllerApisHandler.handle_alter_partition_reassignments, body, answer)
-    assert controller.asked == ("alter_partition_reassignments", {T0: [1, 2], T1: None})
+    assert controller.asked == ("alter_partition_reassignments", [(T0, [1, 2]), (T1, None)])
     (answered,) = response.responses
     assert answered.name == "t"
     assert [(p.partition_index, p.error_code, p.error_message) for p in answered.partitions] == [
@@ -254,6 +261,38 @@ def test_list_partition_reassignments() -> None:
         ControllerApisHandler.handle_list_partition_reassignments, ListPartitionReassignmentsRequest(topics=None), {}
     )
     assert controller.asked == ("list_partition_reassignments", None)
+
+
+@pytest.mark.parametrize(
+    ("handle", "body", "answer"),
+    [
+        (ControllerApisHandler.handle_elect_leaders, elect_request(T0, T1), {T0: 1, T1: 1}),
+        (
+            ControllerApisHandler.handle_alter_partition_reassignments,
+            AlterPartitionReassignmentsRequest(topics=[]),
+            {T0: None, T1: None},
+        ),
+        (
+            ControllerApisHandler.handle_list_partition_reassignments,
+            ListPartitionReassignmentsRequest(topics=None),
+            {T0: ReplicaAssignment((2, 1), (2,), (1,))},
+        ),
+    ],
+)
+def test_the_controllers_thread_makes_the_answer_and_leaves_nothing_to_be_freed(
+    handle: Callable[..., Coroutine[Any, Any, Any]], body: Any, answer: dict[TopicPartition, object]
+) -> None:
+    left: list[int] = []
+    clock: Any = MockClock()
+
+    def from_thread(function: Callable[[object], object], result: object) -> None:
+        left.append(len(answer))
+        function(result)
+
+    clock.from_thread = from_thread
+    parts: tuple[Any, ...] = (AllowAll(), FakeController(answer), clock, Cache({T0: 1, T1: 1}))
+    assert asyncio.run(handle(ControllerApisHandler(*parts), request(body))) is not None
+    assert left == [0]
 
 
 # --- features -------------------------------------------------------------------------------------------------------

@@ -144,6 +144,33 @@ def test_what_cannot_be_moved(core: BrokerCore, dirs: list[str], make_core: Make
     assert alter(core, dirs[0], "elsewhere") is Errors.REPLICA_NOT_AVAILABLE
 
 
+def test_the_last_of_several_orders_counts(core: BrokerCore, dirs: list[str]) -> None:
+    core.create_topic(partitions=2)
+    topic, order = AlterReplicaLogDirsRequest.AlterReplicaLogDirTopic, AlterReplicaLogDirsRequest.AlterReplicaLogDir
+    body = AlterReplicaLogDirsRequest(
+        dirs=[
+            order(path="/no/such/dir", topics=[topic(name="none", partitions=[0]), topic(name=TOPIC, partitions=[1])]),
+            order(path=log_of(core).parent_dir, topics=[topic(name=TOPIC, partitions=[0, 0])]),
+            order(path=dirs[0], topics=[topic(name="none", partitions=[0, 3])]),
+        ]
+    )
+    answer = core.connect().call(body, 2)
+    assert [(t.topic_name, [(p.partition_index, p.error_code) for p in t.partitions]) for t in answer.results] == [
+        ("none", [(0, Errors.UNKNOWN_TOPIC_OR_PARTITION.code), (3, Errors.UNKNOWN_TOPIC_OR_PARTITION.code)]),
+        (TOPIC, [(1, Errors.LOG_DIR_NOT_FOUND.code), (0, 0)]),
+    ]
+
+
+def test_only_the_partitions_that_are_named_are_described(core: BrokerCore, dirs: list[str]) -> None:
+    moving(core, dirs, partitions=2)
+    topic = DescribeLogDirsRequest.DescribableLogDirTopic(topic=TOPIC, partitions=[0, 7])
+    answer = core.connect().call(DescribeLogDirsRequest(topics=[topic]), 4)
+    told = [
+        (t.name, p.partition_index, p.is_future_key) for r in answer.results for t in r.topics for p in t.partitions
+    ]
+    assert sorted(told) == [(TOPIC, 0, False), (TOPIC, 0, True)]
+
+
 @pytest.mark.parametrize("number", [0, 1])
 def test_a_replica_that_is_still_to_come_is_made_there(core: BrokerCore, dirs: list[str], number: int) -> None:
     core.update_metadata(TOPIC, [0], topic_id_of(TOPIC), 1, 0, [1], [1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 
 import pytest
@@ -9,8 +10,10 @@ import pytest
 from kafkapy.coordinator.group.group_coordinator import OFFSETS_PER_STEP
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.message import Message
+from kafkapy.protocol.messages.alter_replica_log_dirs import AlterReplicaLogDirsRequest
 from kafkapy.protocol.messages.delete_groups import DeleteGroupsRequest
 from kafkapy.protocol.messages.describe_groups import DescribeGroupsRequest
+from kafkapy.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
 from kafkapy.protocol.messages.find_coordinator import FindCoordinatorRequest
 from kafkapy.protocol.messages.list_groups import ListGroupsRequest
 from kafkapy.protocol.messages.list_offsets import ListOffsetsRequest
@@ -126,7 +129,23 @@ OF_TOPICS: dict[str, tuple[int, Callable[[], Message]]] = {
     "the ends of logs": (1, lambda: list_offsets(MANY, -1)),
     "offsets at a time": (1, lambda: list_offsets(MANY, 1)),
     "old offsets": (0, lambda: list_offsets(MANY, -1)),
+    "log dirs": (4, lambda: describe_log_dirs(MANY)),
+    "replicas that move": (2, lambda: alter_log_dirs(MANY)),
 }
+
+
+def describe_log_dirs(partitions: int) -> DescribeLogDirsRequest:
+    topic = DescribeLogDirsRequest.DescribableLogDirTopic
+    return DescribeLogDirsRequest(
+        topics=[topic(topic=name, partitions=list(range(1, partitions))) for name in (TOPIC, "no")]
+    )
+
+
+def alter_log_dirs(partitions: int) -> AlterReplicaLogDirsRequest:
+    """Each of them to two dirs: the second order counts."""
+    topic, order = AlterReplicaLogDirsRequest.AlterReplicaLogDirTopic, AlterReplicaLogDirsRequest.AlterReplicaLogDir
+    wanted = [topic(name=name, partitions=list(range(partitions))) for name in (TOPIC, "no")]
+    return AlterReplicaLogDirsRequest(dirs=[order(path=path, topics=wanted) for path in ("/x", "y")])
 
 
 def metadata(topics: list[str], allow_auto_topic_creation: bool = False, **more: bool) -> MetadataRequest:
@@ -158,7 +177,11 @@ def ends_of_epochs(partitions: int) -> OffsetForLeaderEpochRequest:
 
 
 @pytest.mark.parametrize("name", OF_TOPICS)
-def test_others_have_their_turn_while_many_topics_are_answered(make_core: MakeCore, name: str) -> None:
+def test_others_have_their_turn_while_many_topics_are_answered(
+    make_core: MakeCore, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    space = os.statvfs("/")
+    monkeypatch.setattr(os, "statvfs", lambda _: space)  # which others use, too
     version, make = OF_TOPICS[name]
     core = make_core()
     core.create_topic(TOPIC, partitions=3)
