@@ -105,6 +105,16 @@ def in_steps(clock: Clock, work: Steps[R]) -> R | Awaitable[R]:
     return work_off(clock, work)
 
 
+def at_once(work: Steps[R]) -> R:
+    """As `in_steps`, of what is known to be little."""
+    try:
+        while True:
+            next(work)
+    except StopIteration as done:
+        result: R = done.value
+        return result
+
+
 async def work_off(clock: Clock, work: Steps[R]) -> R:
     """As `in_steps`, for a coroutine."""
     while True:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 
+from kafkapy.common.clock import Steps, some_of
 from kafkapy.common.producer_id import ProducerIdAndEpoch
 from kafkapy.common.time import Time
 from kafkapy.common.topic_names import GROUP_METADATA_TOPIC
@@ -37,10 +38,10 @@ class TxnMarkerWriter:
         self._time = time
         self._timeout_ms = timeout_ms
 
-    def write(self, markers: Sequence[Marker], done: Callable[[list[Outcome]], None]) -> None:
+    def write(self, markers: Sequence[Marker], done: Callable[[list[Outcome]], None]) -> Steps[None]:
         """`done` gets the error of each partition of each marker, when all are committed or have failed."""
-        outcomes: list[Outcome] = [{} for _ in markers]
-        left = 1 + len(markers)
+        outcomes: list[Outcome] = []
+        left = 1
 
         def one_less() -> None:
             nonlocal left
@@ -48,19 +49,21 @@ class TxnMarkerWriter:
             if not left:
                 done(outcomes)
 
-        def finished(number: int, outcome: Outcome) -> None:
-            outcomes[number] = outcome
+        def finished(of_marker: Outcome, outcome: Outcome) -> None:
+            of_marker.update(outcome)
             one_less()
 
-        for number, marker in enumerate(markers):
+        for marker in markers:
             producer = ProducerIdAndEpoch(marker.producer_id, marker.producer_epoch)
             kind = ControlRecordType.COMMIT if marker.transaction_result else ControlRecordType.ABORT
-            partitions = [
-                TopicPartition(topic.name, index) for topic in marker.topics for index in topic.partition_indexes
-            ]
-            self.end(
-                producer, EndTransactionMarker(kind, marker.coordinator_epoch), partitions, partial(finished, number)
-            )
+            end = EndTransactionMarker(kind, marker.coordinator_epoch)
+            of_marker: Outcome = {}
+            outcomes.append(of_marker)
+            for some in some_of(_partitions(marker)):
+                left += 1
+                self.end(producer, end, some, partial(finished, of_marker))
+                yield
+            yield
         one_less()
 
     def end(
@@ -110,3 +113,9 @@ class TxnMarkerWriter:
         ]
         if ended:
             self._groups.on_transaction_completed(producer_id, ended, marker.control_type is ControlRecordType.COMMIT)
+
+
+def _partitions(marker: Marker) -> Iterator[TopicPartition]:
+    for topic in marker.topics:
+        for index in topic.partition_indexes:
+            yield TopicPartition(topic.name, index)

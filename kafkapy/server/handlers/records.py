@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from kafkapy.common.clock import Clock, in_turns
+from kafkapy.common.clock import Clock, Steps, in_steps, in_turns
 from kafkapy.common.topic_names import INTERNAL_TOPICS, reason_invalid
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.network.request import Request
@@ -121,15 +121,21 @@ class RecordsHandler:
             return Errors.TOPIC_AUTHORIZATION_FAILED
         return None
 
-    def handle_describe_producers(self, request: Request) -> DescribeProducersResponse:
+    def handle_describe_producers(
+        self, request: Request
+    ) -> DescribeProducersResponse | Awaitable[DescribeProducersResponse]:
         """The producers whose state a partition keeps (KIP-664)."""
-        body: DescribeProducersRequest = request.body
+        return in_steps(self._clock, self._describe(request, request.body))
+
+    def _describe(self, request: Request, body: DescribeProducersRequest) -> Steps[DescribeProducersResponse]:
         topics = []
         for topic in body.topics:
             partitions = []
+            yield
             for index in topic.partition_indexes:
                 answer = DescribeProducersResponse.PartitionResponse(partition_index=index)
                 partitions.append(answer)
+                yield
                 try:
                     self._describe_producers(request, TopicPartition(topic.name, index), answer)
                 except KafkaError as error:

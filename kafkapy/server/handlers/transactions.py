@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
+from operator import attrgetter
+from typing import Any, TypeVar
 
 from kafkapy.clients.completion import Completion
-from kafkapy.common.clock import Clock, Steps, in_steps
+from kafkapy.common.clock import Clock, Steps, at_once, in_steps, in_turns, portions, some_of, work_off
 from kafkapy.common.producer_id import ProducerIdAndEpoch
 from kafkapy.common.topic_names import GROUP_METADATA_TOPIC, INTERNAL_TOPICS
 from kafkapy.common.topic_partition import TopicPartition
@@ -31,11 +34,20 @@ from kafkapy.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest, 
 from kafkapy.protocol.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 from kafkapy.record.record_batch import NO_SEQUENCE
 from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
-from kafkapy.server.coordinators.txn_markers import Outcome, TxnMarkerWriter
+from kafkapy.server.coordinators.txn_markers import Marker, Outcome, TxnMarkerWriter
 from kafkapy.server.coordinators.txn_verifier import FIRST_BATCHED, TxnVerifier
+from kafkapy.server.handlers.group_offsets import AT_ONCE
 from kafkapy.server.metadata.metadata_cache import MetadataCache
 
 Results = dict[TopicPartition, Errors]
+T = TypeVar(
+    "T",
+    AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult,
+    TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic,
+    WriteTxnMarkersResponse.WritableTxnMarkerTopicResult,
+)
+Offsets = TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
+Question = AddPartitionsToTxnRequest.AddPartitionsToTxnTransaction
 
 log = logging.getLogger("kafkapy.coordinator.transaction.TransactionCoordinator")
 
@@ -68,20 +80,29 @@ class TransactionsHandler:
         body: AddPartitionsToTxnRequest = request.body
         if request.api_version >= FIRST_BATCHED:
             return self._add_several(request)
-        question = AddPartitionsToTxnRequest.AddPartitionsToTxnTransaction(
+        question = Question(
             transactional_id=body.v3_and_below_transactional_id,
             producer_id=body.v3_and_below_producer_id,
             producer_epoch=body.v3_and_below_producer_epoch,
             topics=body.v3_and_below_topics,
         )
+        if request.size > AT_ONCE:
+            return self._add_many(request, question)
         added = self._add(request, question)
         return _response_to_client(added.result()) if added.done else _added_later(added)
+
+    async def _add_many(self, request: Request, question: Question) -> AddPartitionsToTxnResponse:
+        [result] = await self._add_large(request, [question])
+        return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=result.topic_results)
 
     async def _add_several(self, request: Request) -> AddPartitionsToTxnResponse:
         body: AddPartitionsToTxnRequest = request.body
         if not self._authorizer.authorize(request.context, "CLUSTER_ACTION", "CLUSTER", CLUSTER_NAME):
             raise KafkaError(Errors.CLUSTER_AUTHORIZATION_FAILED)
         response = AddPartitionsToTxnResponse()
+        if request.size > AT_ONCE:
+            response.results_by_transaction = await self._add_large(request, body.transactions)
+            return response
         waiting = [(question.transactional_id, self._add(request, question)) for question in body.transactions]
         for transactional_id, added in waiting:
             response.results_by_transaction.append(
@@ -91,9 +112,47 @@ class TransactionsHandler:
             )
         return response
 
-    def _add(
-        self, request: Request, question: AddPartitionsToTxnRequest.AddPartitionsToTxnTransaction
-    ) -> Completion[Results]:
+    async def _add_large(
+        self, request: Request, questions: Sequence[Question]
+    ) -> list[AddPartitionsToTxnResponse.AddPartitionsToTxnResult]:
+        """As `_add` for each, with turns for others. Its transaction still gets all partitions in one go."""
+        results = []
+        waiting = []
+        async for question in in_turns(self._clock, questions):
+            result = AddPartitionsToTxnResponse.AddPartitionsToTxnResult(transactional_id=question.transactional_id)
+            results.append(result)
+            errors, is_refused = await work_off(self._clock, self._sort_out(request, question))
+            added = Completion.of(errors) if is_refused else self._add_all(request, question, errors)
+            if added.done:
+                result.topic_results = await self._answer(added.result(), _added, "results_by_partition")
+            else:
+                waiting.append((result, added))
+        for result, added in waiting:
+            result.topic_results = await self._answer(await added, _added, "results_by_partition")
+        return results
+
+    async def _answer(self, results: Results, made: Callable[[Results], list[T]], partitions: str) -> list[T]:
+        return await work_off(self._clock, _in_parts(results, made, attrgetter(partitions)))
+
+    def _sort_out(self, request: Request, question: Question) -> Steps[tuple[Results, bool]]:
+        """Each partition once, with its error if any is refused; and is any?"""
+        of_client = request.api_version < FIRST_BATCHED
+        denied = of_client and not self._may_write(request, question.transactional_id)
+        error = Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED if denied else Errors.OPERATION_NOT_ATTEMPTED
+        errors: Results = {}
+        is_refused = denied
+        for topic in question.topics:
+            for some in portions(topic.partitions):
+                names = [TopicPartition(topic.name, index) for index in some]
+                errors.update(dict.fromkeys(names, error))
+                refused = {} if denied else self._refused(request, names, of_client)
+                if refused:
+                    is_refused = True
+                    errors.update(refused)
+                yield
+        return errors, is_refused
+
+    def _add(self, request: Request, question: Question) -> Completion[Results]:
         """All or none of the partitions are added."""
         names = _partitions(question.topics)
         of_client = request.api_version < FIRST_BATCHED
@@ -103,6 +162,11 @@ class TransactionsHandler:
         refused = self._refused(request, names, of_client)
         if refused:
             return Completion.of({name: refused.get(name, Errors.OPERATION_NOT_ATTEMPTED) for name in names})
+        return self._add_all(request, question, names)
+
+    def _add_all(self, request: Request, question: Question, names: Collection[TopicPartition]) -> Completion[Results]:
+        """None of them is refused."""
+        transactional_id = question.transactional_id
         producer = ProducerIdAndEpoch(question.producer_id, question.producer_epoch)
         if question.verify_only:
             return Completion.of(self._transactions.verify_partitions(transactional_id, producer, names))
@@ -114,7 +178,7 @@ class TransactionsHandler:
         def add() -> None:
             self._transactions.add_partitions(transactional_id, producer, names, added)
 
-        if of_client:
+        if request.api_version < FIRST_BATCHED:
             self._add_behind_others(transactional_id, add)
         else:
             add()
@@ -208,7 +272,7 @@ class TransactionsHandler:
         await moment
         return request.channel.has_peer()
 
-    def handle_write_txn_markers(self, request: Request) -> None:
+    def handle_write_txn_markers(self, request: Request) -> Awaitable[WriteTxnMarkersResponse] | None:
         """From coordinators, and from operators who end a hanging transaction (KIP-664)."""
         body: WriteTxnMarkersRequest = request.body
         authorizer, context = self._authorizer, request.context
@@ -217,30 +281,65 @@ class TransactionsHandler:
             or authorizer.authorize(context, "CLUSTER_ACTION", "CLUSTER", CLUSTER_NAME)
         ):
             raise KafkaError(Errors.CLUSTER_AUTHORIZATION_FAILED)
-        self._markers.write(body.markers, partial(_respond_markers, request))
+        if request.size > AT_ONCE:
+            return self._write_many(body.markers)
+        at_once(self._markers.write(body.markers, partial(_respond_markers, request)))
+        return None
+
+    async def _write_many(self, markers: Sequence[Marker]) -> WriteTxnMarkersResponse:
+        written: Completion[list[Outcome]] = Completion()
+        await work_off(self._clock, self._markers.write(markers, written.set_result))
+        outcomes = await written
+        outcomes.reverse()  # to be taken out: very many would take long to be freed together
+        response = WriteTxnMarkersResponse()
+        async for marker in in_turns(self._clock, markers):
+            if outcome := outcomes.pop():
+                topics = await self._answer(outcome, _written, "partitions")
+                response.markers.append(_result_of_marker(marker, topics))
+        return response
 
     # ------------------------------------------------------------------------------------------------ offsets
 
     async def handle_txn_offset_commit(self, request: Request) -> TxnOffsetCommitResponse | None:
         """Answered when the offsets are in the log; they hold once the transaction is committed."""
         body: TxnOffsetCommitRequest = request.body
-        if not self._may_write(request, body.transactional_id):
-            return _offsets_refused(body, Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-        if not self._authorizer.authorize(request.context, "READ", "GROUP", body.group_id):
-            return _offsets_refused(body, Errors.GROUP_AUTHORIZATION_FAILED)
-        errors: Results = {}
+        is_large = request.size > AT_ONCE
+        steps = self._sort_out_offsets(request, body)
+        errors, accepted = await work_off(self._clock, steps) if is_large else at_once(steps)
+        if accepted:
+            commit = copy(body)  # as a whole a large one is freed in a thread
+            commit.topics = accepted
+            errors.update(await self._commit_offsets(commit, request.api_version))
+        topics = await self._answer(errors, _committed, "partitions") if is_large else _committed(errors)
+        return TxnOffsetCommitResponse(topics=topics)
+
+    def _sort_out_offsets(self, request: Request, body: TxnOffsetCommitRequest) -> Steps[tuple[Results, list[Offsets]]]:
+        """The partitions that are refused, and why; and the others, each once."""
+        refused: Results = {}
+        accepted: dict[str, dict[int, TxnOffsetCommitRequest.TxnOffsetCommitRequestPartition]] = {}
+        of_all = self._refusal_of_offsets(request, body)
         for topic in body.topics:
-            allowed = self._authorizer.authorize(request.context, "READ", "TOPIC", topic.name)
-            for index in [partition.partition_index for partition in topic.partitions]:
-                if not allowed:
-                    errors[TopicPartition(topic.name, index)] = Errors.TOPIC_AUTHORIZATION_FAILED
-                elif not self._cache.contains(topic.name, index):
-                    errors[TopicPartition(topic.name, index)] = Errors.UNKNOWN_TOPIC_OR_PARTITION
-            topic.partitions = [p for p in topic.partitions if (topic.name, p.partition_index) not in errors]
-        body.topics = [topic for topic in body.topics if topic.partitions]
-        if body.topics:
-            errors.update(await self._commit_offsets(body, request.api_version))
-        return TxnOffsetCommitResponse(topics=_committed(errors))
+            name, error = topic.name, of_all
+            if error is None and not self._authorizer.authorize(request.context, "READ", "TOPIC", name):
+                error = Errors.TOPIC_AUTHORIZATION_FAILED
+            for some in portions(topic.partitions):
+                for partition in some:
+                    index = partition.partition_index
+                    if error is not None:
+                        refused[TopicPartition(name, index)] = error
+                    elif self._cache.contains(name, index):
+                        accepted.setdefault(name, {})[index] = partition
+                    else:
+                        refused[TopicPartition(name, index)] = Errors.UNKNOWN_TOPIC_OR_PARTITION
+                yield
+        return refused, [Offsets(name=name, partitions=list(good.values())) for name, good in accepted.items()]
+
+    def _refusal_of_offsets(self, request: Request, body: TxnOffsetCommitRequest) -> Errors | None:
+        if not self._may_write(request, body.transactional_id):
+            return Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+        if not self._authorizer.authorize(request.context, "READ", "GROUP", body.group_id):
+            return Errors.GROUP_AUTHORIZATION_FAILED
+        return None
 
     async def _commit_offsets(self, body: TxnOffsetCommitRequest, version: int) -> Results:
         names = [TopicPartition(topic.name, p.partition_index) for topic in body.topics for p in topic.partitions]
@@ -265,10 +364,15 @@ class TransactionsHandler:
 
     # ------------------------------------------------------------------------------------------------ administration
 
-    def handle_describe_transactions(self, request: Request) -> DescribeTransactionsResponse:
-        body: DescribeTransactionsRequest = request.body
+    def handle_describe_transactions(
+        self, request: Request
+    ) -> DescribeTransactionsResponse | Awaitable[DescribeTransactionsResponse]:
+        return in_steps(self._clock, self._describe(request, request.body))
+
+    def _describe(self, request: Request, body: DescribeTransactionsRequest) -> Steps[DescribeTransactionsResponse]:
         states = []
         for transactional_id in body.transactional_ids:
+            yield
             if self._may_see(request, transactional_id):
                 state = self._transactions.describe_transaction(transactional_id)
                 state.topics = [
@@ -347,6 +451,23 @@ def _by_topic(results: Results) -> dict[str, list[tuple[int, int]]]:
     return topics
 
 
+def _in_parts(
+    results: Results, made: Callable[[Results], list[T]], partitions_of: Callable[[T], list[Any]]
+) -> Steps[list[T]]:
+    """What `made` makes of the results. They are gone then: very many would take long to be freed together."""
+    topics: dict[str, T] = {}
+    for some in some_of(results.items()):
+        for topic in made(dict(some)):
+            whole = topics.setdefault(topic.name, topic)
+            if whole is not topic:
+                partitions_of(whole).extend(partitions_of(topic))
+        yield
+    while results:
+        results.popitem()
+        yield
+    return list(topics.values())
+
+
 def _added(results: Results) -> list[AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult]:
     partition = AddPartitionsToTxnResponse.AddPartitionsToTxnPartitionResult
     return [
@@ -370,25 +491,27 @@ def _committed(results: Results) -> list[TxnOffsetCommitResponse.TxnOffsetCommit
     ]
 
 
-def _offsets_refused(body: TxnOffsetCommitRequest, error: Errors) -> TxnOffsetCommitResponse:
-    names = [TopicPartition(topic.name, p.partition_index) for topic in body.topics for p in topic.partitions]
-    return TxnOffsetCommitResponse(topics=_committed(dict.fromkeys(names, error)))
+def _written(results: Results) -> list[WriteTxnMarkersResponse.WritableTxnMarkerTopicResult]:
+    partition = WriteTxnMarkersResponse.WritableTxnMarkerPartitionResult
+    return [
+        WriteTxnMarkersResponse.WritableTxnMarkerTopicResult(
+            name=topic, partitions=[partition(partition_index=index, error_code=code) for index, code in errors]
+        )
+        for topic, errors in _by_topic(results).items()
+    ]
+
+
+def _result_of_marker(
+    marker: Marker, topics: list[WriteTxnMarkersResponse.WritableTxnMarkerTopicResult]
+) -> WriteTxnMarkersResponse.WritableTxnMarkerResult:
+    return WriteTxnMarkersResponse.WritableTxnMarkerResult(producer_id=marker.producer_id, topics=topics)
 
 
 def _respond_markers(request: Request, outcomes: list[Outcome]) -> None:
     body: WriteTxnMarkersRequest = request.body
-    partition = WriteTxnMarkersResponse.WritableTxnMarkerPartitionResult
     response = WriteTxnMarkersResponse()
     for marker, outcome in zip(body.markers, outcomes, strict=True):
         if not outcome:
             continue  # it names no partitions: Kafka does not mention it
-        topics = [
-            WriteTxnMarkersResponse.WritableTxnMarkerTopicResult(
-                name=topic, partitions=[partition(partition_index=index, error_code=code) for index, code in errors]
-            )
-            for topic, errors in _by_topic(outcome).items()
-        ]
-        response.markers.append(
-            WriteTxnMarkersResponse.WritableTxnMarkerResult(producer_id=marker.producer_id, topics=topics)
-        )
+        response.markers.append(_result_of_marker(marker, _written(outcome)))
     request.respond(response)

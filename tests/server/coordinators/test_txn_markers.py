@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
+from kafkapy.common.clock import at_once
 from kafkapy.common.topic_names import GROUP_METADATA_TOPIC
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
@@ -42,7 +43,7 @@ class Written:
         self.answers: list[list[Outcome]] = []
 
     def write(self, *markers: Marker) -> None:
-        self.writer.write(markers, self.answers.append)
+        at_once(self.writer.write(markers, self.answers.append))
 
 
 def a_marker(

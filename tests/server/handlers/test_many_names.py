@@ -10,10 +10,13 @@ import pytest
 from kafkapy.coordinator.group.group_coordinator import OFFSETS_PER_STEP
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.message import Message
+from kafkapy.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
 from kafkapy.protocol.messages.alter_replica_log_dirs import AlterReplicaLogDirsRequest
 from kafkapy.protocol.messages.delete_groups import DeleteGroupsRequest
 from kafkapy.protocol.messages.describe_groups import DescribeGroupsRequest
 from kafkapy.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
+from kafkapy.protocol.messages.describe_producers import DescribeProducersRequest
+from kafkapy.protocol.messages.describe_transactions import DescribeTransactionsRequest
 from kafkapy.protocol.messages.find_coordinator import FindCoordinatorRequest
 from kafkapy.protocol.messages.list_groups import ListGroupsRequest
 from kafkapy.protocol.messages.list_offsets import ListOffsetsRequest
@@ -22,9 +25,14 @@ from kafkapy.protocol.messages.offset_commit import OffsetCommitRequest
 from kafkapy.protocol.messages.offset_delete import OffsetDeleteRequest
 from kafkapy.protocol.messages.offset_fetch import OffsetFetchRequest
 from kafkapy.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
+from kafkapy.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
+from kafkapy.protocol.messages.write_txn_markers import WriteTxnMarkersRequest
+from kafkapy.server.handlers import transactions
 from tests.coordinator.group.group_harness import GROUP, at_once
 from tests.server.broker_core import TOPIC, MakeCore, topic_id_of
-from tests.server.handlers.test_groups import Broker, deny
+from tests.server.handlers.test_groups import Broker, FakeAuthorizer, deny
+from tests.server.handlers.test_transactions import GROUP as TX_GROUP
+from tests.server.handlers.test_transactions import TX, Producer
 
 MANY = 10_000
 
@@ -193,6 +201,128 @@ def test_others_have_their_turn_while_many_topics_are_answered(
     core.time.monotonic_ms = lambda: next(now)  # each look takes a millisecond
     assert client.call(make(), version) == in_one_turn
     assert core.time.turns >= 1
+
+
+def many_partitions() -> list[tuple[str, list[int]]]:
+    """Few that exist, twice; very many that don't, of one topic and of many, one of them in two places."""
+    others = [(f"t{n % (MANY - 1)}", [n, n]) for n in range(MANY)]
+    return [(TOPIC, [1, 0, 1]), ("none", list(range(MANY))), *others, (TOPIC, list(range(MANY)))]
+
+
+def describe_producers(p: Producer) -> DescribeProducersRequest:
+    of_topic = DescribeProducersRequest.TopicRequest
+    named = [*many_partitions(), ("/", [0])]
+    return DescribeProducersRequest(topics=[of_topic(name=name, partition_indexes=indexes) for name, indexes in named])
+
+
+def add_partitions(p: Producer, transactional_id: str = TX) -> AddPartitionsToTxnRequest:
+    return AddPartitionsToTxnRequest(
+        v3_and_below_transactional_id=transactional_id,
+        v3_and_below_producer_id=p.id.producer_id,
+        v3_and_below_producer_epoch=p.id.epoch,
+        v3_and_below_topics=partitions_to_add(many_partitions()),
+    )
+
+
+def partitions_to_add(named: list[tuple[str, list[int]]]) -> list[AddPartitionsToTxnRequest.AddPartitionsToTxnTopic]:
+    of_topic = AddPartitionsToTxnRequest.AddPartitionsToTxnTopic
+    return [of_topic(name=name, partitions=indexes) for name, indexes in named]
+
+
+def add_to_transactions(p: Producer, named: list[tuple[str, list[int]]], ids: list[str]) -> AddPartitionsToTxnRequest:
+    questions = [
+        AddPartitionsToTxnRequest.AddPartitionsToTxnTransaction(
+            transactional_id=transactional_id,
+            producer_id=p.id.producer_id,
+            producer_epoch=p.id.epoch,
+            verify_only=number % 2 == 0,
+            topics=partitions_to_add(named),
+        )
+        for number, transactional_id in enumerate(ids)
+    ]
+    return AddPartitionsToTxnRequest(transactions=questions)
+
+
+def commit_in_transaction(p: Producer, group_id: str = TX_GROUP) -> TxnOffsetCommitRequest:
+    of_topic = TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
+    partition = TxnOffsetCommitRequest.TxnOffsetCommitRequestPartition
+    return TxnOffsetCommitRequest(
+        transactional_id=TX,
+        group_id=group_id,
+        producer_id=p.id.producer_id,
+        producer_epoch=p.id.epoch,
+        topics=[
+            of_topic(name=name, partitions=[partition(partition_index=i, committed_offset=7) for i in indexes])
+            for name, indexes in many_partitions()
+        ],
+    )
+
+
+def markers(p: Producer, count: int, named: list[tuple[str, list[int]]]) -> WriteTxnMarkersRequest:
+    of_topic = WriteTxnMarkersRequest.WritableTxnMarkerTopic
+    marker = WriteTxnMarkersRequest.WritableTxnMarker(
+        producer_id=p.id.producer_id,
+        producer_epoch=p.id.epoch,
+        transaction_result=False,
+        topics=[of_topic(name=name, partition_indexes=indexes) for name, indexes in named],
+    )
+    none = WriteTxnMarkersRequest.WritableTxnMarker(producer_id=99, producer_epoch=0, topics=[])
+    return WriteTxnMarkersRequest(markers=[none, *[marker] * count])
+
+
+OF_TRANSACTIONS: dict[str, tuple[int, Callable[[Producer], Message]]] = {
+    "producers": (0, describe_producers),
+    "transactions": (0, lambda p: DescribeTransactionsRequest(transactional_ids=[TX, *names()])),
+    "partitions of a transaction": (3, add_partitions),
+    "partitions that somebody else adds": (3, lambda p: add_partitions(p, "g3")),
+    "partitions that a broker adds": (5, lambda p: add_to_transactions(p, many_partitions(), [TX, TX])),
+    "transactions to which a broker adds": (5, lambda p: add_to_transactions(p, [(TOPIC, [1])], [TX, TX, *names()])),
+    "offsets of a transaction": (4, commit_in_transaction),
+    "offsets of somebody else's group": (4, lambda p: commit_in_transaction(p, "g3")),
+    "a marker": (1, lambda p: markers(p, 1, many_partitions())),
+    "markers": (1, lambda p: markers(p, MANY, [("none", [0, 1, 0])])),
+}
+
+
+@pytest.mark.parametrize("name", OF_TRANSACTIONS)
+def test_others_have_their_turn_in_between_of_transactions(
+    make_core: MakeCore, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    version, make = OF_TRANSACTIONS[name]
+    core = make_core()
+    p = Producer(core)
+    p.init()
+    p.add((TOPIC, 0), (TOPIC, 1))
+    p.add_offsets()
+    authorizer = FakeAuthorizer()
+    authorizer.denied = {
+        ("READ", "TOPIC", "t5"),
+        ("WRITE", "TOPIC", "t5"),
+        ("WRITE", "TRANSACTIONAL_ID", "g3"),
+        ("DESCRIBE", "TRANSACTIONAL_ID", "g3"),
+        ("READ", "GROUP", "g3"),
+    }
+    for handler in (core.handlers.transactions, core.handlers.records):
+        monkeypatch.setattr(handler, "_authorizer", authorizer)
+    core.time.turns = 0
+    with monkeypatch.context() as patch:
+        patch.setattr(transactions, "AT_ONCE", 1 << 30)
+        as_a_small_one = p.client.call(make(p), version)
+    assert p.client.call(make(p), version) == as_a_small_one
+    assert core.time.turns == 0
+    now = iter(range(100 * MANY))
+    core.time.monotonic_ms = lambda: next(now)  # each look takes a millisecond
+    assert p.client.call(make(p), version) == as_a_small_one
+    assert core.time.turns >= 100
+
+
+def test_many_partitions_are_added_in_one_go(make_core: MakeCore) -> None:
+    p = Producer(make_core())
+    p.init()
+    named = ((TOPIC, 0), (TOPIC, 1)) * 2000
+    assert p.add(*named) == {(TOPIC, 0): Errors.NONE, (TOPIC, 1): Errors.NONE}
+    [shown] = p.client.call(DescribeTransactionsRequest(transactional_ids=[TX]), 0).transaction_states
+    assert [(topic.topic, sorted(topic.partitions)) for topic in shown.topics] == [(TOPIC, [0, 1])]
 
 
 def test_a_commit_shows_as_a_whole_or_not_at_all() -> None:
