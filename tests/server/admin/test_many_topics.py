@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from kafkapy.common.broker import Broker, EndPoint
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.create_partitions import CreatePartitionsRequest
@@ -14,6 +15,7 @@ from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.zk.errors import ConnectionLossError, ZooKeeperClientTimeoutError
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
 from kafkapy.zk.requests import Request, Response
+from kafkapy.zk.zk_data import BrokerInfo
 from tests.controller.fake_zookeeper import FakeZooKeeper, FakeZooKeeperClient
 
 BROKERS: dict[int, str | None] = {1: None}
@@ -27,6 +29,8 @@ class CountingClient(FakeZooKeeperClient):
         self.sent: list[int] = []
 
     def handle_requests(self, requests: Sequence[Request]) -> list[Response]:
+        if any(request.path.endswith("/..") for request in requests if hasattr(request, "path")):
+            raise ValueError("relative paths not allowed")
         if requests:
             self.sent.append(len(requests))
         return super().handle_requests(requests)
@@ -135,3 +139,24 @@ def test_while_zookeeper_is_away_the_time_is_kept() -> None:
     assert admin.patiently(5000, lambda: admin.create_partitions([grown]))[0].error.error is Errors.REQUEST_TIMED_OUT
     assert len(client.waited_ms) == 3
     assert all(waited is not None and 4000 < waited <= 5000 for waited in client.waited_ms)
+
+
+def test_topics_that_grow_are_read_together_and_an_impossible_name_has_its_own_error() -> None:
+    _, client, admin = cluster()
+    zk = KafkaZkClient(client)  # type: ignore[arg-type]
+    zk.register_broker(BrokerInfo(Broker(1, (EndPoint("h", 1, "PLAINTEXT", "PLAINTEXT"),))))
+    admin.create_topics(topics(40), {1: None})
+    wanted = [f"t{index}" for index in range(40)]
+    grown = [CreatePartitionsRequest.CreatePartitionsTopic(name=name, count=2, assignments=None) for name in wanted]
+    client.sent.clear()
+    changes = admin.create_partitions(grown, validate_only=True)
+    assert [change.error.error for change in changes] == [Errors.NONE] * 40
+    assert len(client.sent) <= 4
+    impossible = CreatePartitionsRequest.CreatePartitionsTopic(name="..", count=2, assignments=None)
+    unknown = CreatePartitionsRequest.CreatePartitionsTopic(name="none", count=2, assignments=None)
+    changes = admin.create_partitions([grown[0], impossible, unknown], validate_only=True)
+    assert [change.error.error for change in changes] == [
+        Errors.NONE,
+        Errors.UNKNOWN_SERVER_ERROR,
+        Errors.UNKNOWN_TOPIC_OR_PARTITION,
+    ]
