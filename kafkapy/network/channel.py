@@ -329,9 +329,8 @@ class KafkaChannel(AnswerChannel):
             self._server.memory_pool.give(request.size)
         if self.closed and (request.api_key is not ApiKey.PRODUCE or request.body is None):
             return
-        self._handle_request(
-            request, int(request.api_key)
-        )  # a Produce in any case: with acks=0 its client need not wait
+        # A Produce is handled in any case: with acks=0 its client need not have waited.
+        self._handle_request(request, int(request.api_key))
         if not self.muted:
             self._resume()
 

@@ -6,6 +6,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 
 from kafkapy.common.clock import Clock, InThread, R, in_turns
 from kafkapy.common.leader_and_isr import NO_LEADER
@@ -56,11 +57,12 @@ class TopicsHandler:
     _config: KafkaConfig
     _clock: Clock
 
-    async def _in_time(self, timeout_ms: int, work: Callable[[], R]) -> tuple[R | None, int]:
+    async def _in_time(self, request: Request, timeout_ms: int, work: Callable[[], R]) -> tuple[R | None, int]:
         """Do what waits for ZooKeeper, and say how much of the time is left; None if ZooKeeper is away for too long."""
         patience_ms = max(timeout_ms, LEAST_PATIENCE_MS)
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
-        pending = self._in_thread(self._admin_manager.patiently, patience_ms, work)
+        # The thread may have very many topics in hand for longer than the client waits; so long the collector rests.
+        pending = self._in_thread(self._admin_manager.patiently, patience_ms, partial(_resting, request.rest, work))
         result = await in_time(self._clock, patience_ms, pending)
         left_ms = max(1, deadline_ms - self._clock.monotonic_ms())
         return result, left_ms if timeout_ms > 0 else timeout_ms
@@ -74,7 +76,7 @@ class TopicsHandler:
         wanted = [topic async for topic in in_turns(self._clock, body.topics) if topic.name not in results]
         brokers = {live.id: live.rack for live in self._metadata_cache.alive_brokers()}
         changes, left_ms = await self._in_time(
-            body.timeout_ms, lambda: self._admin_manager.create_topics(wanted, brokers, body.validate_only)
+            request, body.timeout_ms, lambda: self._admin_manager.create_topics(wanted, brokers, body.validate_only)
         )
         if changes is None:
             changes = [TopicChange(topic.name, _TIMED_OUT) async for topic in in_turns(self._clock, wanted)]
@@ -174,7 +176,7 @@ class TopicsHandler:
         async for result in in_turns(self._clock, results):
             if result.name is not None and result.error_code == 0:
                 names[result.name] = None
-        errors = await self._delete(list(names), body.timeout_ms)
+        errors = await self._delete(request, list(names), body.timeout_ms)
         async for result in in_turns(self._clock, results):
             if result.name is not None and result.error_code == 0:
                 # Where a name comes twice, only the first is told, as in Kafka.
@@ -203,11 +205,11 @@ class TopicsHandler:
             result.error_code = Errors.UNKNOWN_TOPIC_OR_PARTITION.code
         return result
 
-    async def _delete(self, names: list[str], timeout_ms: int) -> dict[str, Errors]:
+    async def _delete(self, request: Request, names: list[str], timeout_ms: int) -> dict[str, Errors]:
         if not names:
             return {}
         cache = self._metadata_cache
-        errors, left_ms = await self._in_time(timeout_ms, lambda: self._admin_manager.delete_topics(names))
+        errors, left_ms = await self._in_time(request, timeout_ms, lambda: self._admin_manager.delete_topics(names))
         if errors is None:
             return dict.fromkeys(names, Errors.REQUEST_TIMED_OUT)
         marked = [name async for name, error in in_turns(self._clock, errors.items()) if error is Errors.NONE]
@@ -229,7 +231,7 @@ class TopicsHandler:
             )
         errors, valid = await self._refused_partitions(request, body)
         changes, left_ms = await self._in_time(
-            body.timeout_ms, lambda: self._admin_manager.create_partitions(valid, body.validate_only)
+            request, body.timeout_ms, lambda: self._admin_manager.create_partitions(valid, body.validate_only)
         )
         if changes is None:
             changes = [TopicChange(topic.name, _TIMED_OUT) async for topic in in_turns(self._clock, valid)]
@@ -288,6 +290,10 @@ class _ShownConfigs:
                 for entry in self._helper.describe(resource, change.configs).configs
             ]
         return found
+
+
+def _resting(_: object, work: Callable[[], R]) -> R:
+    return work()
 
 
 def _create_error(name: str, error: Errors, message: str | None = None) -> CreateTopicsResponse.CreatableTopicResult:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from kafkapy.common.clock import R, Steps
+from kafkapy.common.clock import at_once
 from kafkapy.common.scheduler import MockScheduler
 from kafkapy.common.time import MockTime
 from kafkapy.common.topic_partition import TopicPartition
@@ -301,16 +301,6 @@ class Harness:
             assert response.assignment == member.encode()
         assert self.state(group_id) == "Stable"
         return members
-
-
-def at_once(work: Steps[R]) -> R:
-    """What comes of it, in one turn."""
-    try:
-        while True:
-            next(work)
-    except StopIteration as done:
-        result: R = done.value
-        return result
 
 
 def commit_errors(reply: Reply) -> list[Errors]:

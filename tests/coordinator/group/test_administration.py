@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import pytest
 
+from kafkapy.common.clock import at_once
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.group.records import group_key, offset_key
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.list_groups import ListGroupsRequest
-from tests.coordinator.group.group_harness import DELAY, GROUP, HOST, Harness, at_once, subscription
+from tests.coordinator.group.group_harness import DELAY, GROUP, HOST, Harness, subscription
 
 
 @pytest.fixture

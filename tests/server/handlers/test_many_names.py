@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from kafkapy.common.clock import at_once
 from kafkapy.coordinator.group.group_coordinator import OFFSETS_PER_STEP
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.message import Message
@@ -28,7 +29,7 @@ from kafkapy.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpo
 from kafkapy.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
 from kafkapy.protocol.messages.write_txn_markers import WriteTxnMarkersRequest
 from kafkapy.server.handlers import transactions
-from tests.coordinator.group.group_harness import GROUP, at_once
+from tests.coordinator.group.group_harness import GROUP
 from tests.server.broker_core import TOPIC, MakeCore, topic_id_of
 from tests.server.handlers.test_groups import Broker, FakeAuthorizer, deny
 from tests.server.handlers.test_transactions import GROUP as TX_GROUP

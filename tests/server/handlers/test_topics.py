@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from types import SimpleNamespace
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from kafkapy.clients.completion import Completion, spawn
 from kafkapy.common.clock import MockClock
+from kafkapy.common.garbage import Rest
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.common.wire_enums import ConfigSourceType
 from kafkapy.protocol.errors import Errors, KafkaError
@@ -25,6 +27,7 @@ from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.handlers.topics import TopicsHandler
 from kafkapy.server.metadata.metadata_cache import MetadataCache
+from tests.server.broker_core import HeldThreads
 
 TOPIC_ID = bytes(range(16))
 REFUSED = ApiError(Errors.INVALID_CONFIG, "no")
@@ -119,8 +122,9 @@ class Harness:
             )
         )
 
-    def call(self, body: Any, version: int = 5) -> Completion[Any]:
-        request: Any = SimpleNamespace(body=body, api_version=version, context=None)
+    def call(self, body: Any, version: int = 5, rest: object = None) -> Completion[Any]:
+        request: Any = SimpleNamespace(body=body, api_version=version, context=None, rest=rest)
+        del rest
         handlers: dict[type, Callable[..., Coroutine[Any, Any, Any]]] = {
             CreateTopicsRequest: self.handler.handle_create_topics,
             DeleteTopicsRequest: self.handler.handle_delete_topics,
@@ -414,6 +418,23 @@ def test_nobody_waits_longer_for_zookeeper_than_asked(timeout_ms: int, answered_
     assert [created.topics[0].error_code, grown.results[0].error_code, deleted.responses[0].error_code] == [
         timed_out
     ] * 3
+
+
+def test_the_collector_rests_as_long_as_the_thread_works() -> None:
+    """The client has been told that its time is up, but the topics are still there."""
+    harness = Harness()
+    held = HeldThreads()
+    held.holds = True
+    harness.handler._in_thread = held.in_thread
+    grow = CreatePartitionsRequest(topics=[CreatePartitionsTopic(name="t", count=2)], timeout_ms=1000)
+    rests = [Rest()]
+    resting = weakref.ref(rests[0])
+    answer = harness.call(grow, rest=rests.pop())
+    harness.clock.advance(1000)
+    assert answer.done
+    assert resting() is not None
+    held.work()
+    assert resting() is None
 
 
 def test_the_answer_for_many_topics_lets_others_have_their_turn() -> None:
