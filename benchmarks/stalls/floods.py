@@ -46,7 +46,7 @@ _TOPIC_TYPE = 2
 
 
 class Flood(Scenario):
-    """One request. Whoever is refused by a closed connection is content with that."""
+    """One request, and its answer: TimeoutError or ConnectionError if there is none."""
 
     broker = "floods"
 

@@ -71,7 +71,10 @@ class TopicsHandler:
         """Answered when this broker knows a leader of every new partition, or after the time-out."""
         body: CreateTopicsRequest = request.body
         if not self._controller.is_active:
-            return CreateTopicsResponse(topics=[_create_error(t.name, Errors.NOT_CONTROLLER) for t in body.topics])
+            refused = in_turns(self._clock, body.topics)
+            return CreateTopicsResponse(
+                topics=[_create_error(topic.name, Errors.NOT_CONTROLLER) async for topic in refused]
+            )
         results = await self._refused_topics(request, body)
         wanted = [topic async for topic in in_turns(self._clock, body.topics) if topic.name not in results]
         brokers = {live.id: live.rack for live in self._metadata_cache.alive_brokers()}
@@ -168,7 +171,7 @@ class TopicsHandler:
             return DeleteTopicsResponse(
                 responses=[
                     DeletableTopicResult(name=name, topic_id=topic_id, error_code=error.code)
-                    for name, topic_id in topics
+                    async for name, topic_id in in_turns(self._clock, topics)
                 ]
             )
         results = [self._resolve(request, name, topic_id) async for name, topic_id in in_turns(self._clock, topics)]
@@ -293,6 +296,7 @@ class _ShownConfigs:
 
 
 def _resting(_: object, work: Callable[[], R]) -> R:
+    """Do it. Who calls this holds a `Rest` meanwhile."""
     return work()
 
 

@@ -446,3 +446,20 @@ def test_the_answer_for_many_topics_lets_others_have_their_turn() -> None:
     body = DeleteTopicsRequest(topic_names=names, timeout_ms=-1)
     assert harness.call(body).done
     assert harness.clock.turns >= 15
+
+
+def test_who_is_no_controller_refuses_very_many_topics_in_turns() -> None:
+    harness = Harness()
+    harness.controller.is_active = False
+    names = [f"t{index}" for index in range(1000)]
+    now = iter(range(100_000))
+    harness.clock.monotonic_ms = lambda: next(now)  # each look takes a millisecond
+    grow = [CreatePartitionsTopic(name=name, count=2) for name in names]
+    for body in (
+        create_request(*names),
+        DeleteTopicsRequest(topic_names=names, timeout_ms=1000),
+        CreatePartitionsRequest(topics=grow, timeout_ms=1000),
+    ):
+        harness.clock.turns = 0
+        assert errors(result_of(harness.call(body))) == [(name, Errors.NOT_CONTROLLER) for name in names]
+        assert harness.clock.turns > 10
