@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import monotonic
 from unittest.mock import patch
 
 import pytest
@@ -151,7 +150,9 @@ def cold(*_: object) -> bool:
 def test_a_slice_on_the_disk_is_given_back_once_and_sent_piece_by_piece(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, later: bool
 ) -> None:
+    now = 0.0
     monkeypatch.setattr(page_cache, "is_cached", cold)
+    monkeypatch.setattr(send_queue, "monotonic", lambda: now)
     path = tmp_path / "log"
     path.write_bytes(bytes(3 * LOADED_CHUNK))
     with queue_and_reader() as (queue, reader), open(path, "rb") as file:
@@ -166,7 +167,7 @@ def test_a_slice_on_the_disk_is_given_back_once_and_sent_piece_by_piece(
         position, _ = queue.next_slice(records)
         assert position > 10  # the kernel took some
         if later:
-            monkeypatch.setattr(send_queue, "monotonic", lambda: monotonic() + 1.1)
+            now += 1.1
             assert queue.flush() is records, "who goes on so long after has to look again"
             assert queue.next_slice(records)[0] == position
         else:
