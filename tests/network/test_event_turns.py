@@ -106,10 +106,11 @@ def test_dear_requests_make_a_connection_wait(served: Served) -> None:
     for _ in range(PROOFS - 1):
         served.ask(client)
     assert not served.waits(client)
-    served.ask(client)
-    assert served.waits(client)
-    served.dear.clear()
     deadline = time.monotonic() + 10
+    while not served.waits(client):  # the next one, unless so much time has passed that the first is forgiven
+        assert time.monotonic() < deadline
+        served.ask(client)
+    served.dear.clear()
     while served.waits(client):
         assert time.monotonic() < deadline
         served.ask(client)
