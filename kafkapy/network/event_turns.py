@@ -17,7 +17,7 @@ from kafkapy.network.transport import PlaintextTransport
 EVENTS_PER_TURN: Final = 1024
 
 DEAR_SECONDS: Final = 0.0005
-"""An event of a connection that takes longer is dear."""
+"""An event of a connection that takes longer is dear. Time in which the reactor had no core does not count."""
 
 PROOFS: Final = 4
 """So many events in a row that were dear make a connection wait; as many that were not bring it back."""
@@ -83,7 +83,7 @@ class EventTurns:
         woke = monotonic()
         meter.idle_seconds += woke - before
         meter.woke = before = woke
-        meter.turn_ends = turn_ends = before + TURN_SECONDS
+        meter.turn_ends = before + TURN_SECONDS
         meter.turns += 1
         if before > meter.cpu_due:
             meter.read_cpu()
@@ -93,13 +93,14 @@ class EventTurns:
             if selectable is None:  # closed by the handler of an earlier event, or no connection
                 others_wait = others_wait or fd == pollers.fileno
                 continue
-            if event & self._end and before > turn_ends and type(selectable) is PlaintextTransport:
+            if event & self._end and before > meter.turn_ends and type(selectable) is PlaintextTransport:
                 self._set_aside(selectable, fd, pollers)
                 continue
+            lost = meter.lost_seconds
             self._serve(selectable, fd, event)
             now = monotonic()
             if now - before > DEAR_SECONDS:
-                self._was_dear(now - before, selectable, fd, pollers)
+                self._took_long(before, now, lost, selectable, fd, pollers)
             elif self._dear:
                 self._dear.pop(fd, None)
             before = now
@@ -110,9 +111,13 @@ class EventTurns:
             before = self._serve_those_aside(selectables, before)
         self.ended = before
 
-    def _was_dear(self, seconds: float, selectable: Any, fd: int, pollers: Pollers) -> None:
-        if seconds > SHORT_SECONDS:
-            self._meter.took(seconds, selectable)
+    def _took_long(self, began: float, now: float, lost: float, selectable: Any, fd: int, pollers: Pollers) -> None:
+        """An event of one that need not wait; so much time had been lost before it began."""
+        if now - began > SHORT_SECONDS:
+            self._meter.took(now - began, selectable)
+        if self._own_seconds(began, now, lost) <= DEAR_SECONDS:
+            self._dear.pop(fd, None)
+            return
         if self._meter.woke > self._forget_at:
             self._dear.clear()
             self._forget_at = self._meter.woke + _FORGIVEN_SECONDS
@@ -126,10 +131,17 @@ class EventTurns:
             selectable.quick_events = 0
             pollers.let_wait(fd)
 
+    def _own_seconds(self, began: float, now: float, lost: float) -> float:
+        """How long the reactor has worked since then."""
+        self._meter.lost(now)
+        return now - began - (self._meter.lost_seconds - lost)
+
     def _serve_those_waiting(self, pollers: Pollers, selectables: dict[int, Any], before: float) -> float:
         """When it ended."""
-        ends = max(self._meter.turn_ends, 2 * before - self._meter.woke)
+        meter = self._meter
+        ends, lost_at_first = max(meter.turn_ends, 2 * before - meter.woke), meter.lost_seconds
         while shown := pollers.later.poll(0, 1):
+            lost = meter.lost_seconds
             fd, event = shown[0]
             selectable = selectables.get(fd)
             if selectable is None:
@@ -141,14 +153,14 @@ class EventTurns:
             now = monotonic()
             seconds = now - before
             if seconds > SHORT_SECONDS:
-                self._meter.took(seconds, selectable)
+                meter.took(seconds, selectable)
             if type(selectable) is PlaintextTransport:
-                quick_events = 0 if seconds > DEAR_SECONDS else selectable.quick_events + 1
-                selectable.quick_events = quick_events
+                is_dear = seconds > DEAR_SECONDS and self._own_seconds(before, now, lost) > DEAR_SECONDS
+                selectable.quick_events = quick_events = 0 if is_dear else selectable.quick_events + 1
                 if quick_events >= PROOFS and selectables.get(fd) is selectable:
                     pollers.prefer(fd)
             before = now
-            if now >= ends:
+            if now >= ends + meter.lost_seconds - lost_at_first:
                 break
         return before
 
@@ -158,7 +170,7 @@ class EventTurns:
 
     def _serve_those_aside(self, selectables: dict[int, Any], before: float) -> float:
         """When it ended."""
-        aside, turn_ends = self._aside, self._meter.turn_ends
+        aside = self._aside
         while aside:
             fd, connection = aside.popleft()
             if selectables.get(fd) is connection:
@@ -166,7 +178,7 @@ class EventTurns:
                 if selectables.get(fd) is connection:  # it had sent something before its end
                     self._show_again(connection)
             before = monotonic()
-            if before > turn_ends:
+            if before > self._meter.turn_ends:
                 break
         return before
 

@@ -18,6 +18,7 @@ from twisted.python.log import callWithLogger
 from kafkapy.common.clock import TURN_SECONDS
 from kafkapy.network.event_turns import PROOFS, EventTurns
 from kafkapy.network.pollers import Pollers
+from kafkapy.network.run_queue import RunQueue
 from kafkapy.network.stall_meter import SHORT_SECONDS, StallMeter
 from kafkapy.network.transport import PlaintextTransport
 
@@ -49,7 +50,8 @@ class BrokerReactor(EPollReactor):
     _pendingTimedCalls: list[Any]
 
     def __init__(self) -> None:
-        self.meter = StallMeter()
+        self._run_queue = RunQueue()
+        self.meter = StallMeter(queued=self._run_queue.seconds)
         self._turns = EventTurns(
             self.meter,
             self._POLL_IN,
@@ -91,8 +93,12 @@ class BrokerReactor(EPollReactor):
 
     def mainLoop(self) -> None:
         self.doIteration = self._serve  # type: ignore[method-assign]
-        self.meter.start()
-        super().mainLoop()
+        self._run_queue.open()
+        try:
+            self.meter.start()
+            super().mainLoop()
+        finally:
+            self._run_queue.close()
 
     def _serve(self, timeout: float | None) -> None:
         """Serve events until something else is to be done."""

@@ -24,7 +24,7 @@ SHORT_SECONDS: Final = 0.001
 STALL_SECONDS = 0.1
 _DESCRIBED_SECONDS = 0.02
 _CPU_READ_SECONDS = 0.005
-"""To ask for the CPU time is a system call, so it is asked once in so long; what a turn has used is known to within that."""
+"""To ask the kernel for times takes a moment, so it is asked once in so long; what a turn has used is known to within that."""
 
 BOUNDS = (SHORT_SECONDS, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 SHORT = "short"
@@ -50,12 +50,20 @@ class StallMeter:
 
     Invariant: `_longest`, `_kind` and `_description` are of the longest item of the present turn, if that was not short; `_long`
     has the turns that were not short, by the kind of their longest item. `request` and `body` are of the present turn, so they
-    keep no memory.
+    keep no memory. When it was last asked what was `lost`, it was `_asked` by the clock; `_idle_then`, `_cpu_then` and
+    `_queued_then` are what was known at that moment, so that no time is counted twice.
     """
 
-    def __init__(self, now: Callable[[], float] = monotonic, cpu: Callable[[], float] = thread_time) -> None:
+    def __init__(
+        self,
+        now: Callable[[], float] = monotonic,
+        cpu: Callable[[], float] = thread_time,
+        queued: Callable[[], float] = lambda: 0.0,
+    ) -> None:
+        """`cpu`: how long the reactor's thread has had a core; `queued`: how long it was ready to run and had none."""
         self._now = now
         self._cpu = cpu
+        self._queued = queued
         self._began = self.woke = now()
         """`woke`: when the present turn began."""
         self.turn_ends = math.inf
@@ -63,6 +71,10 @@ class StallMeter:
         self.turns = 0
         self.idle_seconds = 0.0
         """How long the reactor has waited for something to do."""
+        self.lost_seconds = 0.0
+        """How long it had something to do and no core, as far as it was asked (`lost`)."""
+        self._asked = self._began
+        self._idle_then = self._cpu_then = self._queued_then = 0.0
         self.request: Request | None = None
         """The last one that was worked for in this turn, and its body; of several in one item, the last that came."""
         self.body: Any = None
@@ -79,10 +91,34 @@ class StallMeter:
     def start(self) -> None:
         """The reactor begins."""
         self._began = self.woke = self._now()
+        self.read_cpu()
 
     def read_cpu(self) -> None:
-        self._cpu_before = self._cpu()
+        """A turn begins."""
+        self._cpu_before = cpu = self._cpu()
         self.cpu_due = self.woke + _CPU_READ_SECONDS
+        self._remember(self.woke, cpu, self._queued())
+
+    def lost(self, now: float) -> float:
+        """For how many seconds, since it was asked last, did others have the cores while there was something to do? The present
+        turn ends so much later: who gave way then would have done nothing, and giving way costs something, too.
+
+        Where many threads want the cores, most of what seems to take long does not. To find out takes two system calls, so only
+        who would be judged by the clock asks. The kernel says how long a thread was in the run queue, but not when. What it
+        waited there before the turn began is part of the wait for events; all else shows as time that has passed without CPU.
+        """
+        cpu, queued = self._cpu(), self._queued()
+        passed = now - self._asked - (self.idle_seconds - self._idle_then)
+        lost = min(queued - self._queued_then, passed - (cpu - self._cpu_then), now - self.woke)
+        self._remember(now, cpu, queued)
+        if lost <= 0:
+            return 0.0
+        self.lost_seconds += lost
+        self.turn_ends += lost
+        return lost
+
+    def _remember(self, now: float, cpu: float, queued: float) -> None:
+        self._asked, self._idle_then, self._cpu_then, self._queued_then = now, self.idle_seconds, cpu, queued
 
     def took(self, seconds: float, item: Any) -> None:
         """An item that was not short: what the reactor has served, or the function it has called."""

@@ -113,7 +113,11 @@ class ReactorClock(SystemTime):
         return entry
 
     def turn_is_over(self, late_seconds: float = 0.0) -> bool:
-        return time.monotonic() >= self._meter.turn_ends + late_seconds and not self._goes_on(late_seconds)
+        now, meter = time.monotonic(), self._meter
+        if now < meter.turn_ends + late_seconds or self._goes_on(late_seconds):
+            return False
+        meter.lost(now)
+        return now >= meter.turn_ends + late_seconds
 
     def turn(self) -> Completion[None]:
         completion: Completion[None] = Completion()

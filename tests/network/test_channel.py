@@ -8,6 +8,7 @@ import struct
 from collections.abc import Callable
 from functools import partial
 from random import Random
+from time import monotonic
 from typing import Any, ParamSpec, TypeVar
 
 import pytest
@@ -422,6 +423,15 @@ def test_a_connection_with_many_requests_gives_others_a_turn() -> None:
     broker.channel.dataReceived(b"".join(heartbeat(i) for i in range(2000)))
     assert 0 < len(broker.requests) < 2000
     broker.clock.advance(0)
+    assert broker.answered() == list(range(2000))
+
+
+def test_a_turn_in_which_others_had_the_core_is_not_over() -> None:
+    broker = Broker()
+    broker.meter.turn_ends = 0
+    broker.meter._queued = monotonic
+    broker.meter._cpu = float
+    broker.channel.dataReceived(b"".join(heartbeat(i) for i in range(2000)))
     assert broker.answered() == list(range(2000))
 
 

@@ -26,6 +26,7 @@ class Served:
         self.port = loop.listen()
         self.order: list[str] = []
         self.dear: set[str] = set()
+        self.slept = 0.0
         self._names: dict[str, str] = {}
         loop.handle = self._handle  # type: ignore[method-assign]
         loop.server._handler = self._handle
@@ -41,8 +42,16 @@ class Served:
         name = self._names[request.context.connection_id.split(":")[-1].split("-")[0]]
         self.order.append(name)
         if name in self.dear:
+            began = time.monotonic()
             time.sleep(LONG_SECONDS)
+            self.slept += time.monotonic() - began
         self.loop.answer(request)
+
+    def others_have_the_core(self) -> None:
+        """While it takes long for somebody, from now on."""
+        meter = self.loop.reactor.meter
+        meter._queued = lambda: self.slept
+        meter.read_cpu()
 
     def waits(self, client: LoopbackClient) -> bool:
         return self._fileno(client) in self.loop.reactor._pollers.waiting
@@ -111,6 +120,28 @@ def test_dear_requests_make_a_connection_wait(served: Served) -> None:
         assert time.monotonic() < deadline
         served.ask(client)
     served.dear.clear()
+    while served.waits(client):
+        assert time.monotonic() < deadline
+        served.ask(client)
+
+
+def test_it_is_not_dear_to_have_no_core(served: Served) -> None:
+    client = served.trusted("a")
+    served.dear.add("a")
+    served.others_have_the_core()
+    for _ in range(3 * PROOFS):
+        served.ask(client)
+        assert not served.waits(client)
+
+
+def test_who_had_no_core_has_proved_to_be_quick(served: Served) -> None:
+    client = served.connect("a")
+    served.dear.add("a")
+    served.others_have_the_core()
+    for _ in range(PROOFS - 1):
+        served.ask(client)
+    assert served.waits(client)
+    deadline = time.monotonic() + 10
     while served.waits(client):
         assert time.monotonic() < deadline
         served.ask(client)

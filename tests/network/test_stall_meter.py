@@ -32,7 +32,8 @@ class Times:
     def __init__(self) -> None:
         self.now = 1000.0
         self.cpu = 5.0
-        self.meter = StallMeter(lambda: self.now, lambda: self.cpu)
+        self.queued = 2.0
+        self.meter = StallMeter(lambda: self.now, lambda: self.cpu, lambda: self.queued)
 
     def turn(self, seconds: float, cpu: float, *items: tuple[float, object]) -> None:
         """One turn, with its items that were not short."""
@@ -45,6 +46,25 @@ class Times:
             self.meter.took(took, item)
         self.meter.turn_ended(self.now)
         self.meter.request = self.meter.body = None
+
+    def work(self, seconds: float) -> None:
+        self.now += seconds
+        self.cpu += seconds
+
+    def wait_for_a_core(self, seconds: float) -> None:
+        self.now += seconds
+        self.queued += seconds
+
+    def poll(self, seconds: float, queued: float = 0.0) -> None:
+        """A turn begins, for which the thread was woken late by that much."""
+        self.now += seconds
+        self.queued += queued
+        self.meter.idle_seconds += seconds
+        self.meter.woke = self.now
+        self.meter.turn_ends = self.now + 1.0
+
+    def lost(self) -> float:
+        return self.meter.lost(self.now)
 
     def kinds(self) -> dict[str, Turns]:
         return dict(self.meter.by_kind())
@@ -130,6 +150,64 @@ class TestKinds:
         times.turn(0.11, 0.11, (0.11, fire))
         assert times.kinds()["fire"].counts[BOUNDS.index(0.25)] == 1
         assert [re.findall("[0-9]+ ms garbage", line) for line in stalls] == [["90 ms garbage"], ["0 ms garbage"]]
+
+
+class TestLost:
+    @pytest.fixture
+    def times(self) -> Times:
+        times = Times()
+        times.meter.start()
+        times.poll(0.1)
+        return times
+
+    def test_time_without_a_core_is_given_back_once(self, times: Times) -> None:
+        ends = times.meter.turn_ends
+        times.work(0.5)
+        times.wait_for_a_core(0.25)
+        assert times.lost() == pytest.approx(0.25)
+        assert times.meter.turn_ends == pytest.approx(ends + 0.25)
+        times.work(0.5)
+        assert times.lost() == pytest.approx(0)
+        times.wait_for_a_core(0.125)
+        assert times.lost() == pytest.approx(0.125)
+        assert times.meter.lost_seconds == pytest.approx(0.375)
+
+    def test_work_is_none(self, times: Times) -> None:
+        ends = times.meter.turn_ends
+        times.work(3)
+        assert times.lost() == pytest.approx(0)
+        assert times.meter.turn_ends == pytest.approx(ends)
+
+    def test_waiting_for_a_disk_is_none(self, times: Times) -> None:
+        """Nobody else had the core, so the others could not have been served sooner."""
+        times.now += 0.75
+        times.queued += 0.01  # when it was woken
+        assert times.lost() == pytest.approx(0.01)
+
+    def test_what_was_lost_before_the_turn_is_none(self, times: Times) -> None:
+        """To be woken late belongs to the wait for events."""
+        times.poll(0.5, queued=0.4)
+        times.work(0.25)
+        assert times.lost() == pytest.approx(0)
+        times.poll(0.5, queued=0.4)
+        times.wait_for_a_core(0.125)
+        assert times.lost() == pytest.approx(0.125)
+
+    def test_no_more_than_the_turn_has_lasted(self, times: Times) -> None:
+        for _ in range(100):
+            times.wait_for_a_core(0.01)  # of earlier turns, too short to be asked about
+        times.poll(0.1)
+        times.work(0.02)
+        assert times.lost() <= 0.02
+
+    def test_the_cpu_of_the_turn_does_not_begin_anew(self, times: Times, stalls: list[str]) -> None:
+        times.meter.read_cpu()
+        times.work(0.3)
+        times.wait_for_a_core(0.1)
+        times.lost()
+        times.work(0.2)
+        times.meter.turn_ended(times.now)
+        assert "took 600 ms (500 ms CPU" in stalls[0]
 
 
 class TestLine:

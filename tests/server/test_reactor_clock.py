@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -163,3 +164,18 @@ def test_a_turn_is_over_unless_it_may_go_on(reactor: FakeReactor) -> None:
     assert not ReactorClock(reactor).turn_is_over()
     reactor.goes_on = lambda late: False  # type: ignore[attr-defined]
     assert ReactorClock(reactor).turn_is_over()
+
+
+def test_a_turn_in_which_others_had_the_core_is_not_over(reactor: FakeReactor) -> None:
+    queued = [0.0]
+    meter = StallMeter(cpu=lambda: 0.0, queued=lambda: queued[0])
+    meter.start()
+    meter.turn_ends = time.monotonic()
+    reactor.meter = meter  # type: ignore[attr-defined]
+    clock = ReactorClock(reactor)
+    queued[0] = 60.0
+    time.sleep(0.001)
+    assert not clock.turn_is_over()
+    assert meter.lost_seconds > 0
+    while not clock.turn_is_over():  # the kernel says nothing new
+        pass

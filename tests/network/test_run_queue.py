@@ -1,0 +1,82 @@
+"""What the kernel says of a thread that has to share its core."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from kafkapy.network import run_queue
+from kafkapy.network.run_queue import RunQueue
+
+
+@pytest.fixture
+def queue() -> Iterator[RunQueue]:
+    queue = RunQueue()
+    queue.open()
+    yield queue
+    queue.close()
+
+
+@pytest.fixture
+def on_one_core() -> Iterator[None]:
+    """This thread, and what it starts."""
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(allowed)})
+    yield
+    os.sched_setaffinity(0, allowed)
+
+
+def spin(seconds: float) -> None:
+    ends = time.thread_time() + seconds
+    while time.thread_time() < ends:
+        pass
+
+
+def test_sharing_a_core_counts(queue: RunQueue, on_one_core: None) -> None:
+    other = subprocess.Popen([sys.executable, "-S", "-c", "while True: pass"])
+    before, began, cpu = queue.seconds(), time.monotonic(), time.thread_time()
+    spin(0.1)
+    queued = queue.seconds() - before
+    missing = (time.monotonic() - began) - (time.thread_time() - cpu)
+    other.kill()
+    other.wait()
+    assert queued == pytest.approx(missing, rel=0.2, abs=0.02)
+
+
+def test_sleeping_does_not_count_as_a_wait_for_a_core(queue: RunQueue) -> None:
+    before = queue.seconds()
+    time.sleep(0.05)
+    assert queue.seconds() - before < 0.05
+
+
+def test_it_is_of_the_thread_that_opened_it(queue: RunQueue) -> None:
+    """Whoever asks."""
+    asked: list[float] = []
+    thread = threading.Thread(target=lambda: asked.append(queue.seconds()))
+    before = queue.seconds()
+    thread.start()
+    thread.join()
+    assert before <= asked[0] <= queue.seconds()
+
+
+def test_a_kernel_that_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_queue, "_FILE", "/nonexistent")
+    queue = RunQueue()
+    queue.open()
+    assert queue.seconds() == 0.0
+    queue.close()
+
+
+def test_nothing_is_asked_before_it_is_open_or_after_it_is_closed() -> None:
+    queue = RunQueue()
+    assert queue.seconds() == 0.0
+    queue.open()
+    queue.close()
+    assert queue.seconds() == 0.0
+    queue.close()
