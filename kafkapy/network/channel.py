@@ -58,9 +58,13 @@ PRODUCE_DECODED_AT_ONCE: Final = SHARED_BUFFER_SIZE
 _VERY_MANY: Final = 1000
 """Topics of a Produce, or partitions of its first one."""
 
-LEAST_SECONDS: Final = 0.0004
+LEAST_SECONDS: Final = 0.0001
 """How long a connection goes on with requests that are at hand, whether the turn is over or not: what arrived together is
-answered together. It is enough for the five small ones that a producer has in flight, and too little to be dear."""
+answered together, as far as that keeps nobody waiting."""
+
+FEW: Final = MAX_AWAITING
+FEW_SECONDS: Final = 0.0004
+"""And so long with a few: what a producer has in flight. Together they are not dear."""
 
 SMALL_ANSWER: Final = 4096
 """Bytes of an answer that may wait until the requests that arrived with its own are answered, too."""
@@ -215,18 +219,23 @@ class KafkaChannel(AnswerChannel):
 
     def _handle_frames(self, buffer: memoryview, end: int) -> None:
         """Handle the whole frames in `buffer[:end]`, keep the rest."""
-        position = 0
-        turn_ends = 0.0
+        position = handled = 0
+        turn_ends = few_end = 0.0
         while end - position >= 4 and not self.muted:
             if position:
                 now = monotonic()
+                handled += 1
                 if not turn_ends:
                     turn_ends = max(self._meter.turn_ends, now + LEAST_SECONDS)
-                if now >= turn_ends:
-                    turn_ends += self._meter.lost(now)
-                    if now >= turn_ends:
+                    few_end = max(turn_ends, now + FEW_SECONDS)
+                ends = few_end if handled < FEW else turn_ends
+                if now >= ends:
+                    lost = self._meter.lost(now)
+                    if now >= ends + lost:
                         self._wait(0)  # others have their turn
                         break
+                    turn_ends += lost
+                    few_end += lost
             (size,) = _SIZE.unpack_from(buffer, position)
             if size < 0 or size > self._max_request_size:
                 self.close(

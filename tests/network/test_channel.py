@@ -20,6 +20,8 @@ from kafkapy.clients.completion import Completion
 from kafkapy.common.clock import InThread, MockClock
 from kafkapy.network.channel import (
     DECODED_AT_ONCE,
+    FEW,
+    FEW_SECONDS,
     KEPT_PRIVATE_BUFFER,
     MAX_AWAITING,
     SHARED_BUFFER_SIZE,
@@ -424,6 +426,31 @@ def test_a_connection_with_many_requests_gives_others_a_turn() -> None:
     assert 0 < len(broker.requests) < 2000
     broker.clock.advance(0)
     assert broker.answered() == list(range(2000))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "handled_at_once"), [(FEW_SECONDS / FEW, FEW), (0.7 * FEW_SECONDS, 3), (2 * FEW_SECONDS, 2)]
+)
+def test_a_few_that_arrived_together_are_answered_together(
+    monkeypatch: pytest.MonkeyPatch, seconds: float, handled_at_once: int
+) -> None:
+    """When the turn is over already; as many as a producer has in flight, if they don't take long."""
+    now = 1000.0
+
+    class Slow(Broker):
+        def handle(self, request: Request) -> None:
+            nonlocal now
+            now += seconds
+            super().handle(request)
+
+    monkeypatch.setattr("kafkapy.network.channel.monotonic", lambda: now)
+    broker = Slow()
+    broker.meter.turn_ends = 0
+    broker.channel.dataReceived(b"".join(heartbeat(i) for i in range(20)))
+    assert handled(broker) == list(range(handled_at_once))
+    for _ in range(20):
+        broker.clock.advance(0)
+    assert broker.answered() == list(range(20))
 
 
 def test_a_turn_in_which_others_had_the_core_is_not_over() -> None:
