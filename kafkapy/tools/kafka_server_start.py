@@ -174,9 +174,10 @@ def _settle_interpreter() -> None:
 
 
 def _keep_survivors(phase: str, info: dict[str, int]) -> None:
-    """What has outlived a walk through all is a partition, a committed offset, a connection: those go by their reference counts.
-    So it is not looked at again, and no walk takes longer the more there is; through a million offsets it took 400 ms."""
-    if phase == "stop" and info["generation"] == 2:
+    """What has outlived a walk through the middle-aged is a partition, a committed offset, a connection: those go by their
+    reference counts. So it is not looked at again, and no walk takes longer the more there is: through a million offsets it
+    took 400 ms, and after 5,000 partitions were made one of 25 ms met whoever came next."""
+    if phase == "stop" and info["generation"] >= 1:
         gc.freeze()
 
 

@@ -13,7 +13,7 @@ _settle_interpreter()
 walked = []
 
 def note(phase, info):
-    if phase == "start" and info["generation"] == 2:
+    if phase == "start" and info["generation"] >= 1:
         walked.append(len(gc.get_objects()))
 
 gc.callbacks.append(note)
@@ -23,11 +23,11 @@ print(len(walked), max(walked))
 
 
 def test_no_walk_of_the_collector_takes_longer_the_more_there_is() -> None:
-    """What has outlived a walk through all is in none of the next: three million lists are walked through in parts."""
+    """What has outlived a walk is in none of the next, but of the young: three million lists are walked through in parts."""
     done = subprocess.run([sys.executable, "-c", MEASURE], capture_output=True, text=True, check=True, timeout=60)
     walks, longest = map(int, done.stdout.split())
-    assert walks >= 3
-    assert longest < 500_000
+    assert walks >= 10
+    assert longest < 100_000
 
 
 IMPORT = """
