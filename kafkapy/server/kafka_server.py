@@ -19,6 +19,7 @@ from kafkapy.clients.blocking_client import BlockingClient
 from kafkapy.common import metadata_version
 from kafkapy.common.broker import Broker, EndPoint
 from kafkapy.common.clock import P, R
+from kafkapy.common.garbage import CHECK_INTERVAL_MS, FullCollections
 from kafkapy.common.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.controller.kafka_controller import KafkaController
@@ -234,6 +235,13 @@ class KafkaServer:
             "high watermark checkpoints",
             lambda: self._clock.schedule(
                 "highwatermark-checkpoint", lambda: self._write_high_watermarks(core), interval_ms, interval_ms
+            ),
+        )
+        full_collections = FullCollections()
+        yield Part(
+            "full garbage collections",
+            lambda: self._clock.schedule(
+                "full-garbage-collection", full_collections.check, CHECK_INTERVAL_MS, CHECK_INTERVAL_MS
             ),
         )
         yield Part("replication", replication.startup, replication.shutdown)

@@ -17,13 +17,10 @@ from typing import Any
 from kafkapy import compiled
 from kafkapy.common import logger_levels
 from kafkapy.common.extras import MissingExtra, need
+from kafkapy.common.garbage import settle
 from kafkapy.common.light_imports import postpone, without
 from kafkapy.tools import thread_dump, watchdog
 from kafkapy.tools.server_arguments import FOR_A_JVM, USAGE, ServerArguments, configs_of, log_levels
-
-GARBAGE_THRESHOLDS = (10_000, 3, 1)
-"""Containers made beyond those that went, before the collector looks for cycles among the young (Python: 700, 3.13: 2,000), and
-how many such walks make one through the middle-aged, and those one through all."""
 
 SWITCH_SECONDS = 0.00005
 """How long another thread (cleaner, controller, one that encodes an answer) may hold the interpreter while the reactor waits for
@@ -55,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except MissingExtra as missing:
         print(missing, file=sys.stderr)
         return 1
-    gc.disable()  # what is imported stays: until `_settle_interpreter` nothing is garbage
+    gc.disable()  # what is imported stays: until `settle` nothing is garbage
     _share_the_interpreter()
     postpone("pickle")  # of log handlers that no broker has
     from kafkapy.common.config_def import ConfigException
@@ -163,24 +160,6 @@ def _start_daemon(arguments: list[str]) -> int:
     return 0
 
 
-def _settle_interpreter() -> None:
-    """Keep what lives as long as the broker out of the garbage collector's walks, and let them begin later: all that a
-    request leaves goes by its reference counts, but one that names 1,000 partitions began some ten walks while it was
-    answered, a third of its time. No walk comes before that: it would find 1,300 of 90,000 objects in 40 ms."""
-    gc.freeze()
-    gc.enable()
-    gc.set_threshold(*GARBAGE_THRESHOLDS)
-    gc.callbacks.append(_keep_survivors)
-
-
-def _keep_survivors(phase: str, info: dict[str, int]) -> None:
-    """What has outlived a walk through the middle-aged is a partition, a committed offset, a connection: those go by their
-    reference counts. So it is not looked at again, and no walk takes longer the more there is: through a million offsets it
-    took 400 ms, and after 5,000 partitions were made one of 25 ms met whoever came next."""
-    if phase == "stop" and info["generation"] >= 1:
-        gc.freeze()
-
-
 def _raise_open_files_limit() -> None:
     """A broker holds a descriptor for each segment in use and each connection."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -239,7 +218,7 @@ def _run(config: Any, zookeeper: Any, hear: list[Callable[[Any], None]], metrics
 
     faulthandler.enable()  # a crash in machine code leaves the stacks on stderr
     _raise_open_files_limit()
-    _settle_interpreter()
+    settle()
     logging.getLogger("kafkapy.twisted").setLevel(logging.WARNING)
     PythonLoggingObserver("kafkapy.twisted").start()
     AcceptErrors().start()

@@ -26,18 +26,13 @@ class FakeReactor(Clock):
     def getThreadPool(self) -> FakeReactor:
         return self
 
-    def callInThreadWithCallback(self, on_result: Callable[..., None], task: Callable[..., object], *args: Any) -> None:
-        def run() -> None:
-            from twisted.python.failure import Failure
+    @property
+    def _team(self) -> FakeReactor:
+        """The pool's workers."""
+        return self
 
-            try:
-                result: Any = task(*args)
-            except Exception:
-                on_result(False, Failure())
-            else:
-                on_result(True, result)
-
-        self.work.append(run)
+    def do(self, task: Callable[[], None]) -> None:
+        self.work.append(task)
 
     def callFromThread(self, function: Callable[..., object], *args: Any) -> None:
         self.from_threads.append(lambda: function(*args))
