@@ -30,6 +30,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--faults", type=int, default=20, help="how many random faults there are (default: 20)")
     group.addoption("--brokers", type=int, default=1, help="of how many brokers the harmed cluster is (default: 1)")
     group.addoption("--clients", type=int, default=4, help="how many producers, and consumers, it has (default: 4)")
+    group.addoption("--soak-minutes", type=float, default=10, help="how long members heartbeat (default: 10)")
+    group.addoption("--soak-operations", type=int, default=500, help="of each kind, three times (default: 500)")
     group.addoption("--report", type=Path, metavar="FILE", help="write the summary to this file as well")
 
 
@@ -64,6 +66,18 @@ def kills(pytestconfig: pytest.Config, short: bool) -> int:
 def outage(pytestconfig: pytest.Config, short: bool) -> float:
     given: float | None = pytestconfig.getoption("--outage")
     return (5 if short else 30) if given is None else given
+
+
+@pytest.fixture(scope="session")
+def soak_minutes(pytestconfig: pytest.Config) -> float:
+    minutes: float = pytestconfig.getoption("--soak-minutes")
+    return minutes
+
+
+@pytest.fixture(scope="session")
+def soak_operations(pytestconfig: pytest.Config) -> int:
+    operations: int = pytestconfig.getoption("--soak-operations")
+    return operations
 
 
 @pytest.fixture(scope="session")

@@ -234,7 +234,10 @@ class KafkaServer:
         yield Part(
             "high watermark checkpoints",
             lambda: self._clock.schedule(
-                "highwatermark-checkpoint", lambda: self._write_high_watermarks(core), interval_ms, interval_ms
+                "highwatermark-checkpoint",
+                lambda: self._clock.in_thread(core.high_watermarks.write, list(core.replica_manager.partitions())),
+                interval_ms,
+                interval_ms,
             ),
         )
         full_collections = FullCollections()

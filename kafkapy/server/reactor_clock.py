@@ -95,7 +95,7 @@ class _Task:
     refers to it, so together they would be a cycle, which reference counts alone never free.
     """
 
-    __slots__ = ("_clock", "_period_ms", "_timer", "_work", "cancelled", "name")
+    __slots__ = ("__weakref__", "_clock", "_period_ms", "_timer", "_work", "cancelled", "name")
 
     def __init__(self, clock: ReactorClock, name: str, work: Callable[[], object], period_ms: int = -1) -> None:
         self._clock = clock
