@@ -230,23 +230,7 @@ class KafkaServer:
     ) -> Iterator[Part]:
         """What begins to work once the broker is registered, in order."""
         config, replication, coordinator = self.config, core.replication, core.group_coordinator
-        interval_ms = config.replica_high_watermark_checkpoint_interval_ms
-        yield Part(
-            "high watermark checkpoints",
-            lambda: self._clock.schedule(
-                "highwatermark-checkpoint",
-                lambda: self._clock.in_thread(core.high_watermarks.write, list(core.replica_manager.partitions())),
-                interval_ms,
-                interval_ms,
-            ),
-        )
-        full_collections = FullCollections()
-        yield Part(
-            "full garbage collections",
-            lambda: self._clock.schedule(
-                "full-garbage-collection", full_collections.check, CHECK_INTERVAL_MS, CHECK_INTERVAL_MS
-            ),
-        )
+        yield Part("periodic tasks", lambda: self._schedule_periodic_tasks(core))
         yield Part("replication", replication.startup, replication.shutdown)
         yield Part("log dir moves", None, core.log_dir_moves.shutdown)
 
@@ -446,6 +430,18 @@ class KafkaServer:
         logging.shutdown()
         # As Kafka halts: an orderly stop would write checkpoints into directories that can't be written.
         os._exit(1)
+
+    def _schedule_periodic_tasks(self, core: Core) -> None:
+        """Those of the broker itself; they end with the clock."""
+        interval_ms = self.config.replica_high_watermark_checkpoint_interval_ms
+        self._clock.schedule(
+            "highwatermark-checkpoint",
+            lambda: self._clock.in_thread(core.high_watermarks.write, list(core.replica_manager.partitions())),
+            interval_ms,
+            interval_ms,
+        )
+        check = FullCollections().check
+        self._clock.schedule("full-garbage-collection", check, CHECK_INTERVAL_MS, CHECK_INTERVAL_MS)
 
     def _write_high_watermarks(self, core: Core) -> Awaitable[None]:
         return self._in_thread(core.high_watermarks.write, list(core.replica_manager.partitions()))

@@ -192,15 +192,9 @@ def test_nothing_of_a_task_stays(reactor: FakeReactor, scheduler: ReactorClock, 
     """Reference counts free it; what waits when Python's collector runs would else stay for long."""
     work = Work()
     gone = weakref.ref(work)
-    start: dict[str, Callable[[], ScheduledTask]] = {
-        "schedule_once": lambda: scheduler.schedule_once("task", work, 10),
-        "schedule": lambda: scheduler.schedule("task", work, 10, 10),
-        "schedule_in_thread": lambda: scheduler.schedule_in_thread("task", work, 10),
-        "later": lambda: scheduler.later(10, work),
-    }
-    task = start[way]()
+    task = _started(scheduler, way, work)
     task_gone = weakref.ref(task)
-    del start, work
+    del work
     gc.disable()
     try:
         if ending == "comes after shutdown":
@@ -216,3 +210,13 @@ def test_nothing_of_a_task_stays(reactor: FakeReactor, scheduler: ReactorClock, 
         assert task_gone() is None
     finally:
         gc.enable()
+
+
+def _started(scheduler: ReactorClock, way: str, work: Work) -> ScheduledTask:
+    if way == "schedule_once":
+        return scheduler.schedule_once("task", work, 10)
+    if way == "schedule":
+        return scheduler.schedule("task", work, 10, 10)
+    if way == "schedule_in_thread":
+        return scheduler.schedule_in_thread("task", work, 10)
+    return scheduler.later(10, work)
