@@ -13,6 +13,7 @@ from kafkapy.clients.metadata import Address
 from kafkapy.clients.node_client import NodeClient
 from kafkapy.clients.twisted_driver import TwistedDriver
 from kafkapy.common import metadata_version
+from kafkapy.common.prometheus_text import CONTENT_TYPE
 from kafkapy.common.scheduler import Scheduler
 from kafkapy.common.time import Time
 from kafkapy.network.http_site import HttpSite, health_pages
@@ -21,7 +22,7 @@ from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.inter_broker.client_config import inter_broker_client_config
 from kafkapy.server.metrics.config import LISTENER, MetricsConfig
 from kafkapy.server.metrics.end_offsets import SCRAPE_TIMEOUT_MS, EndOffsets
-from kafkapy.server.metrics.exposition import CONTENT_TYPE, pieces
+from kafkapy.server.metrics.exposition import pieces
 from kafkapy.server.metrics.sources import TICK_MS, Sources
 from kafkapy.server.metrics.table import METRICS
 from kafkapy.server.replication.replica_manager import ReplicaManager
