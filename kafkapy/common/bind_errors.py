@@ -18,9 +18,10 @@ _UNKNOWN_HOST = "This machine knows no host of that name: choose another host or
 
 
 def cause_and_remedy(problem: object, setting: str) -> str:
-    """The cause, and if one is known the remedy, without a full stop at the end. `problem`: the `OSError` of the bind, or of the look-up of the host.
+    """The cause, and if one is known the remedy, without a full stop at the end.
 
-    `setting`: where the address comes from, e.g. `'listeners'`.
+    `problem`: the `OSError` of the bind, or of the look-up of the host. `setting`: where the address comes from, e.g.
+    `'listeners'`.
     """
     if isinstance(problem, socket.gaierror):
         return f"{problem.strerror}. {_UNKNOWN_HOST.format(setting=setting)}"
