@@ -55,7 +55,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class ServerProperties:
-    """A zookeeper.properties file for `zookeeper-server-start.sh --embedded`."""
+    """A zookeeper.properties file for `zookeeper-server-start.sh`."""
 
     settings: Settings
     data_dir: Path
@@ -104,12 +104,12 @@ def _refuse(names: set[str]) -> None:
     if members := sorted(name for name in names if name.startswith(("server.", "group.", "weight."))):
         raise SettingsError(
             f"{members[0]} asks for an ensemble, and the embedded ZooKeeper is one node: "
-            "leave it out, or start Apache's ZooKeeper (zookeeper-server-start.sh without --embedded)"
+            "leave it out, or start Apache's ZooKeeper (zookeeper-server-start.sh --apache)"
         )
     if names:
         raise SettingsError(
             f"The embedded ZooKeeper does not know {', '.join(sorted(names))}: "
-            "leave it out, or start Apache's ZooKeeper (zookeeper-server-start.sh without --embedded)"
+            "leave it out, or start Apache's ZooKeeper (zookeeper-server-start.sh --apache)"
         )
 
 
