@@ -18,7 +18,8 @@ from kafkapy.common.properties import load_file
 from kafkapy.tools import cluster_local, local_layout
 from kafkapy.tools.command_line import ToolError
 from kafkapy.tools.java import ZOOKEEPER_MAIN
-from kafkapy.tools.local_processes import ProcessIdentity, identify, spawn, wait_until_endedfrom kafkapy.tools.zookeeper_server_start import MODULE as ZOOKEEPER
+from kafkapy.tools.local_processes import ProcessIdentity, identify, spawn, wait_until_ended
+from kafkapy.tools.zookeeper_server_start import MODULE as ZOOKEEPER
 from kafkapy.zk.embedded.settings import ServerProperties
 
 Tool = Callable[..., str]
