@@ -108,8 +108,8 @@ def install(extras: list[str]) -> bool:
 def duration(extras: list[str]) -> str:
     """How long an installation takes that finds nothing in pip's cache, by what it downloads."""
     if {*extras} & {"quickstart", "warehouse", "spark", "zookeeper", "test"}:
-        return "two to five minutes, most of them for PySpark's 450 MB"
-    return "half a minute to a minute"
+        return "two minutes on an idle machine, five or more on a busy one, most of them for PySpark's 450 MB"
+    return "half a minute on an idle machine, two on a busy one"
 
 
 def compile_hot_paths() -> None:
