@@ -260,15 +260,21 @@ def _introduction(cluster: LocalCluster) -> str:
   ZooKeeper:         {cluster.zookeeper_connect}
 {_metrics(cluster, "  metrics:           ")}
 Look around:
-  bin/kafka-topics.sh {servers} --create --topic test --partitions 6
-  bin/kafka-topics.sh {servers} --describe
-  bin/zookeeper-shell.sh {cluster.zookeeper_connect} ls /brokers/ids
+  {_command("kafka-topics")} {servers} --create --topic test --partitions 6
+  {_command("kafka-topics")} {servers} --describe
+  {_command("zookeeper-shell")} {cluster.zookeeper_connect} ls /brokers/ids
 See a broker die and come back:
   kill -9 {_process(cluster, some).pid}    # {some}
-  bin/kafka-topics.sh {servers} --describe --under-replicated-partitions
-  bin/kafka-cluster-local.sh start{where}
+  {_command("kafka-topics")} {servers} --describe --under-replicated-partitions
+  {_command("kafka-cluster-local")} start{where}
 Stop:
-  bin/kafka-cluster-local.sh stop{where}"""
+  {_command("kafka-cluster-local")} stop{where}"""
+
+
+def _command(name: str) -> str:
+    """How a command is called: by its script in a clone, by its name where pip has installed it."""
+    script = Path("bin", f"{name}.sh")
+    return str(script) if (Path(__file__).resolve().parents[2] / script).is_file() else name
 
 
 def _metrics(cluster: LocalCluster, title: str) -> str:

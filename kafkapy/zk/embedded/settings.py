@@ -27,6 +27,10 @@ _WITHOUT_EFFECT = frozenset(
 """What one node without an admin server does not need: named in a warning, and nothing more."""
 
 
+_NO_ADMIN_SERVER = ("admin.enableServer", "false")
+"""Asks for nothing else than what there is."""
+
+
 class SettingsError(ValueError):
     """A sentence for whoever wrote the file."""
 
@@ -94,7 +98,7 @@ class ServerProperties:
             Path(left.pop("dataLogDir", "") or data_dir),
             _number(left, "clientPort", 2181, most=65535),
             left.pop("clientPortAddress", "0.0.0.0"),
-            tuple(sorted(left.keys() & _WITHOUT_EFFECT)),
+            tuple(sorted(name for name in left.keys() & _WITHOUT_EFFECT if (name, left[name]) != _NO_ADMIN_SERVER)),
         )
         _refuse(left.keys() - _WITHOUT_EFFECT)
         return result
