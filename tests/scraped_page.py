@@ -6,13 +6,16 @@ import urllib.request
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.exposition_grammar import check
+
 Labels = frozenset[tuple[str, str]]
 
 
 class Page:
-    """Invariant: no two samples have the same name and labels."""
+    """Invariant: it is as the format's grammar has it, so no two samples have the same name and labels."""
 
     def __init__(self, text: str) -> None:
+        check(text)
         self.text = text
         self.families = list(text_string_to_metric_families(text))
         self.samples: dict[tuple[str, Labels], float] = {}

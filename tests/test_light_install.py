@@ -19,6 +19,7 @@ from tests.installation import bare_environment, copy_of_sources, pip, site_pack
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 
+ZOOKEEPER_PROPERTIES = Path(__file__).parents[1] / "config" / "zookeeper.properties"
 MACHINE_CODE = 7 << 20
 """What a wheel for a platform has besides."""
 
@@ -119,7 +120,15 @@ def test_the_tools_that_are_clients_work_with_it(site: Path, broker: BrokerProce
         ("from kafkapy.spark import KafkaDataSource", "spark"),
         ("from kafkapy.consumer.to_arrow import to_arrow; to_arrow({}, 'topic')", "arrow"),
         ("from kafkapy.producer.arrow_send import sends_of_arrow; sends_of_arrow(None, None, None, None)", "arrow"),
-        ("from kafkapy.tools.zookeeper_shell import main; raise SystemExit(main(['localhost']))", "zookeeper"),
+        (
+            f"from kafkapy.tools.zookeeper_server_start import main; raise SystemExit(main(['{ZOOKEEPER_PROPERTIES}']))",
+            "broker",
+        ),
+        (
+            "from kafkapy.tools.zookeeper_server_start import main; "
+            f"raise SystemExit(main(['--apache', '{ZOOKEEPER_PROPERTIES}']))",
+            "zookeeper",
+        ),
     ],
 )
 def test_a_missing_extra_is_named(site: Path, program: str, extra: str) -> None:

@@ -40,7 +40,7 @@ def test_systemd_takes_the_unit(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", UNITS)
 def test_a_units_command_is_one_of_ours(name: str) -> None:
-    script, _ = unit(name)["Service"]["ExecStart"].split()
+    script, *_ = unit(name)["Service"]["ExecStart"].split()
     assert (ROOT / Path(script).relative_to("/opt/kafkapy")).is_file()
 
 

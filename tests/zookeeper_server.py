@@ -1,4 +1,4 @@
-"""ZooKeepers for tests, started as bin/zookeeper-server-start.sh starts them: the real one, and the embedded one."""
+"""ZooKeepers for tests, started as bin/zookeeper-server-start.sh starts them: Apache's (--apache), and the embedded one."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class EmbeddedZooKeeperServer(ZooKeeperServer):
     """The embedded one in a process of its own: it needs no Java, and is there at once."""
 
     def command(self, properties: str) -> list[str]:
-        return [sys.executable, "-m", "kafkapy.tools.zookeeper_server_start", "--embedded", properties]
+        return [sys.executable, "-m", "kafkapy.tools.zookeeper_server_start", properties]
 
 
 def server_for_tests(directory: Path) -> ZooKeeperServer:

@@ -12,7 +12,6 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from twisted.internet.defer import Deferred
-from twisted.internet.error import CannotListenError
 from twisted.internet.threads import deferToThreadPool
 
 from kafkapy.clients.blocking_client import BlockingClient
@@ -24,7 +23,7 @@ from kafkapy.common.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_T
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.controller.kafka_controller import KafkaController
 from kafkapy.controller.producer_ids import new_producer_ids_block
-from kafkapy.network.socket_server import ListenError, SocketServer, bind_address
+from kafkapy.network.socket_server import SocketServer, bind_address
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest
@@ -50,7 +49,7 @@ from kafkapy.server.inter_broker.producer_ids import Block, ProducerIdManager
 from kafkapy.server.kafka_apis import KafkaApis
 from kafkapy.server.metadata.first_metadata import FirstMetadata
 from kafkapy.server.metadata.metadata_cache import MetadataCache
-from kafkapy.server.metrics.config import HEALTH_LISTENER, HttpAddress, MetricsConfig
+from kafkapy.server.metrics.config import HEALTH_LISTENER, LISTENER, HttpAddress, MetricsConfig
 from kafkapy.server.reactor_clock import RequestThreads
 from kafkapy.server.reconfiguration.change_handlers import config_handlers
 from kafkapy.server.reconfiguration.change_listener import ZkConfigChangeListener
@@ -70,6 +69,7 @@ from kafkapy.zk.kafka_zk_client import KafkaZkClient
 from kafkapy.zk.zk_data import BrokerInfo
 
 if TYPE_CHECKING:
+    from kafkapy.network.http_site import HttpSite
     from kafkapy.zk.embedded.server import EmbeddedZooKeeper
 
 log = logging.getLogger("kafkapy.server.KafkaServer")
@@ -113,6 +113,7 @@ class KafkaServer:
         self._hooks = hooks or Hooks()
         self._health_address = health
         self._metrics_config = metrics
+        self._metrics_site: HttpSite | None = None
         self.config = config
         self._reactor = reactor
         self._zookeeper = zookeeper or ZooKeeperConnector(config, self._hooks.zk_session)
@@ -148,7 +149,9 @@ class KafkaServer:
         config = self.config
         self._reactor.suggestThreadPoolSize(config.background_threads)
         if self._health_address is not None:
-            await self._start(self._health(self._health_address))
+            await self._listen(HEALTH_LISTENER, self._health_address)
+        if self._metrics_config is not None:
+            self._metrics_site = await self._listen(LISTENER, self._metrics_config.address)
         threads = RequestThreads.of(self._reactor, config.num_io_threads, config.num_network_threads)
         await self._start(Part("request threads", threads.start, threads.stop))
         zookeeper_connect = await self._start_embedded_zookeeper() or config.zookeeper_connect
@@ -316,26 +319,24 @@ class KafkaServer:
         controller: KafkaController,
         sockets: SocketServer,
     ) -> Part:
-        config, is_stopping = self.config, lambda: self._stopping
+        config, is_stopping, site = self.config, lambda: self._stopping, self._metrics_site
+        assert site is not None
         metrics = build_metrics(
-            metrics_config, config, outside, core, cluster_id, controller, sockets, is_stopping, self.unready
+            metrics_config, config, outside, core, cluster_id, controller, sockets, is_stopping, site
         )
         return Part("metrics", metrics.start, metrics.stop)
 
-    def _health(self, address: HttpAddress) -> Part:
-        """Only now is imported what only this needs."""
+    async def _listen(self, setting: str, address: HttpAddress) -> HttpSite:
+        """Tell of health at `address`, from now on until everything else has stopped. Only now is imported what only this needs.
+
+        `ListenError` if the address can't be had; a listener that an operator counts on is no smaller matter than one of clients.
+        """
         from kafkapy.network.http_site import HttpSite, health_pages
 
         site = HttpSite(self._reactor, health_pages(self.unready))
-
-        def start() -> None:
-            try:
-                port = site.listen(*address)
-            except CannotListenError as error:
-                raise ListenError(f"{HEALTH_LISTENER}={address} can't be bound: {error.socketError}") from error
-            log.info("Health is told at http://%s/healthz and /readyz", address._replace(port=port))
-
-        return Part("health listener", start, site.stop)
+        await self._start(Part(f"listener of {setting}", lambda: site.listen(*address, setting), site.stop))
+        log.info("Health is told at http://%s/healthz and /readyz", address._replace(port=site.port))
+        return site
 
     def unready(self) -> str:
         """Why a client should go elsewhere; nothing if the broker is registered and answers requests."""

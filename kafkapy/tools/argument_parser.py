@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from kafkapy.tools.command_line import CommandLineError, guard
 
@@ -13,8 +13,10 @@ from kafkapy.tools.command_line import CommandLineError, guard
 class ArgumentParser(argparse.ArgumentParser):
     """Wrong arguments raise `CommandLineError`, whose text says what is wrong and how the tool is used."""
 
-    def __init__(self, prog: str, description: str = "") -> None:
-        super().__init__(prog, description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    def __init__(self, prog: str, description: str = "", **options: Any) -> None:
+        """`options`: argparse's own, some of which it gives to the parsers of subcommands that it makes (`color`, since 3.14)."""
+        options.setdefault("formatter_class", argparse.ArgumentDefaultsHelpFormatter)
+        super().__init__(prog, description=description, **options)
 
     def error(self, message: str) -> NoReturn:
         raise CommandLineError(f"{self.prog}: error: {message} (see --help)")

@@ -57,8 +57,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     postpone("pickle")  # of log handlers that no broker has
     from kafkapy.common.config_def import ConfigException
     from kafkapy.common.logging_setup import setup_logging
-    from kafkapy.server.config.kafka_config import KafkaConfig
-    from kafkapy.server.config.protection import require_enforceable
     from kafkapy.server.config.startup_warnings import log_config
     from kafkapy.server.metrics.config import HEALTH_LISTENER, HttpAddress, MetricsConfig
     from kafkapy.tools.schema_gate import install_schema_gate
@@ -75,9 +73,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         setup_logging()
         if given.with_environment:
             _log_environment(os.environ)
-        config = KafkaConfig.from_properties(properties)
-        require_enforceable(config)
-        log_config(config)
+        config = _broker_config(properties)
+        log_config(config, _own_configs())
         log.info("The hot paths run as %s", "machine code" if compiled.is_used() else "plain Python")
     except (ConfigException, OSError, ValueError) as error:
         gc.enable()
@@ -88,6 +85,29 @@ def main(argv: Sequence[str] | None = None) -> int:
     dog = _start_watchdog() if with_watchdog and not is_embedded else None
     hear: list[Callable[[Any], None]] = [] if dog is None else [dog.tell]
     return _run(config, _zookeeper(config, is_embedded, hear), hear, metrics, health)
+
+
+def _broker_config(properties: Mapping[str, str]) -> Any:
+    """The `KafkaConfig`. `ConfigException` has names that may be misspelt in its advice."""
+    from kafkapy.common.config_def import ConfigException
+    from kafkapy.server.config.kafka_config import KafkaConfig
+    from kafkapy.server.config.protection import require_enforceable
+    from kafkapy.server.config.startup_warnings import misspelt
+
+    require_enforceable(properties)
+    try:
+        return KafkaConfig.from_properties(properties)
+    except ConfigException as error:
+        advice = filter(None, [error.advice, *misspelt(properties, _own_configs())])
+        raise ConfigException(str(error), ". ".join(advice)) from None
+
+
+def _own_configs() -> tuple[str, ...]:
+    """kafkapy's own, which are taken out of the properties before these become Kafka's configs."""
+    from kafkapy.server.metrics.config import HEALTH_LISTENER, LISTENER, MAX_SERIES
+    from kafkapy.tools.schema_gate import CONFIGS
+
+    return (LISTENER, MAX_SERIES, HEALTH_LISTENER, watchdog.ENABLE_CONFIG, *CONFIGS)
 
 
 def _share_the_interpreter() -> None:
@@ -112,7 +132,9 @@ def _sentence(error: BaseException) -> str:
         return (
             f"{error.filename}: no such file. Give the path of a server.properties file, e.g. config/server.properties."
         )
-    return f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
+    if isinstance(error, OSError):
+        return f"{error.filename}: {error.strerror}"
+    return getattr(error, "with_advice", str(error))
 
 
 def _log_environment(environment: Mapping[str, str]) -> None:

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from kafkapy.common.prometheus_text import head, label, sample
 from kafkapy.warehouse.snapshot import State
 from kafkapy.warehouse.stream import CommittedBatch
 
@@ -47,23 +48,23 @@ def prometheus(state: State, progress: RunProgress, report: Mapping[str, Any] | 
 
 
 def _families(state: State, progress: RunProgress, report: Mapping[str, Any] | None) -> Iterator[str]:
-    yield _family("batches_total", "counter", "Batches that this process has committed.", {"": progress.count})
+    yield _family("batches_total", "counter", "Batches that this process has committed.", {(): progress.count})
     rows = {_labels(table=table): count for table, count in sorted(progress.rows.items())}
     yield _family("rows_total", "counter", "Rows that came into current, duplicates counted.", rows)
-    yield _family("events_without_id_total", "counter", "Events whose place stands for their id.", {"": progress.no_id})
+    yield _family("events_without_id_total", "counter", "Events whose place stands for their id.", {(): progress.no_id})
     batches = progress.batches()
     if batches:
         last = batches[-1]
         seconds = (last.done_ms - last.began_ms) / 1000
         yield _family(
-            "batch_seconds", "gauge", "How long the last batch took until its rows could be queried.", {"": seconds}
+            "batch_seconds", "gauge", "How long the last batch took until its rows could be queried.", {(): seconds}
         )
         fresh = next((found for each in reversed(batches) if (found := freshness_seconds(each)) is not None), None)
         if fresh is not None:
             text = "From the newest event's time until it could be queried, in the last batch that had one."
-            yield _family("freshness_seconds", "gauge", text, {"": fresh})
-    yield _family("ledger_batches", "gauge", "Batches in the ledger, of all time.", {"": state.end})
-    yield _family("ledger_rollups", "gauge", "Rollups in the ledger, of all time.", {"": state.rollups})
+            yield _family("freshness_seconds", "gauge", text, {(): fresh})
+    yield _family("ledger_batches", "gauge", "Batches in the ledger, of all time.", {(): state.end})
+    yield _family("ledger_rollups", "gauge", "Rollups in the ledger, of all time.", {(): state.rollups})
     waiting = {_labels(table=table): sum(state.current_rows(table).values()) for table in sorted(state.tables)}
     yield _family("current_rows", "gauge", "Rows that wait for a rollup, duplicates counted.", waiting)
     if report is not None:
@@ -77,21 +78,17 @@ def _of_audit(report: Mapping[str, Any]) -> Iterator[str]:
     wrong = {_labels(topic=each["topic"], hour=each["hour"]): len(each["problems"]) for each in hours}
     yield _family("audit_problems", "gauge", "What the last audit found wrong with an hour.", wrong)
     yield _family(
-        "audit_time_seconds", "gauge", "When the last audit was (seconds since 1970).", {"": report["at_ms"] / 1000}
+        "audit_time_seconds", "gauge", "When the last audit was (seconds since 1970).", {(): report["at_ms"] / 1000}
     )
 
 
-def _family(name: str, kind: str, text: str, values: Mapping[str, float]) -> str:
+def _family(name: str, kind: str, text: str, values: Mapping[tuple[str, ...], float]) -> str:
     whole = f"kafkapy_warehouse_{name}"
-    lines = [f"{whole}{labels} {value}\n" for labels, value in values.items()]
-    return f"# HELP {whole} {text}\n# TYPE {whole} {kind}\n{''.join(lines)}"
+    return head(whole, kind, text) + "".join(sample(whole, labels, value) for labels, value in values.items())
 
 
-def _labels(**labels: str) -> str:
-    escaped = {
-        name: value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") for name, value in labels.items()
-    }
-    return "{" + ",".join(f'{name}="{value}"' for name, value in escaped.items()) + "}"
+def _labels(**labels: str) -> tuple[str, ...]:
+    return tuple(label(name, value) for name, value in labels.items())
 
 
 def status_text(state: State) -> str:

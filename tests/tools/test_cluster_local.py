@@ -17,7 +17,10 @@ from kafkapy.admin.client import AdminClient
 from kafkapy.common.properties import load_file
 from kafkapy.tools import cluster_local, local_layout
 from kafkapy.tools.command_line import ToolError
+from kafkapy.tools.java import ZOOKEEPER_MAIN
 from kafkapy.tools.local_processes import ProcessIdentity, identify, spawn, wait_until_ended
+from kafkapy.tools.zookeeper_server_start import MODULE as ZOOKEEPER
+from kafkapy.zk.embedded.settings import ServerProperties
 
 Tool = Callable[..., str]
 
@@ -54,6 +57,17 @@ class TestLayout:
         cluster.save()
         assert local_layout.load(tmp_path / "c") == cluster
         assert local_layout.load(tmp_path) is None
+
+    def test_which_zookeeper_runs(self, tmp_path: Path) -> None:
+        embedded = local_layout.create(tmp_path / "c", 1, 1, None)
+        file = str(tmp_path / "c/zookeeper-1/zookeeper.properties")
+        assert ServerProperties.of(load_file(file)).port == embedded.zookeeper_ports[0]
+        assert cluster_local._zookeeper_command(embedded, "zookeeper-1")[1:] == ["-m", ZOOKEEPER, file]
+        for directory, zookeepers, is_apache in (("d", 1, True), ("e", 3, False)):
+            local_layout.create(tmp_path / directory, 1, zookeepers, None, is_apache)
+            cluster = local_layout.load(tmp_path / directory)
+            assert cluster is not None
+            assert ZOOKEEPER_MAIN in cluster_local._zookeeper_command(cluster, "zookeeper-1")
 
     def test_given_ports(self, tmp_path: Path) -> None:
         with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -106,6 +120,7 @@ def test_from_start_to_stop(tool: Tool, tmp_path: Path) -> None:
             assert [node.id for node in admin.describe_cluster().nodes] == [0, 1]
         assert f"runs already: {cluster.bootstrap_servers}. Stop it first." in tool("start", 1)
         assert "was made with -n 2" in tool("start -n 3", 1)
+        assert "was made with the embedded ZooKeeper" in tool("start --apache", 1)
         assert tool("status").count("running, process") == 3
 
         killed = cluster.processes["broker-0"]

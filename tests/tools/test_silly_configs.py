@@ -56,8 +56,9 @@ def test_each_config_takes_or_refuses_it(value: str) -> None:
     names = [*KafkaConfig.definition, *(f"listener.name.plaintext.{name}" for name in ON_LISTENERS)]
     for name in names:
         try:
-            config = KafkaConfig.from_properties({"zookeeper.connect": "z:1", "broker.id": "0", name: value})
-            require_enforceable(config)
+            properties = {"zookeeper.connect": "z:1", "broker.id": "0", name: value}
+            require_enforceable(properties)
+            config = KafkaConfig.from_properties(properties)
         except ConfigException as error:
             assert str(error)
             assert "\n" not in str(error)

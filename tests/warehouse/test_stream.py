@@ -10,6 +10,7 @@ from kafkapy.warehouse.metrics import RunProgress, prometheus, status_text
 from kafkapy.warehouse.page import page
 from kafkapy.warehouse.snapshot import Batch, BatchPart, HourGeneration, Rollup, State, TableDefinition
 from kafkapy.warehouse.stream import CommittedBatch, due_cutoff, starting_offsets
+from tests.exposition_grammar import check
 
 HOUR = "2026-11-24-00"
 
@@ -80,6 +81,7 @@ def test_metrics_and_the_page() -> None:
     progress = RunProgress()
     progress.add(CommittedBatch(0, {"t": 9}, 1000, 3500, 500, 1500, 2))
     found = prometheus(state(), progress, report(found=8).to_json())
+    check(found)
     values = {
         (sample.name.removeprefix("kafkapy_warehouse_"), *sample.labels.values()): sample.value
         for family in text_string_to_metric_families(found)

@@ -18,6 +18,7 @@ from twisted.internet.protocol import Factory, Protocol
 from twisted.python.failure import Failure
 from twisted.python.threadpool import ThreadPool
 
+from kafkapy.common.bind_errors import cause_and_remedy
 from kafkapy.common.time import SystemTime, Time
 from kafkapy.zk.embedded import four_letter_words
 from kafkapy.zk.embedded.client_connection import ClientConnection
@@ -122,9 +123,8 @@ class EmbeddedZooKeeper:
             self._listening = self._reactor.listenTCP(self.port, factory, self.settings.backlog, self.host)
         except CannotListenError as error:
             self._close_files()
-            raise AddressError(
-                f"The embedded ZooKeeper can't listen at {self.host}:{self.port}: {error.socketError}"
-            ) from None
+            advice = cause_and_remedy(error.socketError, "clientPort and clientPortAddress")
+            raise AddressError(f"The embedded ZooKeeper can't listen at {self.host}:{self.port}: {advice}") from None
         self.port = self._listening.getHost().port
 
     @property

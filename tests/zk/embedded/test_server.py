@@ -182,4 +182,4 @@ def test_a_tree_is_copied(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 
 def test_a_copy_to_nowhere_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     assert zookeeper_copy.main(["127.0.0.1:1", "127.0.0.1:1"]) == 1
-    assert "127.0.0.1:1: no ZooKeeper can be reached" in capsys.readouterr().err
+    assert "No ZooKeeper can be reached: 127.0.0.1:1: the connection is refused" in capsys.readouterr().err
