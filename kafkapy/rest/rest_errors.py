@@ -73,6 +73,11 @@ def registry_failed(sentence: str) -> RestRefusal:
     return RestRefusal(408, 40801, f"Schema registration or lookup failed: {sentence}")
 
 
+def unreadable(sentence: str) -> RestRefusal:
+    """The code is that of Kafka's SerializationException: a record's bytes are not of the format that is asked for."""
+    return RestRefusal(408, 40801, sentence)
+
+
 def not_found() -> RestRefusal:
     return RestRefusal(404, 404, "HTTP 404 Not Found")
 
