@@ -77,6 +77,12 @@ def record_headers(given: Any, refuse: Refuse = unprocessable) -> RecordHeaders:
     return tuple(headers)
 
 
+def check_not_empty(key: bytes | None, value: bytes | None, refuse: Refuse = unprocessable) -> None:
+    """Raises RestRefusal for a record of nothing, which the producer does not send."""
+    if key is None and value is None:
+        raise refuse("A record has a key or a value, or both")
+
+
 def time_ms(given: Any) -> int:
     """Return milliseconds since 1970 of a time by ISO 8601, which names its zone. Raises RestRefusal."""
     try:

@@ -16,6 +16,7 @@ from kafkapy.rest.fields import (
     INT32,
     INT64,
     RecordHeaders,
+    check_not_empty,
     path_number,
     record_headers,
     string,
@@ -143,6 +144,7 @@ def checked_records(given: Any) -> list[dict[str, Any]]:
 
 
 def to_send(record: dict[str, Any], key: bytes | None, value: bytes | None) -> ToSend:
+    check_not_empty(key, value)
     headers = record_headers(record.get("headers"))
     return ToSend(key, value, record.get("partition"), record.get("timestamp"), headers)
 

@@ -12,7 +12,7 @@ from kafkapy.http.messages import HttpAnswer, HttpRequest, json_answer
 from kafkapy.rest.cluster_view import configs_of, offsets_of, partition_of, topic_of
 from kafkapy.rest.context import RestContext
 from kafkapy.rest.fields import INT16, INT32, config_value, path_number, whole
-from kafkapy.rest.rest_errors import RestRefusal, bad_request
+from kafkapy.rest.rest_errors import RestRefusal, bad_request, config_not_found
 from kafkapy.rest.routing import JSON, RestRoute, json_body
 from kafkapy.rest.v3_resources import V3Resources
 
@@ -110,7 +110,7 @@ class V3Cluster:
             items = (resources.config(word, owner, name, config) for name, config in configs.items())
             return resources.listed(word, (*owner, "configs"), items)
         if parts[0] not in configs:
-            raise RestRefusal(404, 404, f"Config {parts[0]} cannot be found.")
+            raise config_not_found(parts[0])
         return resources.config(word, owner, parts[0], configs[parts[0]])
 
     def _broker_configs(self, resources: V3Resources, parts: tuple[str, ...], body: Any) -> Any:
@@ -187,6 +187,10 @@ class V3Cluster:
 
     def _change(self, topic: str, changes: dict[str, str | None], resets: tuple[str, ...]) -> HttpAnswer:
         topic_of(self._admin, topic)
+        known = configs_of(self._admin, ConfigResourceType.TOPIC, topic)
+        for name in (*changes, *resets):
+            if name not in known:
+                raise config_not_found(name)
         if changes:
             self._admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, changes)])
         if resets:

@@ -10,7 +10,7 @@ from kafkapy.errors import KafkaError
 from kafkapy.http.messages import HttpAnswer, HttpRequest
 from kafkapy.rest.context import RestContext
 from kafkapy.rest.embedded import BINARY, JSON, WITH_SCHEMAS, to_bytes
-from kafkapy.rest.fields import INT32, iso_time, record_headers, string, time_ms, whole
+from kafkapy.rest.fields import INT32, check_not_empty, iso_time, record_headers, string, time_ms, whole
 from kafkapy.rest.producing import ToSend
 from kafkapy.rest.rest_errors import RestRefusal, bad_request, of_kafka, partition_not_found
 from kafkapy.rest.routing import RestRoute
@@ -87,6 +87,7 @@ class V3Records:
         at = None if timestamp is None else time_ms(timestamp)
         headers = record_headers(document.get("headers"), bad_request)
         key, value = (self._part(topic, name, document.get(name)) for name in ("key", "value"))
+        check_not_empty(key, value, bad_request)
         return ToSend(key, value, partition, at, headers)
 
     def _part(self, topic: str, name: str, given: Any) -> bytes | None:
