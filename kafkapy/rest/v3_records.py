@@ -76,7 +76,7 @@ class V3Records:
         }
         for name, data in (("key", record.key), ("value", record.value)):
             if data is not None:
-                answer[name] = {"type": document[name].get("type", "JSON"), "size": len(data)}
+                answer[name] = {"type": _type_of(document[name]), "size": len(data)}
         return answer
 
     def _record(self, topic: str, document: dict[str, Any]) -> ToSend:
@@ -95,8 +95,7 @@ class V3Records:
             return None
         if not isinstance(given, dict):
             raise bad_request(f"{name} is an object with type and data")
-        with_schema = any(field in given for field in ("schema", "schema_id", "schema_version", "subject"))
-        kind = given.get("type") or given.get("schema_type") or ("AVRO" if with_schema else "JSON")
+        kind = _type_of(given)
         if string(kind, f"The type of {name}", bad_request) not in _TYPES:
             raise bad_request(f"The type {kind} of {name} is not known; it is one of {', '.join(_TYPES)}")
         data, form = given.get("data"), _TYPES[kind]
@@ -116,6 +115,14 @@ class V3Records:
             string(text, "schema", bad_request)
         chosen = self._context.values.chosen(form, subject, text, schema_id)
         return None if data is None else self._context.values.write(form, chosen, data)
+
+
+def _type_of(part: dict[str, Any]) -> Any:
+    """What a key or a value says of its type, or what its schema means."""
+    for name in ("type", "schema_type"):
+        if part.get(name) is not None:
+            return part[name]
+    return "AVRO" if any(field in part for field in ("schema", "schema_id", "schema_version", "subject")) else "JSON"
 
 
 def documents(body: bytes) -> Iterator[dict[str, Any] | RestRefusal]:

@@ -14,7 +14,7 @@ from kafkapy.rest.consumer_instances import ConsumerInstances, InstanceRequest
 from kafkapy.rest.consuming import _seek, _seek_to_beginning, _seek_to_end, _subscribe
 from kafkapy.rest.context import PendingBytes
 from kafkapy.rest.embedded import EmbeddedValues
-from kafkapy.rest.events import checked_keys
+from kafkapy.rest.events import EventsToSend, checked
 from kafkapy.rest.rest_errors import RestRefusal
 from kafkapy.rest.routing import RestRoute, RestRouter
 from kafkapy.rest.v3_records import documents
@@ -27,17 +27,28 @@ def refusal(f: Any, *arguments: Any) -> RestRefusal:
     return raised.value
 
 
+def events(body: bytes, kind: str = "application/x-ndjson", **query: str) -> EventsToSend:
+    return checked(HttpRequest("POST", "/events/t", ("events", "t"), query, {"content-type": kind}, body))
+
+
 def test_keys_of_events() -> None:
-    events = [b'{"user":{"id":"a"},"n":1}', b'{"user":{"id":2},"n":1}']
-    assert checked_keys(events, None, None) is None
-    assert checked_keys(events, "k", None) == [b"k", b"k"]
-    assert checked_keys(events, None, "user.id") == [b"a", b"2"]
-    assert "Line 1 has no user.name" in refusal(checked_keys, events, None, "user.name").message
-    assert "Line 2 is no JSON" in refusal(checked_keys, [b"1", b"{"], None, None).message
-    assert refusal(checked_keys, [b"1"], "k", "f").status == 400
-    assert refusal(checked_keys, [], None, None).status == 400
-    assert refusal(checked_keys, [b"[" * 100_000], None, None).status == 400
-    assert refusal(checked_keys, [b"1"] * 100_001, None, None).status == 413
+    lines = b'{"user":{"id":"a"},"n":1}\n{"user":{"id":2},"n":1}'
+    assert events(lines) == EventsToSend(lines.splitlines(), None, None)
+    assert events(lines, key="k").keys == [b"k", b"k"]
+    assert events(lines, keyField="user.id").keys == [b"a", b"2"]
+    for body, query, why in (
+        (lines, {"keyField": "user.name"}, "Line 1 has no user.name"),
+        (b"1\n{", {}, "Line 2 is no JSON"),
+        (b"1", {"key": "k", "keyField": "f"}, "not both"),
+        (b"\n \n", {}, "no event"),
+        (b"[" * 100_000, {}, "too deeply"),
+    ):
+        with pytest.raises(RestRefusal, match=why) as raised:
+            events(body, **query)
+        assert raised.value.status == 400
+    with pytest.raises(RestRefusal) as raised:
+        events(b"1\n" * 100_001)
+    assert raised.value.status == 413
 
 
 def test_documents_one_after_the_other() -> None:
