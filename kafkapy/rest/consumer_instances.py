@@ -32,6 +32,8 @@ _OPTIONS = {
     "isolation.level": "isolation_level",
 }
 DEFAULT_TIMEOUT_MS = 1_000
+_MAX_WAIT_MS = 60_000
+"""A request holds its instance and a thread while it waits, even if its client has gone."""
 _MOST_RECORDS = 10_000
 
 
@@ -95,7 +97,7 @@ class ConsumerInstance:
         """As JSON; empty if none came in time. `kind` None: whatever the instance is for. Raises RestRefusal."""
         if kind is not None and kind != self.request.format:
             raise format_mismatch()
-        timeout = self.request.timeout_ms if timeout_ms is None else min(timeout_ms, INT32)
+        timeout = min(self.request.timeout_ms if timeout_ms is None else timeout_ms, _MAX_WAIT_MS)
         polled = self.consumer.poll(timeout_ms=timeout, max_records=_MOST_RECORDS)
         try:
             return self._all_told(polled, max_bytes, values)

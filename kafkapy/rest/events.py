@@ -9,6 +9,7 @@ in-sync replicas (acks=all): how many, and where. Nothing is in the log if one o
 The header `event-id` of a record tells a reader, such as the warehouse, that two records are one event which was sent twice.
 `?idField=id` takes it from each event; else it is made of the request's header `Idempotency-Key`: the key itself for one
 event, the key with `-1`, `-2`, … for those of `application/x-ndjson`. A request without both sends records without an id.
+`?timeField=at` takes the record's time from each event, so that a retry has the time, too.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from kafkapy.common import strict_json
 from kafkapy.http.content_types import media_type
 from kafkapy.http.messages import HttpAnswer, HttpRequest
 from kafkapy.rest.context import RestContext
+from kafkapy.rest.fields import INT64, time_ms, whole
 from kafkapy.rest.rest_errors import RestRefusal, bad_request
 from kafkapy.rest.routing import JSON, RestRoute
 
@@ -38,11 +40,12 @@ _IDEMPOTENCY_KEY = re.compile(r'("?)([!#-\[\]-~]{1,255})\1')
 
 
 class EventsToSend(NamedTuple):
-    """Values, and for each of them its key and its id; None: they have none."""
+    """Values, and for each of them its key, its id and its time in milliseconds since 1970; None: they have none."""
 
     values: list[bytes]
     keys: list[bytes] | None
     ids: list[bytes] | None
+    times: list[int] | None
 
 
 class Events:
@@ -65,13 +68,14 @@ class Events:
         return self._send(parts[0], events).addBoth(given_back)
 
     def _send(self, topic: str, events: EventsToSend) -> Deferred[HttpAnswer]:
-        producer, (values, keys, ids) = self._context.producer, events
+        producer, (values, keys, ids, times) = self._context.producer, events
         headers = None if ids is None else [[(EVENT_ID, each)] for each in ids]
         sent: Deferred[Any]
         if len(values) == 1:
-            sent = producer.send(topic, values[0], keys[0] if keys else None, headers[0] if headers else None)
+            key, own_headers, time = (None if column is None else column[0] for column in (keys, headers, times))
+            sent = producer.send(topic, values[0], key, own_headers, None, time)
             return sent.addCallback(lambda record: _answer([(record.partition, record.offset, 1)]))
-        sent = producer.send_many(topic, values, keys, headers=headers)
+        sent = producer.send_many(topic, values, keys, None, headers, times)
         return sent.addCallback(
             lambda batches: _answer([(each.partition, each.offset, each.record_count) for each in batches])
         )
@@ -85,21 +89,22 @@ def _answer(runs: list[tuple[int, int, int]]) -> HttpAnswer:
 
 
 class EventField(NamedTuple):
-    """A field that each event has: its names with dots between, what it is for, and its value as text (None: it has none)."""
+    """A field that each event has: its names with dots between, what it is for, and what is made of its value (None: it is
+    of no use)."""
 
     path: str
     purpose: str
-    text: Callable[[Any], str | None]
+    convert: Callable[[Any], Any]
 
-    def read(self, event: Any, number: int) -> bytes:
+    def read(self, event: Any, number: int) -> Any:
         """Raises RestRefusal: the event of that number does not have it."""
         value = event
         for name in self.path.split("."):
             value = value.get(name) if isinstance(value, dict) else None
-        written = None if value is None else self.text(value)
-        if written is None:
-            raise bad_request(f"Line {number} has no {self.path}, which is to be its {self.purpose}")
-        return written.encode()
+        found = None if value is None else self.convert(value)
+        if found is None:
+            raise bad_request(f"Line {number} has no {self.path} that can be its {self.purpose}")
+        return found
 
 
 def checked(request: HttpRequest) -> EventsToSend:
@@ -114,6 +119,7 @@ def checked(request: HttpRequest) -> EventsToSend:
     if len(events) > _MOST_EVENTS:
         raise RestRefusal(413, 413, f"{len(events)} events are more than {_MOST_EVENTS}")
     key, key_field, id_field = (request.query.get(name) for name in ("key", "keyField", "idField"))
+    time_field = request.query.get("timeField")
     idempotency_key = _idempotency_key(request)
     if key is not None and key_field is not None:
         raise bad_request("Give key or keyField, not both")
@@ -121,20 +127,23 @@ def checked(request: HttpRequest) -> EventsToSend:
         raise bad_request("Give the header Idempotency-Key or idField, not both")
     key_of = EventField(key_field, "key", _key) if key_field else None
     id_of = EventField(id_field, "id", _id) if id_field else None
-    keys, ids = [], []
+    time_of = EventField(time_field, "time", _time) if time_field else None
+    keys, ids, times = [], [], []
     for number, event in enumerate(events, 1):
         content = _content(event, number)
         if key_of is not None:
             keys.append(key_of.read(content, number))
         if id_of is not None:
             ids.append(id_of.read(content, number))
+        if time_of is not None:
+            times.append(time_of.read(content, number))
     if key is not None:
         keys = [key.encode()] * len(events)
     if idempotency_key is not None and kind in _ONE:
         ids = [idempotency_key]
     elif idempotency_key is not None:
         ids = [b"%b-%d" % (idempotency_key, number) for number in range(1, len(events) + 1)]
-    return EventsToSend(events, keys or None, ids or None)
+    return EventsToSend(events, keys or None, ids or None, times or None)
 
 
 def _content(event: bytes, number: int) -> Any:
@@ -154,10 +163,18 @@ def _idempotency_key(request: HttpRequest) -> bytes | None:
     return found[2].encode()
 
 
-def _key(value: Any) -> str:
-    return value if isinstance(value, str) else strict_json.dumps(value, separators=(",", ":"))
+def _key(value: Any) -> bytes:
+    return (value if isinstance(value, str) else strict_json.dumps(value, separators=(",", ":"))).encode()
 
 
-def _id(value: Any) -> str | None:
+def _id(value: Any) -> bytes | None:
     """A text or a whole number: anything else is likely to be the same in other events."""
-    return str(value) if type(value) in (str, int) and value != "" else None
+    return str(value).encode() if type(value) in (str, int) and value != "" else None
+
+
+def _time(value: Any) -> int | None:
+    """By ISO 8601 with a zone, or milliseconds since 1970."""
+    try:
+        return whole(value, "", INT64) if type(value) is int else time_ms(value)
+    except RestRefusal:
+        return None

@@ -120,7 +120,11 @@ def endpoints(cluster: str, topic: str, instance: tuple[str, str], with_schemas:
         _Endpoint("GET", (*one, "records"), None, V2, ("timeout", "max_bytes")),
         _Endpoint("POST", ("consumers", "odd", "instances", "none", "subscription"), {"topics": [topic]}),
         _Endpoint(
-            "POST", ("events", topic), {"id": 1, "u": {"k": "x"}}, "application/json", ("keyField", "key", "idField")
+            "POST",
+            ("events", topic),
+            {"id": 1, "u": {"k": "x"}},
+            "application/json",
+            ("keyField", "key", "idField", "timeField"),
         ),
         _Endpoint("POST", ("events", topic), {"id": 1, "u": 2}, "application/x-ndjson", ("idField",)),
         _Endpoint("GET", (*v3, "brokers", "0")),

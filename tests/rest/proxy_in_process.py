@@ -7,7 +7,6 @@ does in the clients.
 from __future__ import annotations
 
 import struct
-import threading
 from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -85,12 +84,12 @@ class FakeProducer:
         return SimpleNamespace(partition=partition or 0, offset=len(self.sent) - 1, timestamp=timestamp_ms or 0)
 
     def send_many(
-        self, topic: str, values: Sequence[bytes], keys: Any = None, partition: Any = None, headers: Any = None
+        self, topic: str, values: Sequence[bytes], keys: Any, partition: Any, headers: Any, times: Any
     ) -> Deferred[Any]:
         def send() -> list[Any]:
             first = len(self.sent)
             for i, value in enumerate(values):
-                self._send(topic, value, keys and keys[i], headers and headers[i])
+                self._send(topic, value, *(column and column[i] for column in (keys, headers, None, times)))
             return [SimpleNamespace(partition=0, offset=first, record_count=len(values))]
 
         return maybeDeferred(send)
@@ -194,7 +193,7 @@ class FakeConsumer:
         _pack(partition)
 
     def poll(self, timeout_ms: int, max_records: int) -> dict[TopicPartition, list[Any]]:
-        assert timeout_ms / 1000 < threading.TIMEOUT_MAX
+        assert timeout_ms <= 60_000
         return self._waiting
 
     def close(self) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kafkapy import errors
 from kafkapy.common.config_def import ConfigException
 from kafkapy.consumer.records import ConsumerRecord
 from kafkapy.http.messages import HttpAnswer, HttpRequest, path_parts
@@ -15,9 +16,10 @@ from kafkapy.rest.consuming import _seek, _seek_to_beginning, _seek_to_end, _sub
 from kafkapy.rest.context import PendingBytes
 from kafkapy.rest.embedded import EmbeddedValues
 from kafkapy.rest.events import EventsToSend, checked
-from kafkapy.rest.rest_errors import RestRefusal
+from kafkapy.rest.rest_errors import RestRefusal, of_kafka
 from kafkapy.rest.routing import RestRoute, RestRouter
 from kafkapy.rest.v3_records import documents
+from kafkapy.schemas.errors import SchemaRegistryUnavailableError
 from kafkapy.structs import TopicPartition
 
 
@@ -33,7 +35,7 @@ def events(body: bytes, kind: str = "application/x-ndjson", **query: str) -> Eve
 
 def test_keys_of_events() -> None:
     lines = b'{"user":{"id":"a"},"n":1}\n{"user":{"id":2},"n":1}'
-    assert events(lines) == EventsToSend(lines.splitlines(), None, None)
+    assert events(lines) == EventsToSend(lines.splitlines(), None, None, None)
     assert events(lines, key="k").keys == [b"k", b"k"]
     assert events(lines, keyField="user.id").keys == [b"a", b"2"]
     for body, query, why in (
@@ -164,6 +166,34 @@ def test_records_of_an_instance(instances: ConsumerInstances, made: list[FakeCon
     assert consumer.sought == {first: 6, second: 7}
 
 
+def test_records_come_again_after_the_registry_was_away(instances: ConsumerInstances, made: list[FakeConsumer]) -> None:
+    class AwayValues:
+        def read(self, kind: str, data: bytes) -> Any:
+            raise SchemaRegistryUnavailableError("no registry answers")
+
+    instances.create("g", InstanceRequest.of({"name": "i", "format": "avro"}))
+    first, second = TopicPartition("t", 0), TopicPartition("t", 1)
+    made[0].waiting = {first: [record(0, 4, b"1")], second: [record(1, 7, b"2")]}
+    with pytest.raises(SchemaRegistryUnavailableError):
+        instances.use("g", "i", lambda each: each.records("avro", 0, 1_000, AwayValues))  # type: ignore[arg-type]
+    assert made[0].sought == {first: 4, second: 7}
+
+
+def test_errors_of_kafka() -> None:
+    for error, status, code in (
+        (errors.InvalidConfigurationError("x"), 400, 40002),
+        (errors.TopicAlreadyExistsError("x"), 400, 40002),
+        (errors.UnknownTopicOrPartitionError("x"), 404, 40403),
+        (errors.MessageSizeTooLargeError("x"), 413, 41301),
+        (errors.ThrottlingQuotaExceededError("x"), 429, 42901),
+        (errors.GroupAuthorizationFailedError("x"), 403, 40301),
+        (errors.KafkaTimeoutError("x"), 500, 50003),
+        (errors.IllegalStateError("x"), 500, 50002),
+    ):
+        refused = of_kafka(error)
+        assert (refused.status, refused.code) == (status, code), error
+
+
 def test_router() -> None:
     async def answer(request: HttpRequest, parts: tuple[str, ...]) -> Any:
         return {"parts": parts} if parts[0] != "gone" else None
@@ -188,6 +218,8 @@ def test_router() -> None:
         ({}, "bootstrap.servers is missing"),
         ({"zookeeper.connect": "x:1"}, "set bootstrap.servers"),
         ({"bootstrap.servers": "x:1", "kafkapy.max.pending.bytes": "0"}, "kafkapy.max.pending.bytes"),
+        ({"bootstrap.servers": "x:1", "kafkapy.max.pending.bytes": "²"}, "kafkapy.max.pending.bytes"),
+        ({"bootstrap.servers": "x:1", "idle.timeout.ms": "9" * 5000}, "idle.timeout.ms"),
         ({"bootstrap.servers": "x:1", "producer.compression.type": "rar"}, "rar"),
         ({"bootstrap.servers": "x:1", "client.security.protocol": "NONE"}, "NONE"),
     ],
