@@ -162,6 +162,12 @@ def test_fields_of_v3(proxy: ProxyInProcess, method: str, below: str, body: Any,
     assert status(answer) == expected, answer
 
 
+def test_an_instance_s_url_holds_any_name(proxy: ProxyInProcess) -> None:
+    made = strict_json.loads(proxy.ask("POST", "/consumers/a%2Fb", '{"name": "ü 1/?"}'.encode(), V2).body)
+    assert made == {"instance_id": "ü 1/?", "base_uri": "http://proxy/consumers/a%2Fb/instances/%C3%BC%201%2F%3F"}
+    assert proxy.ask("DELETE", made["base_uri"].removeprefix("http://proxy")).status == 204
+
+
 @pytest.mark.parametrize("version", [2, 3])
 def test_null_is_not_empty(proxy: ProxyInProcess, version: int) -> None:
     headers = [
