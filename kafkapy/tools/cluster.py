@@ -87,7 +87,8 @@ def parse(arguments: Sequence[str]) -> tuple[str, dict[str, str]]:
             except StopIteration:
                 raise CommandLineError(f"argument {name}: expected one argument") from None
         options[name] = value
-    if command == "unregister" and not options.get("--id", "").isdigit():
+    broker = options.get("--id", "")
+    if command == "unregister" and not (broker.isascii() and broker.isdigit()):
         raise CommandLineError("argument --id/-i is required and must be a number")
     return command, options
 

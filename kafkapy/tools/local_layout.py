@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from kafkapy.common.free_ports import free_ports
+from kafkapy.common.properties import dump
 from kafkapy.tools.command_line import ToolError
 from kafkapy.tools.local_processes import ProcessIdentity
 
@@ -175,4 +176,4 @@ def _write_broker(cluster: LocalCluster, name: str, metrics_port: int) -> None:
 
 
 def _write(file: Path, properties: dict[str, object]) -> None:
-    file.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
+    file.write_text(dump(properties))

@@ -103,7 +103,8 @@ def _check(file: str) -> None:
         if not (port.isascii() and port.isdigit() and 0 < int(port) <= 65535):
             raise ToolError(f"{file}: {name}={port} is no port: it is a number from 1 to 65535")
     for name in NUMBERS & properties.keys():
-        if not properties[name].removeprefix("-").isdigit():
+        digits = properties[name].removeprefix("-")
+        if not (digits.isascii() and digits.isdigit()):
             raise ToolError(f"{file}: {name}={properties[name]} is no number")
 
 

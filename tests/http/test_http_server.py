@@ -244,3 +244,5 @@ def test_content_types() -> None:
     assert accepted("a/one;q=0.1, a/two;q=0.9", offered) == "a/two"
     assert accepted("b/*, */*;q=0.1", offered) == "a/one"
     assert accepted("b/one", offered) is None
+    for quality in ("nan", "inf", "1_0", "٣", "-1", "2", "1e3", "x", ""):
+        assert accepted(f"a/one;q={quality}, a/two;q=0.001", offered) == "a/two"

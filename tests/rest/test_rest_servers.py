@@ -17,6 +17,7 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 from kafkapy.common.free_ports import free_ports
 from tests.broker_process import BrokerProcess
 from tests.rest.http_server_process import HttpServerProcess
+from tests.rest.odd_requests import endpoints, odd_requests
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 
@@ -203,6 +204,20 @@ def test_v2_refusals(servers: Servers) -> None:
     assert proxy.ask("POST", "/topics/another", by_id, kind)[0] == 200
     assert proxy.ask("GET", "/topics/nowhere")[1]["error_code"] == 40401
     assert proxy.ask("GET", "/consumers/g/instances/none/records")[1]["error_code"] == 40403
+
+
+def test_odd_requests(servers: Servers) -> None:
+    proxy, topic = servers.proxy, "odd-requests"
+    cluster = proxy.ask("GET", "/v3/clusters")[1]["data"][0]["cluster_id"]
+    assert proxy.ask("POST", f"/v3/clusters/{cluster}/topics", {"topic_name": topic, "partitions_count": 1})[0] == 201
+    one = {"name": "one", "consumer.request.timeout.ms": 1}
+    assert proxy.ask("POST", "/consumers/odd", one, V2)[0] == 200
+    found = endpoints(cluster, topic, ("odd", "one"), True)
+    slow = {("PATCH", topic), ("GET", "records")}  # many partitions, or a wait
+    safe = [each for each in found if (each.method, each.path[-1]) not in slow]
+    for request in odd_requests(7, 600, safe):
+        status, _, answer = proxy.send(request.method, request.target, request.body, content_type=request.kind)
+        assert status < 500, (request, answer)
 
 
 def test_v3(servers: Servers) -> None:

@@ -92,6 +92,7 @@ def test_a_file_that_is_none_is_told(server: object, file: str, capsys: pytest.C
         ("dataDir=/d\nclientPort=99999", "clientPort=99999 is no port: it is a number from 1 to 65535"),
         ("dataDir=/d\nclientPort=x", "clientPort=x is no port: it is a number from 1 to 65535"),
         ("dataDir=/d\nclientPort=2181\ntickTime=fast", "tickTime=fast is no number"),
+        ("dataDir=/d\nclientPort=2181\ntickTime=\\u00b2", "tickTime=² is no number"),
     ],
 )
 def test_zookeepers_file_is_looked_at(

@@ -235,6 +235,19 @@ class TestDeleteRecords:
         [
             ("{", "The input string is not a valid JSON"),
             ("[]", "Expected JSON object"),
+            ("NaN", "NaN is not a JSON number"),
+            (r'{"partitions": ["\ud83d"]}', "half a surrogate pair"),
+            ('{"version": 1.0, "partitions": []}', "Not supported version field value 1.0"),
+            ('{"partitions": 5}', "Expected JSON array, received 5"),
+            (
+                '{"partitions": [{"topic": "t", "partition": 2147483648, "offset": 5}]}',
+                "`partition` is a number of 32 bits",
+            ),
+            (
+                '{"partitions": [{"topic": "t", "partition": 1, "offset": 9223372036854775808}]}',
+                "`offset` is a number of 64",
+            ),
+            ('{"partitions": [{"topic": "t", "partition": 1, "offset": true}]}', "needs a field `offset` of type int"),
             ("{}", "Missing partitions field"),
             ('{"version": 2}', "Not supported version field value 2"),
             ('{"partitions": [{"topic": "t", "offset": 5}]}', "needs a field `partition` of type int"),
