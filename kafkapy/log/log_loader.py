@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 from collections.abc import Callable
@@ -26,6 +27,7 @@ from kafkapy.log.files.log_files import (
     SWAP_FILE_SUFFIX,
     TIME_INDEX_FILE_SUFFIX,
     TXN_INDEX_FILE_SUFFIX,
+    is_segment_file,
     offset_from_file,
     parse_topic_partition_name,
     segment_file,
@@ -85,8 +87,20 @@ def _names_in_or_made(directory: str) -> list[str]:
 
 
 def _file_names(directory: str) -> list[str]:
+    """`ValueError` for what would be a segment's file, had it the right name; `IsADirectoryError` in place of a file."""
+    names = []
     with os.scandir(directory) as entries:
-        return [entry.name for entry in entries if entry.is_file()]
+        for entry in entries:
+            is_segment = is_segment_file(entry.name)
+            if is_segment:
+                offset_from_file(entry.name)
+            if entry.is_file():
+                names.append(entry.name)
+            elif is_segment or entry.name in (LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA_FILE):
+                raise IsADirectoryError(
+                    errno.EISDIR, "A file is expected here, not a directory or a broken link", entry.path
+                )
+    return names
 
 
 class _LogLoader:
