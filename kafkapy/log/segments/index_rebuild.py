@@ -52,7 +52,9 @@ class IndexRebuild:
             if latest is None or header.base_offset > latest.last_offset:
                 self.finish()
                 self._see(header)
-            elif header.base_offset >= self._next_offset:  # the offsets of the one before are too high
+            elif (
+                latest.base_offset > self._next_offset <= header.base_offset
+            ):  # there was a gap: its offsets are too high
                 self.misplaced.append(latest.position)
                 self._see(header)
             else:

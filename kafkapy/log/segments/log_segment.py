@@ -27,6 +27,7 @@ from kafkapy.log.files.log_files import LOG_FILE_SUFFIX, segment_file
 from kafkapy.log.index.transaction_index import AbortedTxn
 from kafkapy.log.log_config import LogConfig
 from kafkapy.log.log_types import CompletedTxn, FetchDataInfo, LogOffsetMetadata
+from kafkapy.log.segments.batch_order import in_order
 from kafkapy.log.segments.index_rebuild import IndexRebuild
 from kafkapy.log.segments.segment_files import SegmentFiles
 from kafkapy.protocol.errors import Errors, KafkaError
@@ -334,6 +335,36 @@ class LogSegment(SegmentFiles):
         """The whole batches between two positions, the first of which is the beginning of one."""
         return whole_batches(self.file, position, end_position)
 
+    def check_first_batch(self, next_base_offset: int) -> None:
+        """Look whether the segment begins with a batch of its own, below the base offset of the next segment.
+
+        `KafkaError` CORRUPT_MESSAGE.
+        """
+        first = next(iter(self.headers_from(0)), None)
+        if first is not None and not self.base_offset <= first.base_offset < next_base_offset:
+            raise KafkaError(
+                Errors.CORRUPT_MESSAGE,
+                f"{self.log_path} begins with a batch of offset {first.base_offset}: it is of another log, or has another's name",
+            )
+
+    def check_last_batches(self) -> None:
+        """Look whether the segment ends with a whole batch in its place. `KafkaError` CORRUPT_MESSAGE."""
+        next_offset, position = self.base_offset, 0
+        for header in self.headers_towards(self.offset_index.last_offset):
+            base, last = header.base_offset, header.last_offset
+            if base < next_offset or last - self.base_offset > MAX_INT:
+                raise KafkaError(
+                    Errors.CORRUPT_MESSAGE,
+                    f"Found a batch with the offsets {base} to {last}, where one of {next_offset} or a little more is expected, "
+                    f"at position {header.position} of {self.log_path}",
+                )
+            next_offset, position = last + 1, header.position + header.size
+        if position < self.size:
+            raise KafkaError(
+                Errors.CORRUPT_MESSAGE,
+                f"The {self.size - position} bytes from position {position} of {self.log_path} on are no whole batch",
+            )
+
     def read_next_offset(self) -> int:
         """One more than the last offset in the segment; the base offset if it is empty."""
         next_offset, last_entry = self.base_offset, self.offset_index.last_offset
@@ -524,21 +555,23 @@ class LogSegment(SegmentFiles):
             self.time_index.maybe_append(rebuild.max_timestamp, rebuild.offset_of_max_timestamp, skip_full_check=True)
             self._trim()
 
-    def recover(self, on_batch: Callable[[Batch], CompletedTxn | None], last_stable_offset: LastStableOffset) -> int:
+    def recover(
+        self, on_batch: Callable[[Batch], CompletedTxn | None], last_stable_offset: LastStableOffset, may_cut: bool
+    ) -> int:
         """Check every batch, rebuild the indexes, cut at the first bad byte; how many bytes went. Raises `OSError`.
 
-        `on_batch` notes a batch's epoch and producer; a transaction that it reports as completed gets into the transaction
-        index with the offset that `last_stable_offset` has for it.
+        `may_cut`: a crash may have left it so; else raise `KafkaError` CORRUPT_MESSAGE or INVALID_RECORD. `on_batch` notes a
+        batch's epoch and producer; a transaction that it reports as completed gets into the transaction index with the offset
+        that `last_stable_offset` has for it.
         """
         self._create_indexes(recovering=True)
         self.txn_index.reset()
         self._become_empty()
         valid_bytes = last_index_entry = 0
         try:
-            for batch in self.batches():
+            for batch in in_order(self.batches(), self.base_offset):
                 batch.ensure_valid()
                 last_offset = batch.last_offset
-                self._ensure_offset_in_range(last_offset)
                 if batch.max_timestamp > self.max_timestamp_so_far:
                     self._max_timestamp, self._offset_of_max_timestamp = batch.max_timestamp, last_offset
                 if valid_bytes - last_index_entry > self.config.index_interval_bytes:
@@ -551,23 +584,24 @@ class LogSegment(SegmentFiles):
         except KafkaError as error:
             if error.error not in (Errors.CORRUPT_MESSAGE, Errors.INVALID_RECORD):
                 raise
+            if not may_cut:
+                raise KafkaError(
+                    error.error, f"{self.log_path} is damaged at position {valid_bytes}: {error}"
+                ) from error
             logger.warning(
                 "Found invalid messages in log segment %s at byte offset %d: %s", self.log_path, valid_bytes, error
             )
         truncated = self.size - valid_bytes
+        if truncated and not may_cut:
+            raise KafkaError(
+                Errors.CORRUPT_MESSAGE, f"{self.log_path} is damaged: no whole batch is at position {valid_bytes}"
+            )
         if truncated:
             os.ftruncate(self.file.fileno(), valid_bytes)
         self.size = valid_bytes
         self.time_index.maybe_append(self.max_timestamp_so_far, self._offset_of_max_timestamp, skip_full_check=True)
         self._trim()
         return truncated
-
-    def _ensure_offset_in_range(self, offset: int) -> None:
-        if not 0 <= offset - self.base_offset <= MAX_INT:
-            raise KafkaError(
-                Errors.UNKNOWN_SERVER_ERROR,
-                f"Detected offset overflow at offset {offset} in segment {self}: it does not fit an index entry",
-            )
 
     def close(self) -> None:
         """Trim and close the files. Raises `OSError`."""
