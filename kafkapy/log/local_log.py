@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
@@ -57,7 +56,7 @@ class LocalLog:
         self.recovery_point = loaded.recovery_point
         self.scheduler = scheduler
         self.time = time
-        self.lock = threading.RLock()
+        self.lock = loaded.segments.lock
         self.closed = False
         """No file may be touched any more: closed, deleted, or its dir is offline."""
         self.last_flush_ms = time.milliseconds()
@@ -169,7 +168,7 @@ class LocalLog:
         if segment is None:
             return []
         position = info.fetch_offset_metadata.relative_position_in_segment + len(info.records)
-        upper_bound = segment.offset_index.fetch_upper_bound_offset(position)
+        upper_bound = segment.offset_above(position)
         if upper_bound is None:
             higher = self.segments.higher(segment.base_offset)
             upper_bound = higher.base_offset if higher is not None else self.log_end_offset

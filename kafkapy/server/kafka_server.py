@@ -193,7 +193,11 @@ class KafkaServer:
         open_files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         warn_of_open_files_limit(len(logs), sum(len(each.log_segments) for each in logs), open_files)
         await self._in_thread(
-            broker_identity.write_meta_properties, log_manager.live_log_dirs, config.broker_id, cluster_id
+            broker_identity.write_meta_properties,
+            log_manager.live_log_dirs,
+            config.broker_id,
+            cluster_id,
+            log_manager.handle_log_dir_failure,
         )
         core = build_core(config, outside, log_manager)
         await self._start(Part("high watermarks", None, lambda: self._write_high_watermarks(core)))
@@ -202,6 +206,7 @@ class KafkaServer:
                 self._log_dir_failed, directory, names, core, outside.zk_client
             )
         )
+        log_manager.check_live()  # those that failed before were told to no listener
         return core
 
     async def _register(self, zk_client: KafkaZkClient, sockets: SocketServer) -> BrokerInfo:

@@ -77,7 +77,7 @@ class AbstractIndex:
     def write_out(self) -> None:
         """Bring the file up to date with the memory (page cache only)."""
         memory = self._memory
-        if memory is not None and self._written < len(memory):
+        if memory is not None and self._written < len(memory) and self.path:  # else it has no file yet
             fd = os.open(self.path, os.O_WRONLY)
             try:
                 while self._written < len(memory):

@@ -126,7 +126,7 @@ def test_lookups_agree_with_a_list(tmp_path: Path, count: int, hot: bool) -> Non
         expected = max(((o, p) for o, p in entries if o <= target), default=(100, 0))
         assert index.lookup(target) == expected
     for position in [-1, 0, 5, 10, 10 * count - 1, 10 * count]:
-        assert index.fetch_upper_bound_offset(position) == min((o for o, p in entries if p > position), default=None)
+        assert index.first_behind(position) == min(((o, p) for o, p in entries if p > position), default=None)
 
 
 @settings(max_examples=50, deadline=None)
