@@ -23,6 +23,7 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 
 from kafkapy.common.free_ports import free_ports
 from tests.broker_process import BrokerProcess
+from tests.waiting import HANG_SECONDS
 
 pytestmark = [
     pytest.mark.integration,
@@ -66,7 +67,7 @@ def make_topic(admin: AdminClient) -> MakeTopic:
 
 def done(futures: dict[Any, Any]) -> list[Any]:
     """The results of an admin call."""
-    return [future.result(10) for future in futures.values()]
+    return [future.result(HANG_SECONDS) for future in futures.values()]
 
 
 def until(condition: Callable[[], bool]) -> None:

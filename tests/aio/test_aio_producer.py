@@ -12,6 +12,7 @@ from kafkapy.errors import IllegalArgumentError, IllegalStateError, KafkaTimeout
 from kafkapy.serializer import Headers, LookUpFirst, Serializer
 from tests.producing_broker import ProducingBroker
 from tests.transactional_broker import TransactionalBroker
+from tests.waiting import HANG_SECONDS
 
 
 @pytest.fixture
@@ -122,7 +123,7 @@ def test_a_delivery_is_awaited_on_the_loop_and_got_elsewhere(broker: ProducingBr
             with pytest.raises(IllegalStateError, match="await"):
                 delivery.get()
             with pytest.raises(IllegalStateError, match="await"):
-                delivery.get(5)
+                delivery.get(HANG_SECONDS)
             with pytest.raises(asyncio.InvalidStateError):
                 delivery.result()
             with pytest.raises(asyncio.InvalidStateError):

@@ -28,6 +28,7 @@ from kafkapy.schemas import SchemaRegistryClient
 from tests.broker_process import BrokerProcess
 from tests.bus.events import BookingCreated, BookingCreatedNewer, Paid
 from tests.schemas.registry_server import running_registry
+from tests.waiting import HANG_SECONDS
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(60)]
 
@@ -81,7 +82,7 @@ def bookings(count: int) -> list[BookingCreated]:
 
 
 async def until(condition: Any) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(HANG_SECONDS):
         while not condition():
             await asyncio.sleep(0.01)
 
@@ -150,7 +151,7 @@ def test_send_and_handle_with_threads(place: Place) -> None:
 
     thread = threading.Thread(target=dispatcher.run)
     thread.start()
-    thread.join(30)
+    thread.join(HANG_SECONDS)
     assert not thread.is_alive()
     assert sorted(found) == sorted(f"b-{n}" for n in range(10))
 
@@ -179,7 +180,7 @@ def test_ctrl_c_ends_a_program_when_its_handler_has_ended(place: Place) -> None:
         """
     name = group()
     arguments = [sys.executable, "-c", program, place.broker, place.registry.urls[0], name]
-    done = subprocess.run(arguments, capture_output=True, text=True, timeout=50, check=False)
+    done = subprocess.run(arguments, capture_output=True, text=True, timeout=HANG_SECONDS, check=False)
     assert (done.returncode, done.stderr) == (130, "")
     handled, ended = done.stdout.splitlines()
     assert handled in {f"b-{n}" for n in range(5)} and ended == "ended"

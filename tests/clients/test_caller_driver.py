@@ -14,6 +14,7 @@ from kafkapy.clients.caller_driver import CallerDriver
 from kafkapy.clients.completion import CancelledError, Completion
 from kafkapy.common.time import MockTime
 from kafkapy.errors import IllegalStateError, KafkaTimeoutError
+from tests.waiting import HANG_SECONDS
 
 
 @pytest.fixture
@@ -87,7 +88,7 @@ def test_another_thread_may_act_while_this_one_waits_and_while_nobody_does(drive
     idle: list[int] = []
     thread = threading.Thread(target=driver.act, args=(lambda: idle.append(threading.get_ident()),))
     thread.start()
-    thread.join(5)
+    thread.join(HANG_SECONDS)
     assert idle == [thread.ident]
 
 

@@ -30,6 +30,7 @@ from kafkapy.errors import (
 )
 from kafkapy.structs import OffsetAndMetadata
 from tests.broker_process import BrokerProcess
+from tests.waiting import HANG_SECONDS
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(60)]
 
@@ -49,7 +50,7 @@ def topic(broker: BrokerProcess) -> Callable[..., str]:
     def make(records: int, partitions: int = 1) -> str:
         name = f"t-{uuid.uuid4().hex[:8]}"
         admin = AdminClient({"bootstrap.servers": broker.address})
-        admin.create_topics([NewTopic(name, partitions, 1)])[name].result(10)
+        admin.create_topics([NewTopic(name, partitions, 1)])[name].result(HANG_SECONDS)
         fill(broker, name, records, partitions)
         return name
 
@@ -297,7 +298,7 @@ def test_ctrl_c_works_at_once(broker: BrokerProcess, topic: Callable[..., str]) 
     assert process.stdout.readline() == b"0\n"
     began = time.monotonic()
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=20)
+    _, errors = process.communicate(timeout=HANG_SECONDS)
     assert b"KeyboardInterrupt" in errors
     assert time.monotonic() - began < 3
 

@@ -17,6 +17,7 @@ from kafkapy.controller.kafka_controller import KafkaController
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
 from kafkapy.zk.zk_data import BrokerInfo, TopicZNode
 from tests.controller.controller_cluster import RecordingChannel, Request
+from tests.waiting import HANG_SECONDS
 
 pytestmark = pytest.mark.integration
 
@@ -135,5 +136,5 @@ def test_requests_from_many_threads(members: list[Member]) -> None:
     for thread in threads:
         thread.start()
     for _ in range(100):
-        assert done.acquire(timeout=10)
+        assert done.acquire(timeout=HANG_SECONDS)
     assert answers == [{}] * 100

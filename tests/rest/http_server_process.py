@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.broker_process import ROOT
+from tests.waiting import HANG_SECONDS
 
 
 class HttpServerProcess:
@@ -43,16 +44,16 @@ class HttpServerProcess:
     def stop(self) -> int:
         assert self.process is not None
         self.process.terminate()
-        return self.process.wait(30)
+        return self.process.wait(HANG_SECONDS)
 
     def kill(self) -> None:
         assert self.process is not None
         self.process.kill()
-        self.process.wait(30)
+        self.process.wait(HANG_SECONDS)
 
     def send(self, method: str, path: str, body: bytes = b"", **headers: str) -> tuple[int, dict[str, str], bytes]:
         """Status, headers (names in small letters) and body."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=HANG_SECONDS)
         try:
             named = {name.replace("_", "-"): value for name, value in headers.items()}
             connection.request(method, path, body, named)

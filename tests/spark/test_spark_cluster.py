@@ -15,6 +15,7 @@ from kafkapy.admin.client import AdminClient
 from kafkapy.admin.results import values_of
 from kafkapy.admin.topics import NewTopic
 from tests.broker_process import BrokerProcess
+from tests.waiting import HANG_SECONDS
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
 
@@ -55,7 +56,7 @@ def test_a_leader_dies_in_the_middle_of_a_job(spark: Any, brokers: list[BrokerPr
             producer.send("events", bytes([n]) * SIZE, partition=p) for p in range(PARTITIONS) for n in range(RECORDS)
         ]
         for future in sent:
-            future.get(30)
+            future.get(HANG_SECONDS)
 
     begun, killed = tmp_path / "begun", tmp_path / "killed"
     begun.mkdir()
@@ -83,5 +84,5 @@ def test_a_leader_dies_in_the_middle_of_a_job(spark: Any, brokers: list[BrokerPr
         finally:
             killed.touch()
             spark.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")
-        rows = job.result(120)
+        rows = job.result(HANG_SECONDS)
     assert sorted(rows) == [(p, n) for p in range(PARTITIONS) for n in range(RECORDS)]

@@ -15,6 +15,7 @@ import pytest
 from kafkapy import KafkaConsumer
 from kafkapy.admin.results import values_of
 from kafkapy.testing import ClusterError, KafkaCluster
+from tests.waiting import HANG_SECONDS
 
 ROOT = Path(__file__).parents[2]
 
@@ -171,7 +172,7 @@ def test_it_ends_with_the_process_that_has_started_it(tmp_path: Path) -> None:
     broker = psutil.Process(int(pid))
     process.kill()
     process.wait()
-    broker.wait(10)
+    broker.wait(HANG_SECONDS)
     assert not Path(directory).exists()
     process.stdin.close()
     process.stdout.close()

@@ -10,6 +10,7 @@ import pytest
 from kafkapy import KafkaConsumer, KafkaProducer
 from kafkapy.errors import KafkaTimeoutError, TopicAuthorizationFailedError
 from kafkapy.testing import ClusterError, KafkaCluster
+from tests.waiting import HANG_SECONDS
 
 pytestmark = pytest.mark.integration
 
@@ -30,7 +31,7 @@ def as_new(kafka: KafkaCluster) -> Iterator[None]:
 @pytest.fixture
 def producer(kafka: KafkaCluster) -> Iterator[KafkaProducer]:
     made = KafkaProducer(bootstrap_servers=kafka.bootstrap_servers, retry_backoff_ms=20, reconnect_backoff_ms=20)
-    made.send("t", b"first").get(10)
+    made.send("t", b"first").get(HANG_SECONDS)
     yield made
     made.close(timeout=0)
 
@@ -41,14 +42,14 @@ def values(kafka: KafkaCluster) -> list[bytes | None]:
 
 def test_an_error_that_is_to_be_retried(kafka: KafkaCluster, producer: KafkaProducer) -> None:
     kafka.answer_with("PRODUCE", "NOT_LEADER_OR_FOLLOWER", times=2)
-    producer.send("t", b"second").get(10)
+    producer.send("t", b"second").get(HANG_SECONDS)
     assert values(kafka) == [b"first", b"second"]
 
 
 def test_an_error_that_is_final(kafka: KafkaCluster, producer: KafkaProducer) -> None:
     kafka.answer_with("produce", "topic_authorization_failed")
     with pytest.raises(TopicAuthorizationFailedError):
-        producer.send("t", b"second").get(10)
+        producer.send("t", b"second").get(HANG_SECONDS)
     assert values(kafka) == [b"first"]
 
 
@@ -65,7 +66,7 @@ def test_late_answers_come_when_the_clock_is_moved_on(kafka: KafkaCluster, produ
     with pytest.raises(KafkaTimeoutError):
         future.get(0.2)
     kafka.clock.advance(3600)
-    assert future.get(10).offset == 1
+    assert future.get(HANG_SECONDS).offset == 1
     assert values(kafka) == [b"first", b"late"]
 
 
@@ -74,7 +75,7 @@ def test_what_is_cut_off_comes_back(kafka: KafkaCluster, producer: KafkaProducer
         future = producer.send("t", b"meanwhile")
         with pytest.raises(KafkaTimeoutError):
             future.get(0.2)
-    future.get(10)
+    future.get(HANG_SECONDS)
     assert values(kafka) == [b"first", b"meanwhile"]
     assert kafka.cut_once() >= 1
 
@@ -86,14 +87,14 @@ def test_a_pause(kafka: KafkaCluster, producer: KafkaProducer) -> None:
             future.get(0.2)
         with pytest.raises(ClusterError, match="broker 0 is paused"):
             kafka.clock.advance(1)
-    future.get(10)
+    future.get(HANG_SECONDS)
 
 
 def test_kill_and_restart(kafka: KafkaCluster, producer: KafkaProducer) -> None:
     kafka.kill()
     future = producer.send("t", b"while it is dead")
     kafka.restart()
-    future.get(20)
+    future.get(HANG_SECONDS)
     assert values(kafka) == [b"first", b"while it is dead"]
 
 
@@ -103,7 +104,7 @@ def test_a_full_disk_ends_the_broker(kafka: KafkaCluster, producer: KafkaProduce
     kafka.brokers[0].wait_until_ended(20)
     assert "No space left on device" in kafka.brokers[0].log()
     kafka.empty_disk()
-    future.get(20)
+    future.get(HANG_SECONDS)
     assert values(kafka) == [b"first", b"no room"]
 
 
@@ -123,7 +124,7 @@ def test_a_session_that_expires(kafka: KafkaCluster, producer: KafkaProducer) ->
         kafka.brokers[0].take_news()
         time.sleep(0.01)
     assert kafka.brokers[0].session is not None and kafka.brokers[0].session is not before
-    producer.send("t", b"after").get(20)
+    producer.send("t", b"after").get(HANG_SECONDS)
 
 
 def test_members_are_told_to_join_again(kafka: KafkaCluster) -> None:

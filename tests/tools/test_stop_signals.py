@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.broker_process import BrokerProcess
+from tests.waiting import HANG_SECONDS
 
 pytestmark = pytest.mark.integration
 
@@ -24,7 +25,7 @@ def ends_in_good_order(broker: BrokerProcess, *numbers: signal.Signals) -> bool:
     assert process is not None
     for number in numbers:
         process.send_signal(number)
-    status = process.wait(30)
+    status = process.wait(HANG_SECONDS)
     assert "ERROR" not in broker.log()
     return status == 0 and (broker.data / ".kafka_cleanshutdown").exists()
 

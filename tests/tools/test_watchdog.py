@@ -18,6 +18,7 @@ from kazoo.client import KazooClient
 from kafkapy.tools import kafka_server_start, kafka_server_stop, watchdog
 from kafkapy.zk.session_closer import Session
 from tests.broker_process import BrokerProcess
+from tests.waiting import HANG_SECONDS
 from tests.zookeeper_server import ZooKeeperServer
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -143,7 +144,7 @@ class TestAgainstZooKeeper:
         """An orderly end: the watchdog ends too and says nothing."""
         holder = hold()
         holder.order("close")
-        assert holder.process.wait(10) == 0
+        assert holder.process.wait(HANG_SECONDS) == 0
         holder.wait_until_dog_ended()
         assert holder.said() == ""
 
@@ -264,7 +265,7 @@ def test_a_process_that_lives() -> None:
         thread.join(0.03)
         assert thread.is_alive()
     process.kill()
-    thread.join(10)
+    thread.join(HANG_SECONDS)
     assert outcome[0] is not None
     assert outcome[0].to_line() == FIRST.to_line()
     process.wait()

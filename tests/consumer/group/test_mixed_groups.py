@@ -28,6 +28,7 @@ from kafkapy.consumer.assignors import (
 )
 from kafkapy.tools.java import find_java
 from tests.broker_process import BrokerProcess
+from tests.waiting import HANG_SECONDS
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
 
@@ -100,8 +101,8 @@ class JavaProgram:
     def close(self) -> None:
         """SIGTERM, as Ctrl-C: it leaves its group."""
         self.process.terminate()
-        self.process.wait(30)
-        self._reader.join(10)
+        self.process.wait(HANG_SECONDS)
+        self._reader.join(HANG_SECONDS)
 
 
 class Member:
@@ -138,7 +139,7 @@ class Member:
 
     def close(self) -> None:
         self._stop = True
-        self._thread.join(30)
+        self._thread.join(HANG_SECONDS)
         assert self.failure is None
 
 
@@ -231,4 +232,4 @@ def test_the_same_key_goes_to_the_same_partition(
     assert len(chosen) == 50
     with KafkaProducer(bootstrap_servers=broker.address) as producer:
         sent = {key: producer.send(topic, b"", key=key.encode()) for key in chosen}
-        assert {key: future.get(10).partition for key, future in sent.items()} == chosen
+        assert {key: future.get(HANG_SECONDS).partition for key, future in sent.items()} == chosen

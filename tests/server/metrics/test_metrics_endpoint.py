@@ -19,6 +19,7 @@ from kafkapy.producer import KafkaProducer
 from kafkapy.structs import OffsetAndMetadata, TopicPartition
 from tests.broker_process import BrokerProcess
 from tests.scraped_page import Page, scrape
+from tests.waiting import HANG_SECONDS
 
 pytestmark = pytest.mark.integration
 
@@ -39,7 +40,7 @@ def await_ready(url: str) -> None:
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline:
         try:
-            with urllib.request.urlopen(f"{url}/readyz", timeout=10) as response:
+            with urllib.request.urlopen(f"{url}/readyz", timeout=HANG_SECONDS) as response:
                 assert response.read() == b"ready\n"
                 return
         except urllib.error.HTTPError as error:
@@ -111,10 +112,10 @@ def one_of(pages: list[Page], has: Callable[[Page], object]) -> Page:
 def test_health_and_gzip(brokers: list[BrokerProcess]) -> None:
     url = metrics_url(brokers[0])
     for path, said in (("healthz", b"alive\n"), ("readyz", b"ready\n")):
-        with urllib.request.urlopen(url.replace("metrics", path), timeout=10) as response:
+        with urllib.request.urlopen(url.replace("metrics", path), timeout=HANG_SECONDS) as response:
             assert response.read() == said
     request = urllib.request.Request(url, headers={"Accept-Encoding": "gzip"})
-    with urllib.request.urlopen(request, timeout=10) as response:
+    with urllib.request.urlopen(request, timeout=HANG_SECONDS) as response:
         assert response.headers["content-encoding"] == "gzip"
         assert Page(gzip.decompress(response.read()).decode()).value("process_open_fds") > 10
 
@@ -127,7 +128,7 @@ def test_health_has_an_address_without_metrics(zk_connect: str, tmp_path: Path) 
     (url,) = re.findall(r"Health is told at (http\S+)/healthz", broker.log())
     await_ready(url)
     with pytest.raises(urllib.error.HTTPError):
-        urllib.request.urlopen(f"{url}/metrics", timeout=10)
+        urllib.request.urlopen(f"{url}/metrics", timeout=HANG_SECONDS)
     assert broker.log().index("Health is told") < broker.log().index("Registered broker")
     assert broker.stop() == 0
 

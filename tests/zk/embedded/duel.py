@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from kafkapy.zk.embedded import codes
 from kafkapy.zk.embedded.acls import OPEN_ACL, Acl, encode_acls
 from kafkapy.zk.embedded.jute import INT, LONG, Decoder, string, strings
+from tests.waiting import HANG_SECONDS
 from tests.zk.embedded.raw_client import Answer, RawClient, create, create_ttl, delete, multi, read, set_data
 
 CLIENTS = 3
@@ -193,7 +194,7 @@ class Side:
         """The real one says `imok` a moment before it takes sessions. `srvr` leaves its zxids alone."""
         deadline = time.monotonic() + 20
         while time.monotonic() < deadline:
-            with socket.create_connection(self.address, timeout=5) as connection:
+            with socket.create_connection(self.address, timeout=HANG_SECONDS) as connection:
                 connection.sendall(b"srvr")
                 if b"Mode:" in connection.recv(1000):
                     return

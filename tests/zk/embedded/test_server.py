@@ -15,6 +15,7 @@ from kafkapy.zk.embedded.acls import Acl, digest_identity
 from kafkapy.zk.embedded.codes import Code
 from kafkapy.zk.embedded.jute import INT, Decoder, string
 from kafkapy.zk.embedded.settings import ALL_COMMANDS, Settings
+from tests.waiting import HANG_SECONDS
 from tests.zk.embedded.raw_client import RawClient, create, delete, read, set_data
 from tests.zk.embedded.server_in_thread import ServerInThread
 
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.integration
 
 
 def word(address: tuple[str, int], text: bytes) -> str:
-    with socket.create_connection(address, timeout=10) as connection:
+    with socket.create_connection(address, timeout=HANG_SECONDS) as connection:
         connection.sendall(text)
         answer = b""
         while piece := connection.recv(4096):
@@ -31,7 +32,7 @@ def word(address: tuple[str, int], text: bytes) -> str:
 
 
 def is_hung_up(connection: socket.socket) -> bool:
-    connection.settimeout(10)
+    connection.settimeout(HANG_SECONDS)
     try:
         return connection.recv(1) == b""
     except ConnectionResetError:
