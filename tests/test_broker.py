@@ -23,11 +23,10 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 
 from kafkapy.common.free_ports import free_ports
 from tests.broker_process import BrokerProcess
-from tests.waiting import HANG_SECONDS
+from tests.waiting import HANG_SECONDS, wait_until
 
 pytestmark = [
     pytest.mark.integration,
-    pytest.mark.timeout(60),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
 
@@ -68,14 +67,6 @@ def make_topic(admin: AdminClient) -> MakeTopic:
 def done(futures: dict[Any, Any]) -> list[Any]:
     """The results of an admin call."""
     return [future.result(HANG_SECONDS) for future in futures.values()]
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """What goes through ZooKeeper is seen a moment later."""
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def write(producer: Producer, topic: str, values: list[bytes], partition: int = 0) -> list[int]:
@@ -209,7 +200,7 @@ def test_a_group_shares_a_topic_commits_and_goes_on(broker: BrokerProcess, make_
             got.extend(values(member.consume(40, 0.1)))
         return [len(member.assignment()) for member in members] == [2, 2] and len(set(got)) == 40
 
-    until(shared)
+    wait_until(shared)
     for member in members:
         member.commit(offsets=[TopicPartition(topic, p.partition, 10) for p in member.assignment()], asynchronous=False)
         member.close()
@@ -280,14 +271,14 @@ def test_a_listener_comes_and_goes(broker: BrokerProcess, admin: AdminClient) ->
 
     both = f"PLAINTEXT://{broker.address},SECOND://{address}"
     set_configs(listeners=both, listener_security_protocol_map="PLAINTEXT:PLAINTEXT,SECOND:PLAINTEXT")
-    until(lambda: _listens(address) and addresses(address) == [address])
+    wait_until(lambda: _listens(address) and addresses(address) == [address])
     assert addresses(broker.address) == [broker.address]
     with pytest.raises(KafkaException, match="must be a subset of listeners"):
         set_configs(listeners=f"PLAINTEXT://{broker.address}")
     set_configs(advertised_listeners=f"PLAINTEXT://{broker.address}")
-    until(lambda: broker.log().count(f"advertised.listeners = PLAINTEXT://{broker.address}") > 0)
+    wait_until(lambda: broker.log().count(f"advertised.listeners = PLAINTEXT://{broker.address}") > 0)
     set_configs(listeners=f"PLAINTEXT://{broker.address}")
-    until(lambda: not _listens(address))
+    wait_until(lambda: not _listens(address))
     assert addresses(broker.address) == [broker.address]
     set_configs(AlterConfigOpType.DELETE, listeners="", advertised_listeners="", listener_security_protocol_map="")
 
@@ -308,15 +299,15 @@ def test_changed_configs_take_effect(broker: BrokerProcess, admin: AdminClient, 
         error = refused(broker, topic, 5000)
         return error is not None and error.code() == KafkaError.MSG_SIZE_TOO_LARGE
 
-    until(is_refused)
+    wait_until(is_refused)
     assert refused(broker, topic, 500) is None
     other = make_topic()
     alter(admin, ResourceType.BROKER, "0", "message.max.bytes", "2000")
-    until(lambda: refused(broker, other, 5000) is not None)
+    wait_until(lambda: refused(broker, other, 5000) is not None)
     alter(admin, ResourceType.TOPIC, topic, "max.message.bytes", "10000")
-    until(lambda: refused(broker, topic, 5000) is None)
+    wait_until(lambda: refused(broker, topic, 5000) is None)
     alter(admin, ResourceType.BROKER, "0", "message.max.bytes", "1048588")
-    until(lambda: refused(broker, other, 5000) is None)
+    wait_until(lambda: refused(broker, other, 5000) is None)
 
 
 # -- restart and deletion
@@ -337,7 +328,7 @@ def test_all_is_there_after_a_restart(broker: BrokerProcess, admin: AdminClient,
     assert broker.stop() == 0
     broker.start()
 
-    until(lambda: describe(admin, topic) == before)
+    wait_until(lambda: describe(admin, topic) == before)
     reader = consumer(broker, group)
     (committed,) = reader.committed([TopicPartition(topic, 0)], 10)
     assert committed.offset == 500
@@ -360,8 +351,8 @@ def test_a_deleted_topic_goes_with_its_files(broker: BrokerProcess, admin: Admin
     produce(broker, topic, [b"a"])
     assert (broker.data / f"{topic}-0").is_dir()
     done(admin.delete_topics([topic]))
-    until(lambda: topic not in admin.list_topics(timeout=10).topics)
-    until(lambda: not (broker.data / f"{topic}-0").exists())
+    wait_until(lambda: topic not in admin.list_topics(timeout=10).topics)
+    wait_until(lambda: not (broker.data / f"{topic}-0").exists())
     with pytest.raises(KafkaException) as refusal:
         done(admin.delete_topics([topic]))
     assert refusal.value.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART

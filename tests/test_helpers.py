@@ -17,7 +17,7 @@ from kafkapy.helpers import DeadLetterTopic, copy_topic, read_in_parallel, tail,
 from tests.broker_process import BrokerProcess
 from tests.waiting import HANG_SECONDS
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(60)]
+pytestmark = pytest.mark.integration
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from packaging.markers import Marker
 from tests.broker_process import BrokerProcess
 from tests.installation import bare_environment, copy_of_sources, pip, site_packages, variables
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.integration
 
 MACHINE_CODE = 7 << 20
 """What a wheel for a platform has besides."""

@@ -30,7 +30,7 @@ from tests.bus.events import BookingCreated, BookingCreatedNewer, Paid
 from tests.schemas.registry_server import running_registry
 from tests.waiting import HANG_SECONDS
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(60)]
+pytestmark = pytest.mark.integration
 
 QUICK = Retries(attempts=3, first_s=0.01, longest_s=0.05)
 

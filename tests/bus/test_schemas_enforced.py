@@ -20,7 +20,7 @@ from tests.bus.events import BookingCreated, Paid
 from tests.schemas.registry_server import RegistryServer, running_registry
 from tests.waiting import HANG_SECONDS
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(60)]
+pytestmark = pytest.mark.integration
 
 
 @pytest.fixture

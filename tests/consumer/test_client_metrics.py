@@ -20,7 +20,6 @@ from tests.broker_process import BrokerProcess
 
 pytestmark = [
     pytest.mark.integration,
-    pytest.mark.timeout(60),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
 

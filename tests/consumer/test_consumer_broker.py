@@ -30,9 +30,9 @@ from kafkapy.errors import (
 )
 from kafkapy.structs import OffsetAndMetadata
 from tests.broker_process import BrokerProcess
-from tests.waiting import HANG_SECONDS
+from tests.waiting import HANG_SECONDS, wait_until
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(60)]
+pytestmark = pytest.mark.integration
 
 
 @pytest.fixture(scope="module")
@@ -82,13 +82,6 @@ def take(consumer: KafkaConsumer, count: int) -> list[Any]:
         assert time.monotonic() < deadline, f"{len(records)} of {count} records"
         records += itertools.chain(*consumer.poll(200).values())
     return records
-
-
-def until(condition: Callable[[], Any]) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 class Member:
@@ -148,7 +141,7 @@ def test_a_consumer_that_is_forgotten_warns_and_leaves(broker: BrokerProcess, to
     with pytest.warns(ResourceWarning, match=config["group_id"]):
         consumer = None
     with KafkaAdminClient(bootstrap_servers=broker.address) as admin:
-        until(lambda: admin.describe_consumer_groups([config["group_id"]])[0].members == [])
+        wait_until(lambda: admin.describe_consumer_groups([config["group_id"]])[0].members == [])
 
 
 def test_a_loop_misses_nothing_while_offsets_are_committed(broker: BrokerProcess, topic: Callable[..., str]) -> None:
@@ -204,14 +197,14 @@ def test_two_members_share_a_topic(broker: BrokerProcess, topic: Callable[..., s
     if cooperative:
         config["partition_assignment_strategy"] = [CooperativeStickyAssignor]
     one = Member(name, **config)
-    until(lambda: len(one.consumer.assignment()) == 4)
+    wait_until(lambda: len(one.consumer.assignment()) == 4)
     two = Member(name, **config)
-    until(lambda: len(one.consumer.assignment()) == len(two.consumer.assignment()) == 2)
+    wait_until(lambda: len(one.consumer.assignment()) == len(two.consumer.assignment()) == 2)
     fill(broker, name, 100, 4)
-    until(lambda: len(one.values) + len(two.values) >= 200)
+    wait_until(lambda: len(one.values) + len(two.values) >= 200)
     assert sorted(one.values + two.values) == sorted([*range(100), *range(100)])
     one.close()
-    until(lambda: len(two.consumer.assignment()) == 4)
+    wait_until(lambda: len(two.consumer.assignment()) == 4)
     two.close()
 
 
@@ -238,7 +231,7 @@ def test_a_slow_handler_stays_and_one_that_is_too_slow_comes_back(
     assert consumer.poll(0) == {}
     consumer.commit()
     assert consumer.health().group_state == "stable"
-    until(lambda: consumer.health().group_state == "unjoined")
+    wait_until(lambda: consumer.health().group_state == "unjoined")
     with pytest.raises(CommitFailedError):
         consumer.commit()
     fill(broker, name, 1)

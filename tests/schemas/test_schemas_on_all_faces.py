@@ -33,7 +33,7 @@ from tests.schemas.messages import User
 from tests.schemas.registry_server import RegistryServer
 from tests.waiting import HANG_SECONDS
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(60)]
+pytestmark = pytest.mark.integration
 
 AVRO = json.dumps({"type": "record", "name": "R", "fields": [{"name": "id", "type": "long"}]})
 JSON = json.dumps({"type": "object", "properties": {"id": {"type": "integer"}}})

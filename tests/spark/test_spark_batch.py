@@ -13,7 +13,7 @@ from kafkapy.admin.results import values_of
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.record.compression import CompressionType
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.integration
 
 
 def load(spark: Any, kafka: Any, **options: Any) -> Any:

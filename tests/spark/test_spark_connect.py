@@ -13,7 +13,7 @@ import pytest
 from kafkapy.spark.java_home import prepare_environment
 from tests.waiting import HANG_SECONDS
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.integration
 
 PROGRAM = """
 import sys

@@ -19,7 +19,7 @@ from kafkapy.protocol.errors import KafkaError
 from kafkapy.protocol.messages.produce import ProduceRequest
 from kafkapy.record.records_builder import MemoryRecordsBuilder
 from kafkapy.tools.transactions import main as transactions_main
-from tests.waiting import HANG_SECONDS
+from tests.waiting import HANG_SECONDS, wait_until
 
 ROOT = Path(__file__).parents[2]
 
@@ -101,14 +101,6 @@ def dump(broker: Broker, topic: str, decoder: str) -> str:
     logs = sorted(map(str, broker.data.glob(f"{topic}-*/*.log")))
     command = [sys.executable, "-m", "kafkapy.tools.dump_log", "--files", ",".join(logs), decoder]
     return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True).stdout
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    """What goes through ZooKeeper is seen a moment later."""
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def test_a_topic_from_its_creation_to_its_deletion(broker: Broker, run: Run, tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from kafkapy.record.records_builder import MemoryRecordsBuilder
 from kafkapy.tools import cluster_local, local_layout
 from kafkapy.tools.local_layout import LocalCluster
 from kafkapy.tools.replica_verification import ReplicaReader, compare
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.integration
 
@@ -44,13 +45,6 @@ def run(cluster: LocalCluster, capsys: pytest.CaptureFixture[str]) -> Run:
         return capsys.readouterr().out
 
     return run
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
 
 
 def produce(port: int, topic: str, count: int) -> None:

@@ -10,9 +10,8 @@ import json
 import os
 import subprocess
 import threading
-import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +27,9 @@ from kafkapy.consumer.assignors import (
 )
 from kafkapy.tools.java import find_java
 from tests.broker_process import BrokerProcess
-from tests.waiting import HANG_SECONDS
+from tests.waiting import HANG_SECONDS, wait_until
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.integration
 
 PARTITIONS = 6
 PATIENCE_SECONDS = 60
@@ -152,13 +151,6 @@ def members() -> Iterator[list[Any]]:
         member.close()
 
 
-def until(reached: Callable[[], bool], told: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not reached():
-        assert time.monotonic() < deadline, told()
-        time.sleep(0.05)
-
-
 def shared_by(topic: str, *members: Any) -> None:
     """Wait until these members have all partitions between them, each as many as the others."""
     everything = {TopicPartition(topic, number) for number in range(PARTITIONS)}
@@ -171,7 +163,7 @@ def shared_by(topic: str, *members: Any) -> None:
             and max(map(len, shares)) - min(map(len, shares)) <= 1
         )
 
-    until(reached, lambda: [member.assigned for member in members])
+    wait_until(reached, lambda: [member.assigned for member in members])
 
 
 @pytest.mark.parametrize("strategy", ASSIGNORS, ids=lambda name: name.rpartition(".")[2])
@@ -208,7 +200,7 @@ def test_java_and_we_share_a_group(
     with KafkaProducer(bootstrap_servers=broker.address) as producer:
         for number in range(600):
             producer.send(topic, str(number).encode(), partition=number % PARTITIONS)
-    until(lambda: len(one.read) + len(two.read) >= 600, lambda: (len(one.read), len(two.read)))
+    wait_until(lambda: len(one.read) + len(two.read) >= 600, lambda: (len(one.read), len(two.read)))
     assert sorted(one.read + two.read) == list(range(600))
     second = java()
     shared_by(topic, one, two, second)
