@@ -119,12 +119,14 @@ def read(broker: BrokerProcess, topic: str, count: int, partition: int = 0, **co
 
 def poll(reader: Consumer, count: int) -> list[Any]:
     messages: list[Any] = []
-    deadline = time.monotonic() + 10
-    while len(messages) < count:
-        assert time.monotonic() < deadline, f"{len(messages)} of {count} messages came"
+
+    def all_came() -> bool:
         for message in reader.consume(count - len(messages), 0.5):
             assert message.error() is None, message.error()
             messages.append(message)
+        return len(messages) >= count
+
+    wait_until(all_came, lambda: f"{len(messages)} of {count} messages came")
     return messages
 
 

@@ -35,7 +35,7 @@ class HttpServerProcess:
             self.process = subprocess.Popen(
                 command, stdout=out, stderr=out, cwd=ROOT, env={**os.environ, "LOG_DIR": str(self._file.parent)}
             )
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + HANG_SECONDS
         while b"takes requests" not in self.output.read_bytes():
             assert self.process.poll() is None, self.output.read_text()
             assert time.monotonic() < deadline, self.output.read_text()

@@ -6,7 +6,6 @@ import os
 import signal
 import socket
 import subprocess
-import time
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +17,7 @@ from kafkapy.common.properties import load_file
 from kafkapy.tools import cluster_local, local_layout
 from kafkapy.tools.command_line import ToolError
 from kafkapy.tools.local_processes import ProcessIdentity, identify, spawn, wait_until_ended
+from tests.waiting import wait_until
 
 Tool = Callable[..., str]
 
@@ -83,10 +83,7 @@ class TestProcesses:
 
     def test_a_zombie_has_ended(self) -> None:
         process = subprocess.Popen(["true"])
-        deadline = time.monotonic() + 10
-        while identify(process.pid) is not None and time.monotonic() < deadline:
-            time.sleep(0.005)
-        assert identify(process.pid) is None
+        wait_until(lambda: identify(process.pid) is None)
         process.wait()
 
 

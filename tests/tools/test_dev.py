@@ -6,7 +6,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +14,7 @@ import pytest
 
 from kafkapy.admin.client import AdminClient
 from kafkapy.tools import dev
-from tests.waiting import HANG_SECONDS
+from tests.waiting import HANG_SECONDS, wait_until
 
 ROOT = Path(__file__).parents[2]
 
@@ -56,10 +55,8 @@ def running(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 def told(process: subprocess.Popen[str], file: Path) -> dict[str, str]:
-    deadline = time.monotonic() + 30
-    while not file.exists():
-        assert process.poll() is None and time.monotonic() < deadline, process.stdout
-        time.sleep(0.01)
+    wait_until(lambda: file.exists() or process.poll() is not None)
+    assert process.poll() is None
     content: dict[str, str] = json.loads(file.read_text())
     return content
 

@@ -32,7 +32,6 @@ from tests.waiting import HANG_SECONDS, wait_until
 pytestmark = pytest.mark.integration
 
 PARTITIONS = 6
-PATIENCE_SECONDS = 60
 TOOLS = "org.apache.kafka.tools"
 CLIENTS = "org.apache.kafka.clients.consumer"
 ASSIGNORS = {
@@ -114,7 +113,7 @@ class Member:
             group_id=group,
             partition_assignment_strategy=[assignor],
             auto_offset_reset="earliest",
-            session_timeout_ms=10_000,
+            session_timeout_ms=60_000,
             heartbeat_interval_ms=300,
         )
         self.read: list[int] = []
@@ -218,7 +217,7 @@ def test_the_same_key_goes_to_the_same_partition(
         f"{TOOLS}.VerifiableProducer",
         *("--bootstrap-server", broker.address, "--topic", topic, "--max-messages", "100", "--repeating-keys", "50"),
     )
-    java.process.wait(PATIENCE_SECONDS)
+    java.process.wait(HANG_SECONDS)
     java.close()
     chosen = {event["key"]: event["partition"] for event in java.events if event["name"] == "producer_send_success"}
     assert len(chosen) == 50

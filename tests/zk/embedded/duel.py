@@ -192,7 +192,7 @@ class Side:
 
     def _wait_until_serving(self) -> None:
         """The real one says `imok` a moment before it takes sessions. `srvr` leaves its zxids alone."""
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + HANG_SECONDS
         while time.monotonic() < deadline:
             with socket.create_connection(self.address, timeout=HANG_SECONDS) as connection:
                 connection.sendall(b"srvr")
