@@ -82,7 +82,7 @@ def write(producer: Producer, topic: str, values: list[bytes], partition: int = 
 
     for value in values:
         producer.produce(topic, value, b"key", partition, on_delivery=delivered)
-    assert producer.flush(10) == 0
+    assert producer.flush(HANG_SECONDS) == 0
     assert not errors, errors[0]
     return offsets
 
@@ -165,7 +165,10 @@ def test_all_codecs_of_both_clients(broker: BrokerProcess, make_topic: MakeTopic
         written += batch
     assert values(read(broker, topic, len(written), **{"check.crcs": True})) == written
     reader = KafkaConsumer(
-        topic, bootstrap_servers=broker.address, auto_offset_reset="earliest", consumer_timeout_ms=10_000
+        topic,
+        bootstrap_servers=broker.address,
+        auto_offset_reset="earliest",
+        consumer_timeout_ms=HANG_SECONDS * 1000,
     )
     messages = list(itertools.islice(reader, len(written)))
     reader.close()
@@ -222,12 +225,12 @@ def test_offsets_by_time(broker: BrokerProcess, make_topic: MakeTopic) -> None:
     now = int(time.time() * 1000)
     for i in range(5):
         writer.produce(topic, b"%d" % i, timestamp=now + 1000 * i)
-        writer.flush(10)
+        writer.flush(HANG_SECONDS)
     reader = consumer(broker)
     for timestamp, expected in ((0, 0), (now, 0), (now + 1, 1), (now + 3500, 4), (now + 5000, -1)):
-        (found,) = reader.offsets_for_times([TopicPartition(topic, 0, timestamp)], timeout=10)
+        (found,) = reader.offsets_for_times([TopicPartition(topic, 0, timestamp)], timeout=HANG_SECONDS)
         assert found.offset == expected
-    assert reader.get_watermark_offsets(TopicPartition(topic, 0), 10) == (0, 5)
+    assert reader.get_watermark_offsets(TopicPartition(topic, 0), HANG_SECONDS) == (0, 5)
     reader.close()
     (message,) = read(broker, topic, 1)
     assert message.timestamp() == (TIMESTAMP_CREATE_TIME, now)
@@ -254,7 +257,7 @@ def refused(broker: BrokerProcess, topic: str, size: int) -> KafkaError | None:
     errors: list[KafkaError | None] = []
     producer = Producer({"bootstrap.servers": broker.address, "linger.ms": 0})
     producer.produce(topic, b"x" * size, on_delivery=lambda error, message: errors.append(error))
-    producer.flush(10)
+    producer.flush(HANG_SECONDS)
     (error,) = errors
     return error
 
@@ -268,7 +271,9 @@ def test_a_listener_comes_and_goes(broker: BrokerProcess, admin: AdminClient) ->
         done(admin.incremental_alter_configs([ConfigResource(ResourceType.BROKER, "0", incremental_configs=entries)]))
 
     def addresses(bootstrap: str) -> list[str]:
-        brokers = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0}).list_topics(timeout=2).brokers
+        brokers = (
+            AdminClient({"bootstrap.servers": bootstrap, "log_level": 0}).list_topics(timeout=HANG_SECONDS).brokers
+        )
         return [f"{b.host}:{b.port}" for b in brokers.values()]
 
     both = f"PLAINTEXT://{broker.address},SECOND://{address}"
@@ -334,7 +339,7 @@ def test_all_is_there_after_a_restart(broker: BrokerProcess, admin: AdminClient,
     reader = consumer(broker, group)
     (committed,) = reader.committed([TopicPartition(topic, 0)], 10)
     assert committed.offset == 500
-    assert reader.get_watermark_offsets(TopicPartition(topic, 0), 10) == (10, 1000)
+    assert reader.get_watermark_offsets(TopicPartition(topic, 0), HANG_SECONDS) == (10, 1000)
     reader.close()
     assert values(read(broker, topic, 990)) == written[10:]
     assert write(writer, topic, [b"after"]) == [1000]
@@ -353,7 +358,7 @@ def test_a_deleted_topic_goes_with_its_files(broker: BrokerProcess, admin: Admin
     produce(broker, topic, [b"a"])
     assert (broker.data / f"{topic}-0").is_dir()
     done(admin.delete_topics([topic]))
-    wait_until(lambda: topic not in admin.list_topics(timeout=10).topics)
+    wait_until(lambda: topic not in admin.list_topics(timeout=HANG_SECONDS).topics)
     wait_until(lambda: not (broker.data / f"{topic}-0").exists())
     with pytest.raises(KafkaException) as refusal:
         done(admin.delete_topics([topic]))

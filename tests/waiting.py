@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-HANG_SECONDS = 300.0
+HANG_SECONDS = 300
 """What has not come by then never comes."""
 
 

@@ -29,6 +29,7 @@ from tests.broker_process import BrokerProcess
 from tests.bus.events import BookingCreated, BookingCreatedNewer, Paid
 from tests.schemas.registry_server import running_registry
 from tests.waiting import HANG_SECONDS
+from tests.whole_topic import records_of
 
 pytestmark = pytest.mark.integration
 
@@ -44,10 +45,7 @@ class Place:
         self.options: dict[str, Any] = {"bootstrap_servers": broker, "registry": registry}
 
     def records(self, topic: str) -> list[Any]:
-        with KafkaConsumer(
-            topic, bootstrap_servers=self.broker, auto_offset_reset="earliest", consumer_timeout_ms=1_000
-        ) as consumer:
-            return list(consumer)
+        return records_of(self.broker, topic)
 
 
 @pytest.fixture(scope="module")
@@ -202,7 +200,7 @@ async def test_send_and_handle_on_twisted(place: Place) -> Any:
     assert len(await bus.send_many(bookings(10))) == 10
     await bus.send(Paid(order="o", cents=1))
     await bus.stop()
-    dispatcher = tx.Dispatcher(**place.options, group=name, retries=QUICK, auto_register=True, handler_timeout_s=0.2)
+    dispatcher = tx.Dispatcher(**place.options, group=name, retries=QUICK, auto_register=True, handler_timeout_s=2.0)
     found: list[str] = []
     paid: list[Paid] = []
 
@@ -398,12 +396,6 @@ def test_exactly_once(place: Place) -> None:
         await run_once(1_000)
 
     asyncio.run(main())
-    with KafkaConsumer(
-        "payments",
-        bootstrap_servers=place.broker,
-        auto_offset_reset="earliest",
-        consumer_timeout_ms=1_500,
-        isolation_level="read_committed",
-    ) as consumer:
-        orders = [json.loads(record.value[5:])["order"] for record in consumer]
+    paid_for = records_of(place.broker, "payments", isolation_level="read_committed")
+    orders = [json.loads(record.value[5:])["order"] for record in paid_for]
     assert sorted(orders) == sorted(f"b-{n}" for n in range(30))

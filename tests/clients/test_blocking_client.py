@@ -84,8 +84,10 @@ def test_the_broker_hangs_up_and_the_next_call_connects_again(broker: FakeBroker
 
 def test_no_answer_in_time(broker: FakeBroker) -> None:
     release = threading.Event()
-    broker.handlers[ApiKey.HEARTBEAT] = lambda request: release.wait(HANG_SECONDS) and None
     with client_of(broker) as client:
+        broker.handlers[ApiKey.HEARTBEAT] = lambda request: HeartbeatResponse()
+        client.call(HeartbeatRequest())
+        broker.handlers[ApiKey.HEARTBEAT] = lambda request: release.wait(HANG_SECONDS) and None
         sentence = f"{broker.address} did not answer Heartbeat within"
         with pytest.raises(KafkaError, match=sentence) as caught:
             client.call(HeartbeatRequest(), timeout_ms=50)

@@ -159,7 +159,7 @@ def test_a_loop_misses_nothing_while_offsets_are_committed(broker: BrokerProcess
 
 
 def test_positions_and_commits_in_the_middle_of_a_loop(broker: BrokerProcess, topic: Callable[..., str]) -> None:
-    name, config = topic(20), options(broker, enable_auto_commit=False, consumer_timeout_ms=int(HANG_SECONDS * 1000))
+    name, config = topic(20), options(broker, enable_auto_commit=False, consumer_timeout_ms=HANG_SECONDS * 1000)
     partition = TopicPartition(name, 0)
     with KafkaConsumer(name, **config) as consumer:
         for record in consumer:

@@ -33,7 +33,7 @@ class AnsweringChannel(RecordingChannel):
 
 class Member:
     def __init__(self, connect: str, broker_id: int) -> None:
-        self.zk = KafkaZkClient.connect(connect, session_timeout_ms=6000)
+        self.zk = KafkaZkClient.connect(connect, session_timeout_ms=60_000)
         self.zk.create_top_level_paths()
         info = BrokerInfo(Broker(broker_id, (EndPoint("127.0.0.1", 9000 + broker_id, "PLAINTEXT", "PLAINTEXT"),)))
         epoch = self.zk.register_broker(info)

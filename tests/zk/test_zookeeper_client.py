@@ -39,8 +39,8 @@ def connect(zk_connect: str) -> str:
 
 @pytest.fixture
 def client(connect: str) -> Iterator[ZooKeeperClient]:
-    client = ZooKeeperClient(connect, 6000)
-    client.start(10_000)
+    client = ZooKeeperClient(connect, 60_000)
+    client.start(HANG_SECONDS * 1000)
     yield client
     client.close()
 
@@ -48,8 +48,8 @@ def client(connect: str) -> Iterator[ZooKeeperClient]:
 @pytest.fixture
 def other(connect: str) -> Iterator[RequestPipeline]:
     """A second session, to change things behind the first one's back."""
-    client = ZooKeeperClient(connect, 6000)
-    client.start(10_000)
+    client = ZooKeeperClient(connect, 60_000)
+    client.start(HANG_SECONDS * 1000)
     yield RequestPipeline(client)
     client.close()
 
@@ -205,7 +205,7 @@ def lose_connection_during(client: ZooKeeperClient, action: Callable[[], object]
     action()
     client._kazoo.remove_listener(listener)
     done.set()
-    client.wait_until_connected(10_000)
+    client.wait_until_connected(HANG_SECONDS * 1000)
 
 
 def test_expired_session(client: ZooKeeperClient, other: RequestPipeline) -> None:
@@ -301,7 +301,7 @@ def test_a_handshake_without_an_answer_is_tried_again(zookeeper: str) -> None:
 
 def test_closing_wakes_those_who_wait(own_server: ZooKeeperServer) -> None:
     client = ZooKeeperClient(own_server.address, 5000)
-    client.start(10_000)
+    client.start(HANG_SECONDS * 1000)
     own_server.stop()
     failure: queue.Queue[Exception] = queue.Queue()
 

@@ -97,8 +97,17 @@ def pages(brokers: list[BrokerProcess]) -> list[Page]:
     consumer.commit({MINE: OffsetAndMetadata(10, "", -1), OTHERS: OffsetAndMetadata(70, "", -1)})
     consumer.close()
     admin.close()
-    time.sleep(1.2)
-    return [scrape(metrics_url(broker)) for broker in brokers]
+    pages: list[Page] = []
+
+    def show_all() -> bool:
+        """The followers have caught up, and the coordinator has asked for the offsets of the other broker."""
+        pages[:] = [scrape(metrics_url(broker)) for broker in brokers]
+        lags = [page.get("kafka_consumergroup_lag_sum", consumergroup="readers", topic="alone") for page in pages]
+        behind = [page.get("kafka_server_replicafetchermanager_maxlag", clientId="Replica") for page in pages]
+        return 2 * RECORDS - 80 in lags and not any(behind)
+
+    wait_until(show_all)
+    return pages
 
 
 def one_of(pages: list[Page], has: Callable[[Page], object]) -> Page:

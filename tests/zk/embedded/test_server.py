@@ -97,7 +97,7 @@ def test_an_address_has_so_many_connections_and_no_more() -> None:
 
 def test_a_silent_session_ends_and_one_can_be_ended() -> None:
     with ServerInThread(settings=Settings(tick_time_ms=50, min_session_timeout_ms=100)) as server:
-        silent, other = server.client(100), server.client(60_000)
+        silent, other = server.client(1_000), server.client(60_000)
         silent.ask(codes.CREATE, create("/silent", flags=1))
         assert is_hung_up(silent.socket)
         assert other.ask(codes.EXISTS, read("/silent")).code == Code.NO_NODE
