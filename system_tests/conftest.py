@@ -15,6 +15,7 @@ import pytest
 from system_tests.cluster import Cluster
 from system_tests.services import ApacheKafkaService, KafkaService, Service, ZooKeeperService
 from system_tests.stalls import Stalls
+from tests.guardian import watch_over_run
 
 Note = Callable[[str, object], None]
 Progress = Callable[[str], None]
@@ -34,6 +35,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    watch_over_run(config)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that the services end with a run that is terminated
     logging.getLogger("kafkapy.consumer").setLevel(logging.INFO)  # shown of tests that fail
     config.addinivalue_line("filterwarnings", "ignore:(read|open)_text is deprecated:DeprecationWarning")

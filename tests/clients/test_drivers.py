@@ -31,7 +31,7 @@ from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
 from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from tests.fake_broker import FakeBroker
-from tests.waiting import HANG_SECONDS
+from tests.waiting import HANG_SECONDS, wait_until
 
 Work = Callable[[Any], Coroutine[Any, Any, Any]]
 
@@ -336,14 +336,15 @@ def test_who_waits_turns_the_loop_himself(driver: ThreadDriver) -> None:
         threads.append(threading.get_ident())
         return threading.get_ident()
 
-    assert driver.call(lambda: spawn(wait(5))) == threading.get_ident()
+    wait_until(lambda: driver.call(lambda: spawn(wait(5))) == threading.get_ident())
+    threads.clear()
     others = [threading.Thread(target=driver.call, args=(wait, 5 + i)) for i in range(4)]
     for other in others:
         other.start()
     driver.call(wait, 1)
     for other in others:
         other.join(HANG_SECONDS)
-    assert len(threads) == 6
+    assert len(threads) == 5
     later: SimpleQueue[int] = SimpleQueue()
     driver.call(lambda: driver.call_later(5, lambda: later.put(threading.get_ident())))
     assert later.get(timeout=HANG_SECONDS) != threading.get_ident()
