@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from system_tests.cluster import Cluster
-from system_tests.services import ApacheKafkaService, KafkaService, Service, ZooKeeperService
+from system_tests.services import PATIENCE, ApacheKafkaService, KafkaService, Service, ZooKeeperService
 from system_tests.stalls import Stalls
 from tests.guardian import watch_over_run
 
@@ -48,6 +48,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.system)
+        if limit := item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(PATIENCE * limit.args[0]), append=False)
 
 
 @pytest.fixture(scope="session")

@@ -52,8 +52,8 @@ class ZooKeeperServer:
     def _is_serving(self) -> bool:
         try:
             with socket.create_connection(("127.0.0.1", self.port), timeout=HANG_SECONDS) as connection:
-                connection.sendall(b"ruok")
-                return connection.recv(4) == b"imok"
+                connection.sendall(b"srvr")  # the real one says `imok` a moment before it takes sessions
+                return b"Mode:" in connection.makefile("rb").read()
         except OSError:
             return False
 

@@ -7,16 +7,13 @@ are: both servers begin with empty directories.
 from __future__ import annotations
 
 import random
-import socket
 import struct
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from kafkapy.zk.embedded import codes
 from kafkapy.zk.embedded.acls import OPEN_ACL, Acl, encode_acls
 from kafkapy.zk.embedded.jute import INT, LONG, Decoder, string, strings
-from tests.waiting import HANG_SECONDS
 from tests.zk.embedded.raw_client import Answer, RawClient, create, create_ttl, delete, multi, read, set_data
 
 CLIENTS = 3
@@ -186,20 +183,8 @@ class Side:
 
     def __init__(self, address: tuple[str, int]) -> None:
         self.address = address
-        self._wait_until_serving()
         self.clients = [RawClient(address) for _ in range(CLIENTS)]
         self.zxid = 0
-
-    def _wait_until_serving(self) -> None:
-        """The real one says `imok` a moment before it takes sessions. `srvr` leaves its zxids alone."""
-        deadline = time.monotonic() + HANG_SECONDS
-        while time.monotonic() < deadline:
-            with socket.create_connection(self.address, timeout=HANG_SECONDS) as connection:
-                connection.sendall(b"srvr")
-                if b"Mode:" in connection.recv(1000):
-                    return
-            time.sleep(0.02)
-        raise AssertionError(f"{self.address} does not serve")
 
     def move(self, move: Move) -> list[object]:
         """What the client is answered, then what each client heard of it, in a form that both servers must agree on."""
