@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from kafkapy.tools.command_line import ToolError, guard
+from kafkapy.tools.command_line import ToolError, guard, print_version
 from kafkapy.tools.java import SHELL_JARS, SHELL_MAIN, find_java, zookeeper_class_path
 
 USAGE = "USAGE: zookeeper-shell.sh zookeeper_host:port[/path] [args...]"
@@ -19,6 +19,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     if arguments[0] == "--help":
         print(USAGE)
+        return 0
+    if arguments[0] == "--version":
+        print_version()
         return 0
     return guard(lambda: run(arguments))
 
