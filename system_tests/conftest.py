@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from system_tests.cluster import Cluster
-from system_tests.services import ApacheKafkaService, KafkaService, Service, ZooKeeperService
+from system_tests.services import PATIENCE, ApacheKafkaService, KafkaService, Service, ZooKeeperService
 from system_tests.stalls import Stalls
+from tests.guardian import watch_over_run
 
 Note = Callable[[str, object], None]
 Progress = Callable[[str], None]
@@ -36,6 +37,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    watch_over_run(config)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that the services end with a run that is terminated
     logging.getLogger("kafkapy.consumer").setLevel(logging.INFO)  # shown of tests that fail
     config.addinivalue_line("filterwarnings", "ignore:(read|open)_text is deprecated:DeprecationWarning")
@@ -48,6 +50,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.system)
+        if limit := item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(PATIENCE * limit.args[0]), append=False)
 
 
 @pytest.fixture(scope="session")

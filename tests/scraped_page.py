@@ -7,6 +7,7 @@ import urllib.request
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.exposition_grammar import check
+from tests.waiting import HANG_SECONDS
 
 Labels = frozenset[tuple[str, str]]
 
@@ -33,6 +34,6 @@ class Page:
 
 
 def scrape(url: str) -> Page:
-    with urllib.request.urlopen(url, timeout=10) as response:
+    with urllib.request.urlopen(url, timeout=HANG_SECONDS) as response:
         assert response.headers["content-type"].startswith("text/plain; version=0.0.4")
         return Page(response.read().decode())

@@ -15,8 +15,9 @@ from kafkapy.aio import KafkaConsumer as AioConsumer
 from kafkapy.errors import MessageSizeTooLargeError, NoBrokersAvailable, UnknownTopicOrPartitionError
 from kafkapy.helpers import DeadLetterTopic, copy_topic, read_in_parallel, tail, wait_for_broker
 from tests.broker_process import BrokerProcess
+from tests.waiting import HANG_SECONDS
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(60)]
+pytestmark = pytest.mark.integration
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +93,7 @@ def test_a_dead_letter_that_cannot_be_delivered_leaves_the_consumer_at_the_recor
         DeadLetterTopic("dead", bootstrap_servers=servers, max_request_size=100) as policy,
         KafkaProducer(bootstrap_servers=servers) as producer,
     ):
-        offset = producer.send("bad", bytes(1_000), partition=1).get(10).offset
+        offset = producer.send("bad", bytes(1_000), partition=1).get(HANG_SECONDS).offset
         with KafkaConsumer(
             bootstrap_servers=servers, value_deserializer=int, deserialization_policy=policy, consumer_timeout_ms=20_000
         ) as consumer:

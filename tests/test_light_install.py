@@ -17,7 +17,7 @@ from packaging.markers import Marker
 from tests.broker_process import BrokerProcess
 from tests.installation import bare_environment, copy_of_sources, pip, site_packages, variables
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.integration
 
 ZOOKEEPER_PROPERTIES = Path(__file__).parents[1] / "config" / "zookeeper.properties"
 MACHINE_CODE = 7 << 20

@@ -28,7 +28,7 @@ for name in {HOT_MODULES!r}:
 
 pytestmark = [
     pytest.mark.integration,
-    pytest.mark.timeout(1200),
+    pytest.mark.timeout(3600),
     pytest.mark.skipif(bool(what_is_missing()), reason="can't compile here"),
 ]
 

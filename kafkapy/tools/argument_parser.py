@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
+from kafkapy.clients.software import VERSION_LINE
 from kafkapy.tools.command_line import CommandLineError, guard
 
 
@@ -17,6 +18,8 @@ class ArgumentParser(argparse.ArgumentParser):
         """`options`: argparse's own, some of which it gives to the parsers of subcommands that it makes (`color`, since 3.14)."""
         options.setdefault("formatter_class", argparse.ArgumentDefaultsHelpFormatter)
         super().__init__(prog, description=description, **options)
+        version = "print the version and exit"
+        self.add_argument("-v", "--version", action="version", version=VERSION_LINE, help=version)
 
     def error(self, message: str) -> NoReturn:
         raise CommandLineError(f"{self.prog}: error: {message} (see --help)")
@@ -34,7 +37,7 @@ class ArgumentParser(argparse.ArgumentParser):
 def run(parser: ArgumentParser, execute: Callable[[argparse.Namespace], int | None], argv: Sequence[str] | None) -> int:
     """Run one tool and return its exit status: without arguments, its help and 0; a failure is a sentence and 1."""
     arguments = sys.argv[1:] if argv is None else argv
-    if not arguments or {"-h", "--help"} & set(arguments):
+    if not arguments:
         print(parser.format_help(), end="")
         return 0
     return guard(lambda: execute(parser.parse_args(arguments)))

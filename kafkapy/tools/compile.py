@@ -16,6 +16,7 @@ from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.util import find_spec
 from pathlib import Path
 
+from kafkapy.clients.software import VERSION_LINE
 from kafkapy.compiled import BUILDS, CODECS, HOT_MODULES, PACKAGE, build_directory, lies_beside, source
 from kafkapy.protocol.codec_modules import module_text
 from kafkapy.tools.progress import wait_with_progress
@@ -45,6 +46,7 @@ def main(arguments: list[str] | None = None) -> int:
         prog="kafkapy-compile",
         description="Compile the hot paths of the broker to machine code. Does nothing if that has been done.",
     )
+    parser.add_argument("--version", action="version", version=VERSION_LINE)
     parser.add_argument("--check", action="store_true", help="only say whether there is a build of these sources")
     options = parser.parse_args(arguments)
     if lies_beside():

@@ -121,9 +121,9 @@ def _information(option: str) -> int:
     if option == "--help":
         print(USAGE)
         return 0
-    from importlib.metadata import version
+    from kafkapy.clients.software import VERSION_LINE
 
-    print(f"kafkapy {version('kafkapy')} (Apache Kafka 3.9.1 protocol)")
+    print(VERSION_LINE)
     return 0
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kafkapy.common.properties import load_file
-from kafkapy.tools.command_line import ToolError, guard
+from kafkapy.tools.command_line import ToolError, guard, print_version
 from kafkapy.tools.java import zookeeper_command
 
 PORTS = {"clientPort", "secureClientPort", "admin.serverPort"}
@@ -39,6 +39,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     if arguments[0] == "--help":
         print(HELP)
+        return 0
+    if arguments[0] == "--version":
+        print_version()
         return 0
     return guard(lambda: start(arguments))
 

@@ -25,6 +25,7 @@ from kafkapy.record.records_builder import MemoryRecordsBuilder
 from kafkapy.structs import OffsetAndMetadata
 from tests.consumer.group.memory_group import P0, P1, Group
 from tests.memory_driver import SILENCE
+from tests.waiting import HANG_SECONDS
 
 
 class Consuming:
@@ -157,7 +158,9 @@ def test_tasks_groups_and_other_threads(monkeypatch: pytest.MonkeyPatch) -> None
         loop = asyncio.get_running_loop()
         waiting: list[Any] = []
         thread = threading.Thread(
-            target=lambda: waiting.append(asyncio.run_coroutine_threadsafe(consumer.getone(), loop).result(10))
+            target=lambda: waiting.append(
+                asyncio.run_coroutine_threadsafe(consumer.getone(), loop).result(HANG_SECONDS)
+            )
         )
         thread.start()
         while not waiting:

@@ -24,6 +24,7 @@ from kafkapy.http.listeners import parse_listeners
 from kafkapy.http.messages import HttpAnswer, HttpRequest, json_answer
 from kafkapy.http.server_config import HttpServerConfig
 from kafkapy.http.serving import listen
+from tests.waiting import HANG_SECONDS
 
 Ask = Callable[..., "Deferred[tuple[int, dict[str, str], bytes]]"]
 
@@ -54,9 +55,9 @@ class Server:
         def send() -> tuple[int, dict[str, str], bytes]:
             connection: http.client.HTTPConnection
             if tls is None:
-                connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+                connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=HANG_SECONDS)
             else:
-                connection = http.client.HTTPSConnection("localhost", self.port, timeout=20, context=tls)
+                connection = http.client.HTTPSConnection("localhost", self.port, timeout=HANG_SECONDS, context=tls)
             connection.request(method, path, body, named, encode_chunked=not isinstance(body, bytes))
             response = connection.getresponse()
             answer = response.status, {name.lower(): value for name, value in response.headers.items()}, response.read()

@@ -96,7 +96,6 @@ def registry() -> Iterator[RegistryServer]:
 
 
 @pytest.mark.integration
-@pytest.mark.timeout(60)
 @pytest.mark.parametrize("name", RUNS)
 def test_program_runs(name: str, kafka: KafkaCluster, registry: RegistryServer, tmp_path: Path) -> None:
     run, program = RUNS[name], PROGRAMS[name]

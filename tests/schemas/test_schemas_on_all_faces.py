@@ -31,8 +31,9 @@ from kafkapy.schemas import (
 from tests.broker_process import BrokerProcess
 from tests.schemas.messages import User
 from tests.schemas.registry_server import RegistryServer
+from tests.waiting import HANG_SECONDS
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(60)]
+pytestmark = pytest.mark.integration
 
 AVRO = json.dumps({"type": "record", "name": "R", "fields": [{"name": "id", "type": "long"}]})
 JSON = json.dumps({"type": "object", "properties": {"id": {"type": "integer"}}})
@@ -98,7 +99,7 @@ def test_asyncio(broker: str, registry: SchemaRegistryClient, name: str) -> None
                 await producer.send(topic, value, key="k")
         registry.clear_caches()
         async with aio.KafkaConsumer(topic, **reading(broker, registry, deserializer)) as consumer:
-            found = [await asyncio.wait_for(consumer.getone(), 20) for _ in values]
+            found = [await asyncio.wait_for(consumer.getone(), HANG_SECONDS) for _ in values]
         assert [(record.key, record.value) for record in found] == [("k", value) for value in values]
 
     asyncio.run(main())
@@ -166,6 +167,6 @@ def test_the_loop_goes_on_while_a_schema_is_asked_for(
                 assert await consumer.getmany(timeout_ms=50) == {}
             assert await consumer.getmany(timeout_ms=50) == {}
             answer.set()
-            assert (await asyncio.wait_for(consumer.getone(), 20)).value == values[0]
+            assert (await asyncio.wait_for(consumer.getone(), HANG_SECONDS)).value == values[0]
 
     asyncio.run(main())

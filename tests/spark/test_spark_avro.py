@@ -18,7 +18,7 @@ from kafkapy.schemas import AvroSerializer, JSONSerializer, SchemaRegistryClient
 from kafkapy.spark import from_avro
 from tests.schemas.registry_server import RegistryServer, running_registry
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.integration
 
 ID: dict[str, Any] = {"name": "id", "type": "long"}
 TAGS = {"name": "tags", "type": {"type": "array", "items": "string"}}

@@ -6,7 +6,6 @@ import os
 import signal
 import socket
 import subprocess
-import time
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +20,7 @@ from kafkapy.tools.java import ZOOKEEPER_MAIN
 from kafkapy.tools.local_processes import ProcessIdentity, identify, spawn, wait_until_ended
 from kafkapy.tools.zookeeper_server_start import MODULE as ZOOKEEPER
 from kafkapy.zk.embedded.settings import ServerProperties
+from tests.waiting import wait_until
 
 Tool = Callable[..., str]
 
@@ -97,10 +97,7 @@ class TestProcesses:
 
     def test_a_zombie_has_ended(self) -> None:
         process = subprocess.Popen(["true"])
-        deadline = time.monotonic() + 10
-        while identify(process.pid) is not None and time.monotonic() < deadline:
-            time.sleep(0.005)
-        assert identify(process.pid) is None
+        wait_until(lambda: identify(process.pid) is None)
         process.wait()
 
 

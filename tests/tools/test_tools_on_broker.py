@@ -19,6 +19,7 @@ from kafkapy.protocol.errors import KafkaError
 from kafkapy.protocol.messages.produce import ProduceRequest
 from kafkapy.record.records_builder import MemoryRecordsBuilder
 from kafkapy.tools.transactions import main as transactions_main
+from tests.waiting import HANG_SECONDS, wait_until
 
 ROOT = Path(__file__).parents[2]
 
@@ -57,7 +58,7 @@ class Broker:
 
     def stop(self) -> None:
         self.process.terminate()
-        self.process.wait(30)
+        self.process.wait(HANG_SECONDS)
 
 
 @pytest.fixture(scope="module")
@@ -100,14 +101,6 @@ def dump(broker: Broker, topic: str, decoder: str) -> str:
     logs = sorted(map(str, broker.data.glob(f"{topic}-*/*.log")))
     command = [sys.executable, "-m", "kafkapy.tools.dump_log", "--files", ",".join(logs), decoder]
     return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True).stdout
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    """What goes through ZooKeeper is seen a moment later."""
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def test_a_topic_from_its_creation_to_its_deletion(broker: Broker, run: Run, tmp_path: Path) -> None:
@@ -177,7 +170,7 @@ def test_a_transaction_is_seen_and_ended(broker: Broker, run: Run, capsys: pytes
     with KafkaProducer(bootstrap_servers=broker.address, transactional_id="payments") as producer:
         producer.init_transactions()
         producer.begin_transaction()
-        producer.send("txn", b"v").get(10)
+        producer.send("txn", b"v").get(HANG_SECONDS)
         ((_, coordinator, producer_id, state),) = transactions("list")
         assert (coordinator, state) == ("0", "Ongoing")
         assert transactions("list --duration-filter 3600000") == []

@@ -9,6 +9,7 @@ import pytest
 
 from kafkapy.tools import java, zookeeper_server_start, zookeeper_server_stop, zookeeper_shell
 from kafkapy.tools.command_line import ToolError
+from tests.waiting import HANG_SECONDS
 from tests.zookeeper_server import ZooKeeperServer
 
 BIN = Path(__file__).resolve().parents[2] / "bin"
@@ -106,11 +107,14 @@ def test_server_in_the_background(option: tuple[str, ...], logger: str, tmp_path
     link.symlink_to(BIN / "zookeeper-server-start.sh")
     environment = {**os.environ, "LOG_DIR": str(tmp_path / "logs")}
     config = str(server.directory / "zookeeper.properties")
-    subprocess.run([link, "-daemon", *option, config], cwd="/", env=environment, check=True, timeout=60)
+    subprocess.run([link, "-daemon", *option, config], cwd="/", env=environment, check=True, timeout=HANG_SECONDS)
     server.wait_until_serving()
     try:
         shell = subprocess.run(
-            [BIN / "zookeeper-shell.sh", server.address, "ls", "/"], capture_output=True, text=True, timeout=60
+            [BIN / "zookeeper-shell.sh", server.address, "ls", "/"],
+            capture_output=True,
+            text=True,
+            timeout=HANG_SECONDS,
         )
         assert shell.returncode == 0
         assert shell.stdout.splitlines()[-1] == "[zookeeper]"

@@ -29,6 +29,7 @@ from kafkapy.log.manager.log_manager_config import LogManagerConfig
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.server.config.kafka_config import KafkaConfig
 from tests.log.log_support import NOW, batch, log_config, offsets
+from tests.waiting import HANG_SECONDS
 
 SIZE = len(batch())
 T0, T1, T2 = (TopicPartition("topic-with-dash", n) for n in range(3))
@@ -125,7 +126,7 @@ class SlowOpener:
             log = open_now(path, *arguments)
             if log.topic_partition == slow:
                 self.made.set()
-                assert self.go_on.wait(10)
+                assert self.go_on.wait(HANG_SECONDS)
             return log
 
         monkeypatch.setattr(opener, "open", open_slowly)
@@ -137,7 +138,7 @@ def test_logs_are_made_by_several_threads(broker: Broker, monkeypatch: pytest.Mo
     slow = SlowOpener(manager, T0, monkeypatch)
     with ThreadPoolExecutor(3) as pool:
         first = pool.submit(manager.get_or_create_log, T0, b"x" * 16)
-        assert slow.made.wait(10)
+        assert slow.made.wait(HANG_SECONDS)
         other = manager.get_or_create_log(T1)
         assert manager.get_log(T0) is None
         second = pool.submit(manager.get_or_create_log, T0, b"x" * 16)
@@ -145,10 +146,10 @@ def test_logs_are_made_by_several_threads(broker: Broker, monkeypatch: pytest.Mo
         manager.update_topic_config(T0.topic, {"retention.ms": "77"})
         assert not first.done() and not second.done() and not deleted.done()
         slow.go_on.set()
-        assert first.result(10).config.retention_ms == other.config.retention_ms == 77
+        assert first.result(HANG_SECONDS).config.retention_ms == other.config.retention_ms == 77
         # Either of the two that have waited may be the first.
-        assert deleted.result(10) is first.result()
-        assert (second.result(10) is first.result()) == (manager.get_log(T0) is None)
+        assert deleted.result(HANG_SECONDS) is first.result()
+        assert (second.result(HANG_SECONDS) is first.result()) == (manager.get_log(T0) is None)
 
 
 def test_a_dir_that_fails_while_a_log_is_made_in_it(two_dirs: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,10 +160,10 @@ def test_a_dir_that_fails_while_a_log_is_made_in_it(two_dirs: Broker, monkeypatc
     def make_while_the_dir_fails() -> Log:
         with ThreadPoolExecutor(1) as pool:
             making = pool.submit(manager.get_or_create_log, T0, is_new=True)
-            assert slow.made.wait(10)
+            assert slow.made.wait(HANG_SECONDS)
             manager.handle_log_dir_failure(manager.live_log_dirs[0], "it is gone", OSError("no disk"))
             slow.go_on.set()
-            return making.result(10)
+            return making.result(HANG_SECONDS)
 
     assert make_while_the_dir_fails().parent_dir == two_dirs.dirs[1]
     manager.async_delete(T0)
@@ -179,10 +180,10 @@ def test_logs_that_are_being_made_count_for_their_dir(two_dirs: Broker, monkeypa
     slow = SlowOpener(manager, T0, monkeypatch)
     with ThreadPoolExecutor(1) as pool:
         making = pool.submit(manager.get_or_create_log, T0)
-        assert slow.made.wait(10)
+        assert slow.made.wait(HANG_SECONDS)
         other = manager.get_or_create_log(T1)
         slow.go_on.set()
-        assert {making.result(10).parent_dir, other.parent_dir} == set(two_dirs.dirs)
+        assert {making.result(HANG_SECONDS).parent_dir, other.parent_dir} == set(two_dirs.dirs)
 
 
 def test_a_new_log_is_synced_once(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
