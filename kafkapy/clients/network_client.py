@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from kafkapy.clients.api_versions import NodeApiVersions
 from kafkapy.clients.broker_releases import release_of
 from kafkapy.clients.client_apis import api_of
+from kafkapy.clients.client_driver import ClientDriver
 from kafkapy.clients.client_metadata import COORDINATOR_IDS, ClientMetadata
 from kafkapy.clients.completion import CancelledError, Completion, spawn
 from kafkapy.clients.config import ClientConfig
@@ -58,7 +59,8 @@ class NetworkClient:
     """
 
     def __init__(self, driver: Driver, config: ClientConfig) -> None:
-        self.driver = driver
+        self.driver = ClientDriver(driver)
+        """For all parts of the client: what they leave to it ends when this is closed."""
         self.config = config
         self._updater = MetadataUpdater(self)
         self.metadata = ClientMetadata(self._updater.wanted, config.allow_auto_create_topics)
@@ -289,11 +291,9 @@ class NetworkClient:
     def _check_idle_later(self) -> None:
         idle = self.config.connections_max_idle_ms
         if idle is not None and idle >= 0:
-            self._idle_timer = self.driver.call_later(max(1, min(idle, _MAX_IDLE_CHECK_MS)), self._close_idle)
+            self.driver.call_later(max(1, min(idle, _MAX_IDLE_CHECK_MS)), self._close_idle)
 
     def _close_idle(self) -> None:
-        if self.closed:
-            return
         since = self.driver.time.monotonic_ms() - self.config.connections_max_idle_ms
         for node_id, node_connection in list(self._connections.items()):
             connection = node_connection.connection
@@ -392,12 +392,18 @@ class NetworkClient:
 
     # --- the end
 
+    def reopen(self) -> None:
+        """Begin again after `close`, with what was known and wanted; harmless if it is open."""
+        if self.closed:
+            self.closed = False
+            self.driver.open()
+            self._check_idle_later()
+
     def close(self) -> None:
-        """Close all connections; what is not answered fails with `Cancelled`."""
+        """Close all connections and take all timers back; what is not answered, and each pause, fails with `Cancelled`."""
         if self.closed:
             return
         self.closed = True
-        self._idle_timer.cancel()
         for connection in list(self._connections.values()):
             connection.close(Cancelled("The client was closed"))
         self._connections.clear()
@@ -405,6 +411,7 @@ class NetworkClient:
         if wanted is not None:
             wanted.set_exception(Cancelled("The client was closed"))
         self._updater.close()
+        self.driver.close()
 
 
 async def within(driver: Driver, attempt: Callable[[], Awaitable[T]], timeout_ms: float) -> T:

@@ -51,9 +51,9 @@ class ConsumerCore:
     """
 
     def __init__(self, driver: Driver, config: ConsumerConfig) -> None:
-        self.driver = driver
         self.config = config
         self.client = NetworkClient(driver, config)
+        self.driver = self.client.driver
         self.subscriptions = SubscriptionState(config.reset_strategy)
         self.fetcher = Fetcher(self.client, self.subscriptions, config)
         self.fetcher.notify = self.wake

@@ -50,9 +50,9 @@ class ProducerCore:
     """
 
     def __init__(self, driver: Driver, config: ProducerConfig) -> None:
-        self.driver = driver
         self.config = config
         self.network = NetworkClient(driver, config)
+        self.driver = self.network.driver
         self.metrics = ProducerMetrics(self.network.metrics.stat)
         self.accumulator = RecordAccumulator(
             batch_size=config.batch_size,
@@ -64,7 +64,7 @@ class ProducerCore:
         )
         self.sequences = Sequences(bool(config.transactional_id)) if config.enable_idempotence else None
         self.sender = Sender(
-            driver, self.network, self.accumulator, config.sender_config(), self.sequences, self.metrics
+            self.driver, self.network, self.accumulator, config.sender_config(), self.sequences, self.metrics
         )
         self.accumulator.wakeup = self.sender.wakeup
         self.sender.need_producer_id = self._need_producer_id
