@@ -45,7 +45,7 @@ class KafkaAdminClient(BlockingMethods):
             self._client: NetworkClient = self._driver.call(NetworkClient, self._driver, config)
             self._core = KafkaPythonCore(self._client)
             if config.pinned_versions is None:
-                self._driver.call(self._client.bootstrap)
+                self._driver.call(self._client.start)
                 self.config["api_version"] = self._driver.call(self._client.broker_release)
         except BaseException:
             self.close()

@@ -38,12 +38,8 @@ class KafkaAdminClient(AwaitableMethods, AsyncClient):
         self._started = False
 
     async def start(self) -> None:
-        try:
-            config = self._client.config
-            await ask(self._client.bootstrap(min(config.bootstrap_timeout_ms, config.request_timeout_ms)))
-        except BaseException:
-            self._client.close()
-            raise
+        config = self._client.config
+        await ask(self._client.start(min(config.bootstrap_timeout_ms, config.request_timeout_ms)))
         self._started = True
 
     async def stop(self) -> None:

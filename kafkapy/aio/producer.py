@@ -58,13 +58,13 @@ class KafkaProducer(AsyncClient, Generic[K_contra, V_contra]):
 
     async def start(self) -> None:
         """Connect, and with a `transactional_id` do what `init_transactions` does, as aiokafka. Raises KafkaTimeoutError after
-        `bootstrap_timeout_ms` or `request_timeout_ms`, and what `init_transactions` raises."""
+        `bootstrap_timeout_ms` or `request_timeout_ms`, and what `init_transactions` raises; it may be called again then."""
         try:
             await ask(self._core.start(min(self.config.bootstrap_timeout_ms, self.config.request_timeout_ms)))
             if self._core.transactions is not None:
                 await ask(self._core.transactions.initialize())
         except BaseException:
-            self._core.network.close()
+            self._core.network.suspend()
             raise
         self._closed = False
         self._short_path = self._intake.short_path

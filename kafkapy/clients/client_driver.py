@@ -76,7 +76,9 @@ class ClientDriver(Driver):
     def close(self) -> None:
         """Take all timers back, and let go of the memory."""
         self.closed = True
-        self._scratch = None
+        if self._scratch is not None:
+            self._scratch.release()  # whatever still refers to it
+            self._scratch = None
         for timer in list(self._timers):
             timer.end()
 

@@ -118,7 +118,7 @@ class MetadataUpdater:
         return max(0.0, self._client.driver.time.monotonic_ms() - asked_ms) if self._client.metadata.version else 0.0
 
     def _refresh_failed(self, wanted: Completion[ClusterMetadata], error: KafkaError) -> None:
-        if error.retriable:
+        if error.retriable and not self._client.closed:
             self._client.metadata.give_back(wanted)
         else:
             wanted.set_exception(error)

@@ -66,6 +66,7 @@ class NetworkClient:
         self.metadata = ClientMetadata(self._updater.wanted, config.allow_auto_create_topics)
         self.metadata.listeners.append(self._forget_moved_nodes)
         self.closed = False
+        self._may_reopen = True
         self.metrics = NetworkMetrics(config.metrics_num_samples, config.metrics_sample_window_ms)
         self._versions_seen: NodeApiVersions | None = None
         self._bootstrap = {
@@ -307,6 +308,15 @@ class NetworkClient:
 
     # --- with patience
 
+    async def start(self, timeout_ms: float | None = None) -> None:
+        """`bootstrap`; if that fails, or is cancelled, nothing is left running, and `start` may be called again."""
+        self.reopen()
+        try:
+            await self.bootstrap(timeout_ms)
+        except BaseException:
+            self.suspend()
+            raise
+
     async def bootstrap(self, timeout_ms: float | None = None) -> None:
         """Wait for the first metadata. Raises NoBrokersAvailable (a KafkaTimeoutError), or what the brokers refuse the
         client with."""
@@ -393,13 +403,20 @@ class NetworkClient:
     # --- the end
 
     def reopen(self) -> None:
-        """Begin again after `close`, with what was known and wanted; harmless if it is open."""
+        """Go on after `suspend`. Raises IllegalStateError after `close`."""
+        if not self._may_reopen:
+            raise IllegalStateError("The client is closed")
         if self.closed:
             self.closed = False
             self.driver.open()
             self._check_idle_later()
 
     def close(self) -> None:
+        """`suspend`, for good."""
+        self._may_reopen = False
+        self.suspend()
+
+    def suspend(self) -> None:
         """Close all connections and take all timers back; what is not answered, and each pause, fails with `Cancelled`."""
         if self.closed:
             return

@@ -93,7 +93,7 @@ class AsyncConsumer(ConsumerFace, Generic[K_co, V_co]):
     async def _bootstrap(self) -> None:
         config = self._core.config
         await self._ending_with_caller(
-            self._core.client.bootstrap(min(config.bootstrap_timeout_ms, config.request_timeout_ms))
+            self._core.client.start(min(config.bootstrap_timeout_ms, config.request_timeout_ms))
         )
 
     async def _joined(self) -> None:

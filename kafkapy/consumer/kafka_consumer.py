@@ -65,7 +65,7 @@ class KafkaConsumer(ConsumerFace, Generic[K_co, V_co]):
             if topics:
                 self._driver.call(self._core.subscribe, topics, None, None)
             if config.pinned_versions is None:
-                self._driver.call(self._core.client.bootstrap, config.bootstrap_timeout_ms)
+                self._driver.call(self._core.client.start, config.bootstrap_timeout_ms)
                 self.config["api_version"] = self._driver.call(self._core.client.broker_release)
         except BaseException:
             self._closed = True

@@ -89,9 +89,10 @@ class ProducerCore:
 
     async def start(self, timeout_ms: float | None = None) -> None:
         """Wait for the first metadata, unless `api_version` says what brokers can do. Raises KafkaTimeoutError after
-        `timeout_ms` (None: bootstrap_timeout_ms)."""
+        `timeout_ms` (None: bootstrap_timeout_ms); it may be called again then."""
+        self.network.reopen()
         if self.config.pinned_versions is None:
-            await self.network.bootstrap(timeout_ms)
+            await self.network.start(timeout_ms)
 
     # --- what it may not or cannot do
 

@@ -37,11 +37,7 @@ class KafkaAdminClient(DeferredMethods):
         """Connect; gives this client."""
 
         async def bootstrap() -> KafkaAdminClient:
-            try:
-                await self._client.bootstrap()
-            except BaseException:
-                self._client.close()
-                raise
+            await self._client.start()
             return self
 
         return run(bootstrap())

@@ -64,11 +64,7 @@ class KafkaProducer(Generic[K_contra, V_contra]):
         """Connect; gives this producer. Fails with KafkaTimeoutError after `bootstrap_timeout_ms`."""
 
         async def begin() -> KafkaProducer:
-            try:
-                await self._core.start()
-            except BaseException:
-                self._core.network.close()
-                raise
+            await self._core.start()
             self._closed = False
             return self
 
