@@ -118,8 +118,10 @@ class KafkaTimeoutError(RetriableError):
     error = Errors.REQUEST_TIMED_OUT
 
 
-class NoBrokersAvailable(InvalidMetadataError, KafkaTimeoutError):
-    """No bootstrap server answered in time: a constructor's KafkaTimeoutError, under the name that kafka-python 2 has for it."""
+class NoBrokersAvailable(KafkaConnectionError, KafkaTimeoutError):
+    """No bootstrap server answered in time: kafka-python 2's name, aiokafka's KafkaConnectionError, and a KafkaTimeoutError."""
+
+    error = Errors.REQUEST_TIMED_OUT
 
 
 class LookUpFailedError(RetriableError):

@@ -6,7 +6,7 @@ import functools
 from types import TracebackType
 from typing import Any, Self, Unpack
 
-from kafkapy.admin.kafka_python import KafkaPythonCore
+from kafkapy.admin.kafka_python.core import KafkaPythonCore
 from kafkapy.admin.methods import BlockingMethods
 from kafkapy.clients import software
 from kafkapy.clients.client_options import ClientOptions

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kafkapy.admin.kafka_python import KafkaPythonCore
+from kafkapy.admin.kafka_python.core import KafkaPythonCore
 from kafkapy.clients.facade import delegates_to
 
 

@@ -9,7 +9,7 @@ from kafkapy.admin import ConfigResourceType as ConfigResourceType
 from kafkapy.admin import NewPartitions as NewPartitions
 from kafkapy.admin import NewTopic as NewTopic
 from kafkapy.admin.kafka_admin_client import ADMIN_DEFAULTS
-from kafkapy.admin.kafka_python import KafkaPythonCore
+from kafkapy.admin.kafka_python.core import KafkaPythonCore
 from kafkapy.admin.methods import AwaitableMethods
 from kafkapy.aio.base import AsyncClient, ask
 from kafkapy.aio.records_to_delete import RecordsToDelete as RecordsToDelete

@@ -25,7 +25,7 @@ class ClientDriver(Driver):
         self.time = driver.time
         self.closed = False
         self._driver = driver
-        self._timers: set[_Timer] = set()
+        self._timers: set[_ClientTimer] = set()
         self._scratch: memoryview | None = None
 
     @property
@@ -41,7 +41,7 @@ class ClientDriver(Driver):
 
     def call_later(self, delay_ms: float, f: Callable[[], object]) -> TimerHandle:
         """Call `f` then, unless the client is closed before."""
-        timer = _Timer(self._timers, f)
+        timer = _ClientTimer(self._timers, f)
         if not self.closed:
             timer.start(self._driver, delay_ms)
         return timer
@@ -58,7 +58,7 @@ class ClientDriver(Driver):
     def sleep(self, ms: float) -> Completion[None]:
         """Done when the time is over. Cancelling it takes the timer back."""
         pause: Completion[None] = Completion()
-        timer = _Timer(self._timers, lambda: pause.set_result(None), pause)
+        timer = _ClientTimer(self._timers, lambda: pause.set_result(None), pause)
         if self.closed:
             timer.end()
         else:
@@ -83,13 +83,13 @@ class ClientDriver(Driver):
             timer.end()
 
 
-class _Timer:
+class _ClientTimer:
     """A timer that its client knows of; `pause` is what fails if the client is closed before."""
 
     __slots__ = ("_all", "_f", "_handle", "_pause")
 
     def __init__(
-        self, all_timers: set[_Timer], f: Callable[[], object], pause: Completion[None] | None = None
+        self, all_timers: set[_ClientTimer], f: Callable[[], object], pause: Completion[None] | None = None
     ) -> None:
         self._all = all_timers
         self._f: Callable[[], object] | None = f

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 from twisted.internet.defer import Deferred, succeed
 
 from kafkapy.admin.kafka_admin_client import ADMIN_DEFAULTS
-from kafkapy.admin.kafka_python import KafkaPythonCore
+from kafkapy.admin.kafka_python.core import KafkaPythonCore
 from kafkapy.admin.methods import DeferredMethods
 from kafkapy.clients.client_options import ClientOptions
 from kafkapy.clients.config import ClientConfig

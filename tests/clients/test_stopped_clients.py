@@ -9,6 +9,7 @@ import threading
 import weakref
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import pytest
@@ -196,7 +197,7 @@ def test_a_member_of_a_group(monkeypatch: pytest.MonkeyPatch, face: str, silent:
 
     async def main() -> list[Any]:
         consumer = module.KafkaConsumer("t", group_id="g", bootstrap_servers="broker-0:9092")
-        for step in (consumer.start, consumer.poll, lambda: consumer.poll(50), consumer.poll):
+        for step in (consumer.start, consumer.poll, partial(consumer.poll, 50), consumer.poll):
             await finished(driver, step())
         assert consumer.assignment()
         consumer.commit_async()
@@ -258,8 +259,7 @@ def test_blocking_clients_are_gone_with_their_thread(broker: TransactionalBroker
     options: dict[str, Any] = {"bootstrap_servers": broker.address}
     producer: Any = kafkapy.KafkaProducer(**options)
     producer.send("t", b"x").get(10)
-    consumer: Any = kafkapy.KafkaConsumer("t", **options)
-    consumer.poll(1)
+    consumer: Any = kafkapy.KafkaConsumer(**options)
     clients = [producer, consumer, kafkapy.KafkaAdminClient(**options)]
     for client in clients:
         client.close()
