@@ -19,5 +19,13 @@ class BlockingMethods:
         def __getattr__(self, name: str) -> Any: ...
 
 
-AwaitableMethods = BlockingMethods
+@delegates_to(KafkaPythonCore, coroutines=True)
+class AwaitableMethods:
+    """The methods of `kafkapy.aio.KafkaAdminClient`."""
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
+
 DeferredMethods = BlockingMethods

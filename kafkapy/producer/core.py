@@ -21,6 +21,7 @@ from kafkapy.errors import (
     IncompatibleBrokerVersion,
     InvalidTopicError,
     KafkaTimeoutError,
+    TopicNotFoundInTimeError,
     as_client_error,
     error_for,
 )
@@ -163,8 +164,13 @@ class ProducerCore:
                 metadata.topics.discard(topic)
                 raise error_for(error, f"Topic {topic}: {error.message}")
             if self.topic_view(topic) is None and self.driver.time.monotonic_ms() >= deadline:
-                why = self.network.why_unreachable() or f"no topic {topic}"
-                raise KafkaTimeoutError(f"Failed to update metadata after {timeout / 1000:.1f} secs: {why}")
+                failed = f"Failed to update metadata after {timeout / 1000:.1f} secs"
+                why = self.network.why_unreachable()
+                raise (
+                    KafkaTimeoutError(f"{failed}: {why}")
+                    if why
+                    else TopicNotFoundInTimeError(f"{failed}: no topic {topic}")
+                )
 
     # --- the producer id
 

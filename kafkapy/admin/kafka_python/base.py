@@ -12,7 +12,7 @@ from kafkapy.clients.client_apis import api_of
 from kafkapy.clients.network_client import NetworkClient
 from kafkapy.common.time import Time
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.errors import BrokerResponseError, KafkaTimeoutError, NodeNotReadyError, NoError, error_for, for_code
+from kafkapy.errors import BrokerResponseError, NodeNotReadyError, NoError, RequestTimedOutError, error_for, for_code
 from kafkapy.protocol.errors import KafkaError
 
 T = TypeVar("T")
@@ -33,7 +33,7 @@ class PythonCall(Call):
         return self._server_timeout_ms
 
     def timed_out(self, last: KafkaError) -> KafkaError:
-        return KafkaTimeoutError(f"{self.name} timed out after {self.timeout_ms:g} ms. Its last failure: {last}")
+        return RequestTimedOutError(f"{self.name} timed out after {self.timeout_ms:g} ms. Its last failure: {last}")
 
     def no_broker(self, node_id: int) -> KafkaError:
         return NodeNotReadyError(f"There is no live broker with id {node_id}")
