@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from types import TracebackType
 from typing import Any, Self, Unpack
 
@@ -52,7 +51,7 @@ class KafkaAdminClient(BlockingMethods):
             raise
 
     def _run(self, name: str, *args: Any, **kwargs: Any) -> Any:
-        return self._driver.call(functools.partial(getattr(self._core, name), *args, **kwargs))
+        return self._driver.call(self._core.operation(name, args, kwargs))
 
     def close(self) -> None:
         """Close the connections. Harmless if they are closed."""

@@ -53,7 +53,7 @@ class KafkaAdminClient(AwaitableMethods, AsyncClient):
     async def _run(self, name: str, *args: Any, **kwargs: Any) -> Any:
         if not self._started:
             raise IllegalStateError("KafkaAdminClient is not started: await its start(), or use it in async with")
-        return await ask(getattr(self._core, name)(*args, **kwargs))
+        return await ask(self._core.operation(name, args, kwargs)())
 
 
 AIOKafkaAdminClient = KafkaAdminClient

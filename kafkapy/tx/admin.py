@@ -60,4 +60,7 @@ class KafkaAdminClient(DeferredMethods):
         return self.stop()
 
     def _run(self, name: str, *args: Any, **kwargs: Any) -> Deferred[Any]:
-        return run(getattr(self._core, name)(*args, **kwargs))
+        async def begin() -> Any:
+            return await self._core.operation(name, args, kwargs)()
+
+        return run(begin())
