@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kafkapy import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
-from kafkapy.admin import NewTopic
+from kafkapy.admin import ConfigResource, NewTopic
 from kafkapy.aio import KafkaConsumer as AioConsumer
 from kafkapy.errors import MessageSizeTooLargeError, NoBrokersAvailable, UnknownTopicOrPartitionError
 from kafkapy.helpers import DeadLetterTopic, copy_topic, read_in_parallel, tail, wait_for_broker
@@ -116,3 +116,26 @@ def test_a_copy_has_all_of_each_record(servers: str) -> None:
     }
     assert len(there["to"]) == 20
     assert there["from"] == there["to"]
+
+
+def test_the_target_of_a_copy_is_made_as_the_source_is(servers: str) -> None:
+    with KafkaAdminClient(bootstrap_servers=servers) as admin:
+        admin.create_topics(
+            [NewTopic("three", 3, 1, topic_configs={"cleanup.policy": "compact"})], wait_for_metadata=True
+        )
+        assert copy_topic("three", "three-copy", bootstrap_servers=servers) == 0
+        (made,) = admin.describe_topics(["three-copy"])
+        described = admin.describe_configs([ConfigResource("topic", "three-copy")])["topic"]["three-copy"]
+    assert len(made["partitions"]) == 3
+    assert {name: config["value"] for name, config in described.items()} == {"cleanup.policy": "compact"}
+    with pytest.raises(ValueError, match=r"Topic three has 3 partition\(s\), and from has 2"):
+        copy_topic("from", "three", bootstrap_servers=servers)
+    with KafkaAdminClient(bootstrap_servers=servers) as admin:
+        admin.create_topics([NewTopic("not-compacted", 3, 1)], wait_for_metadata=True)
+    with pytest.raises(ValueError, match=r"cleanup.policy of topic not-compacted is delete, of three compact"):
+        copy_topic("three", "not-compacted", bootstrap_servers=servers)
+    assert copy_topic("three", "not-compacted", same_configs=False, bootstrap_servers=servers) == 0
+    with pytest.raises(ValueError, match="copied to itself"):
+        copy_topic("from", "from", bootstrap_servers=servers)
+    with pytest.raises(UnknownTopicOrPartitionError, match="no topic nowhere"):
+        copy_topic("nowhere", "to", bootstrap_servers=servers)

@@ -23,6 +23,7 @@ from kafkapy.errors import (
     ClientError,
     KafkaConnectionError,
     KafkaTimeoutError,
+    NoResponseError,
     NotControllerError,
     UnknownTopicOrPartitionError,
     as_client_error,
@@ -434,9 +435,9 @@ def metadata_request(
 
 def _unanswered(result: object) -> bool:
     """Was the request lost, and may it be sent again?"""
-    if not isinstance(result, ClientError) or isinstance(result, BrokerResponseError):
-        return False
-    return result.retriable
+    if isinstance(result, NoResponseError):
+        return True
+    return isinstance(result, ClientError) and not isinstance(result, BrokerResponseError) and result.retriable
 
 
 def _failure_or_none(result: object) -> KafkaError | None:

@@ -15,6 +15,7 @@ from kafkapy.serializer import K_co, K_contra, V_co, V_contra
 
 _log = logging.getLogger("kafkapy.clients")
 
+_FETCH_MAX_WAIT_MS: int = default_options()["fetch_max_wait_ms"]
 _ABSENT = ("client_rack", "max_poll_records", "sasl_mechanism", "api_version")
 """Options whose None means the default."""
 
@@ -47,6 +48,9 @@ def consumer_options(given: Mapping[str, Any]) -> dict[str, Any]:
     rebalance_timeout = options.pop("rebalance_timeout_ms", None)
     if rebalance_timeout is not None:
         _log.warning("rebalance_timeout_ms has no effect: members have max_poll_interval_ms to join")
+    patience = options.get("request_timeout_ms")
+    if "fetch_max_wait_ms" not in options and patience is not None and patience <= _FETCH_MAX_WAIT_MS:
+        options["fetch_max_wait_ms"] = patience // 2  # aiokafka's programs may be that impatient
     return options
 
 

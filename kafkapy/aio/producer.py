@@ -7,14 +7,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack
 
-from kafkapy.aio.base import AsyncClient, ask, forgotten, from_awaitable, happened, until
+from kafkapy.aio.base import AsyncClient, ask, forgotten, from_awaitable, happened, starting, until
 from kafkapy.aio.batch_builder import BatchBuilder
 from kafkapy.aio.deliveries import BatchDelivery, Delivery
 from kafkapy.aio.offsets import GivenOffsets, offsets_of
 from kafkapy.aio.options import AIO_PRODUCER_DEFAULTS, AioProducerOptions, producer_options
 from kafkapy.clients.completion import Completion, spawn
 from kafkapy.clients.facade import shows_options
-from kafkapy.errors import BrokerResponseError, IllegalArgumentError, ProducerClosed
+from kafkapy.errors import BrokerResponseError, IllegalArgumentError, KafkaTimeoutError, ProducerClosed
 from kafkapy.producer.arrow_send import sends_of_arrow
 from kafkapy.producer.batch import RECORD_OVERHEAD, ProducerBatch
 from kafkapy.producer.bulk import BulkAppend, BulkSend
@@ -58,13 +58,14 @@ class KafkaProducer(AsyncClient, Generic[K_contra, V_contra]):
 
     async def start(self) -> None:
         """Connect, and with a `transactional_id` do what `init_transactions` does, as aiokafka. Raises KafkaTimeoutError after
-        `bootstrap_timeout_ms` or `request_timeout_ms`, and what `init_transactions` raises."""
+        `bootstrap_timeout_ms` or `request_timeout_ms`, and what `init_transactions` raises; it may be called again then."""
         try:
-            await ask(self._core.start(min(self.config.bootstrap_timeout_ms, self.config.request_timeout_ms)))
+            with starting():
+                await ask(self._core.start(min(self.config.bootstrap_timeout_ms, self.config.request_timeout_ms)))
             if self._core.transactions is not None:
                 await ask(self._core.transactions.initialize())
         except BaseException:
-            self._core.network.close()
+            self._core.network.suspend()
             raise
         self._closed = False
         self._short_path = self._intake.short_path
@@ -118,6 +119,8 @@ class KafkaProducer(AsyncClient, Generic[K_contra, V_contra]):
         if view is None:
             try:
                 view = await ask(self._core.wait_on_metadata(topic))
+            except KafkaTimeoutError:
+                raise
             except BrokerResponseError as error:
                 return _awaitable(self._intake.failed(topic, partition, record[0], error))
         while True:

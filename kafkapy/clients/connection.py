@@ -27,6 +27,7 @@ from kafkapy.errors import (
     DisconnectError,
     KafkaConnectionError,
     KafkaTimeoutError,
+    NoResponseError,
     SaslAuthenticationFailedError,
     as_client_error,
 )
@@ -329,7 +330,7 @@ class Connection:
             return False
         # Answers come in order: what was asked after it would be late as well. So Kafka's clients hang up.
         sentence = f"{self.address} did not answer {overdue.api_key.title} within {now - overdue.sent_ms} ms"
-        error = KafkaTimeoutError(sentence)
+        error = NoResponseError(sentence)
         self._give_up(error, sentence)
         overdue.context.set_exception(error)
         return True

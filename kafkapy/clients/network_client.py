@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from kafkapy.clients.api_versions import NodeApiVersions
 from kafkapy.clients.broker_releases import release_of
 from kafkapy.clients.client_apis import api_of
+from kafkapy.clients.client_driver import ClientDriver
 from kafkapy.clients.client_metadata import COORDINATOR_IDS, ClientMetadata
 from kafkapy.clients.completion import CancelledError, Completion, spawn
 from kafkapy.clients.config import ClientConfig
@@ -27,6 +28,7 @@ from kafkapy.errors import (
     LeaderNotAvailableError,
     NoBrokersAvailable,
     NodeNotReadyError,
+    RequestTimedOutError,
     UnknownTopicOrPartitionError,
     as_client_error,
     error_for,
@@ -58,12 +60,14 @@ class NetworkClient:
     """
 
     def __init__(self, driver: Driver, config: ClientConfig) -> None:
-        self.driver = driver
+        self.driver = ClientDriver(driver)
+        """For all parts of the client: what they leave to it ends when this is closed."""
         self.config = config
         self._updater = MetadataUpdater(self)
         self.metadata = ClientMetadata(self._updater.wanted, config.allow_auto_create_topics)
         self.metadata.listeners.append(self._forget_moved_nodes)
         self.closed = False
+        self._may_reopen = True
         self.metrics = NetworkMetrics(config.metrics_num_samples, config.metrics_sample_window_ms)
         self._versions_seen: NodeApiVersions | None = None
         self._bootstrap = {
@@ -289,11 +293,9 @@ class NetworkClient:
     def _check_idle_later(self) -> None:
         idle = self.config.connections_max_idle_ms
         if idle is not None and idle >= 0:
-            self._idle_timer = self.driver.call_later(max(1, min(idle, _MAX_IDLE_CHECK_MS)), self._close_idle)
+            self.driver.call_later(max(1, min(idle, _MAX_IDLE_CHECK_MS)), self._close_idle)
 
     def _close_idle(self) -> None:
-        if self.closed:
-            return
         since = self.driver.time.monotonic_ms() - self.config.connections_max_idle_ms
         for node_id, node_connection in list(self._connections.items()):
             connection = node_connection.connection
@@ -306,6 +308,15 @@ class NetworkClient:
         self._check_idle_later()
 
     # --- with patience
+
+    async def start(self, timeout_ms: float | None = None) -> None:
+        """`bootstrap`; if that fails, or is cancelled, nothing is left running, and `start` may be called again."""
+        self.reopen()
+        try:
+            await self.bootstrap(timeout_ms)
+        except BaseException:
+            self.suspend()
+            raise
 
     async def bootstrap(self, timeout_ms: float | None = None) -> None:
         """Wait for the first metadata. Raises NoBrokersAvailable (a KafkaTimeoutError), or what the brokers refuse the
@@ -338,7 +349,7 @@ class NetworkClient:
             attempts += 1
             if self.driver.time.monotonic_ms() + delay >= deadline:
                 last = self.why_unreachable() or failure
-                raise KafkaTimeoutError(f"{name} timed out after {timeout:g} ms. Its last failure: {last}")
+                raise RequestTimedOutError(f"{name} timed out after {timeout:g} ms. Its last failure: {last}")
             if failure.invalid_metadata or failure.error is Errors.NOT_CONTROLLER:
                 self.metadata.request_update()
             await self.driver.sleep(delay)
@@ -392,12 +403,25 @@ class NetworkClient:
 
     # --- the end
 
+    def reopen(self) -> None:
+        """Go on after `suspend`. Raises IllegalStateError after `close`."""
+        if not self._may_reopen:
+            raise IllegalStateError("The client is closed")
+        if self.closed:
+            self.closed = False
+            self.driver.open()
+            self._check_idle_later()
+
     def close(self) -> None:
-        """Close all connections; what is not answered fails with `Cancelled`."""
+        """`suspend`, for good."""
+        self._may_reopen = False
+        self.suspend()
+
+    def suspend(self) -> None:
+        """Close all connections and take all timers back; what is not answered, and each pause, fails with `Cancelled`."""
         if self.closed:
             return
         self.closed = True
-        self._idle_timer.cancel()
         for connection in list(self._connections.values()):
             connection.close(Cancelled("The client was closed"))
         self._connections.clear()
@@ -405,6 +429,7 @@ class NetworkClient:
         if wanted is not None:
             wanted.set_exception(Cancelled("The client was closed"))
         self._updater.close()
+        self.driver.close()
 
 
 async def within(driver: Driver, attempt: Callable[[], Awaitable[T]], timeout_ms: float) -> T:

@@ -49,9 +49,10 @@ class Loop(Driver, Protocol):
         return SocketTransport(self, host, port, channel, options)
 
     def sleep(self, ms: float) -> Completion[None]:
-        completion: Completion[None] = Completion()
-        self.call_later(ms, lambda: completion.set_result(None))
-        return completion
+        pause: Completion[None] = Completion()
+        timer = self.call_later(ms, lambda: pause.set_result(None))
+        pause.add_callback(lambda _: timer.cancel())
+        return pause
 
     def run_in_thread(self, f: Callable[[], T]) -> Completion[T]:
         """The result of `f`, which may block: it runs in a thread of its own.
@@ -102,16 +103,21 @@ class SocketTransport:
         self._reading = False
         self._open = False
         self._closed = False
+        self._look_up: Completion[list[SocketAddress]] | None = None
         literal = _literal_address(host, port)
         if literal is not None:
             self._addresses.append(literal)
             loop.call_soon(lambda: self._try_next("refused"))
         else:
-            loop.run_in_thread(lambda: _resolve(host, port)).add_callback(self._resolved)
+            self._look_up = loop.run_in_thread(lambda: _resolve(host, port))
+            self._look_up.add_callback(self._resolved)
 
     # --- connecting
 
     def _resolved(self, found: Completion[list[SocketAddress]]) -> None:
+        self._look_up = None
+        if self._closed:
+            return
         try:
             self._addresses.extend(found.result())
         except OSError as error:
@@ -364,6 +370,8 @@ class SocketTransport:
         self._addresses.clear()
         self._queue.clear()
         self.queued_bytes = 0
+        if self._look_up is not None:
+            self._look_up.cancel()  # else its thread, which may hang for long, would keep the connection in memory
         self._drop_attempt()
 
 

@@ -65,7 +65,7 @@ class KafkaConsumer(ConsumerFace, Generic[K_co, V_co]):
             if topics:
                 self._driver.call(self._core.subscribe, topics, None, None)
             if config.pinned_versions is None:
-                self._driver.call(self._core.client.bootstrap, config.bootstrap_timeout_ms)
+                self._driver.call(self._core.client.start, config.bootstrap_timeout_ms)
                 self.config["api_version"] = self._driver.call(self._core.client.broker_release)
         except BaseException:
             self._closed = True
@@ -202,13 +202,15 @@ class KafkaConsumer(ConsumerFace, Generic[K_co, V_co]):
         self, partitions: Collection[TopicPartition], timeout_ms: float | None = None
     ) -> dict[TopicPartition, int]:
         """The first offset of each. Raises KafkaTimeoutError."""
-        return self._call(self._core.fetcher.beginning_offsets, list(partitions), self._timeout(timeout_ms))  # type: ignore[no-any-return]
+        return self._call(
+            self._core.fetcher.beginning_offsets, arguments.partitions(partitions), self._timeout(timeout_ms)
+        )  # type: ignore[no-any-return]
 
     def end_offsets(
         self, partitions: Collection[TopicPartition], timeout_ms: float | None = None
     ) -> dict[TopicPartition, int]:
         """The offset after the last one of each, in the consumer's isolation level. Raises KafkaTimeoutError."""
-        return self._call(self._core.fetcher.end_offsets, list(partitions), self._timeout(timeout_ms))  # type: ignore[no-any-return]
+        return self._call(self._core.fetcher.end_offsets, arguments.partitions(partitions), self._timeout(timeout_ms))  # type: ignore[no-any-return]
 
     def offsets_for_times(
         self, timestamps: Mapping[TopicPartition, int], timeout_ms: float | None = None

@@ -349,9 +349,9 @@ class SubscriptionState:
             return set()
         return {p for p, state in self.assignment.items() if state.fetch_state is FetchState.INITIALIZING}
 
-    def reset_initializing_positions(self) -> None:
-        """Reset what has no committed offset. Raises `NoOffsetForPartitionError` without a policy."""
-        missing = self.initializing_partitions()
+    def reset_initializing_positions(self, partitions: Collection[TopicPartition]) -> None:
+        """Reset those of `partitions` that have no committed offset. Raises `NoOffsetForPartitionError` without a policy."""
+        missing = self.initializing_partitions().intersection(partitions)
         if missing and self.default_reset is OffsetResetStrategy.NONE:
             raise NoOffsetForPartitionError(missing)
         for partition in missing:

@@ -133,6 +133,8 @@ class KafkaProducer(Generic[K_contra, V_contra]):
         if view is None:
             try:
                 view = self._wait_on_metadata(topic)
+            except KafkaTimeoutError:
+                raise
             except BrokerResponseError as error:
                 return self._intake.failed(topic, partition, record[0], error)
         while True:

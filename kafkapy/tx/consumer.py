@@ -116,13 +116,13 @@ class KafkaConsumer(AsyncConsumer[K_co, V_co]):
         self, partitions: Collection[TopicPartition], timeout_ms: float | None = None
     ) -> Deferred[dict[TopicPartition, int]]:
         """The first offset of each. Fails with KafkaTimeoutError."""
-        return run(self._core.fetcher.beginning_offsets(list(partitions), self._timeout(timeout_ms)))
+        return run(self._core.fetcher.beginning_offsets(arguments.partitions(partitions), self._timeout(timeout_ms)))
 
     def end_offsets(
         self, partitions: Collection[TopicPartition], timeout_ms: float | None = None
     ) -> Deferred[dict[TopicPartition, int]]:
         """The offset after the last one of each, in the consumer's isolation level. Fails with KafkaTimeoutError."""
-        return run(self._core.fetcher.end_offsets(list(partitions), self._timeout(timeout_ms)))
+        return run(self._core.fetcher.end_offsets(arguments.partitions(partitions), self._timeout(timeout_ms)))
 
     def offsets_for_times(
         self, timestamps: Mapping[TopicPartition, int], timeout_ms: float | None = None

@@ -64,11 +64,7 @@ class KafkaProducer(Generic[K_contra, V_contra]):
         """Connect; gives this producer. Fails with KafkaTimeoutError after `bootstrap_timeout_ms`."""
 
         async def begin() -> KafkaProducer:
-            try:
-                await self._core.start()
-            except BaseException:
-                self._core.network.close()
-                raise
+            await self._core.start()
             self._closed = False
             return self
 
@@ -184,7 +180,7 @@ class KafkaProducer(Generic[K_contra, V_contra]):
         freed: Completion[None] = Completion()
         self._core.accumulator.when_memory(lambda: freed.set_result(None))
         try:
-            await wait_for(self._driver, freed, self.config.max_block_ms)
+            await wait_for(self._core.driver, freed, self.config.max_block_ms)
         except KafkaTimeoutError:
             raise self._core.out_of_memory() from None
 
@@ -200,7 +196,7 @@ class KafkaProducer(Generic[K_contra, V_contra]):
         if self._waiting:
             queued: Completion[None] = Completion()
             self._waiting[-1][1].addBoth(_tell(queued))
-            await wait_for(self._driver, queued, timeout_ms)
+            await wait_for(self._core.driver, queued, timeout_ms)
 
     def partitions_for(self, topic: str) -> Deferred[set[int]]:
         """The topic's partitions."""

@@ -96,7 +96,7 @@ def test_no_policy() -> None:
     state = SubscriptionState(OffsetResetStrategy.of("none"))
     state.assign_from_user([P0])
     with pytest.raises(NoOffsetForPartitionError):
-        state.reset_initializing_positions()
+        state.reset_initializing_positions(state.initializing_partitions())
 
 
 def test_validation_by_a_newer_leader() -> None:

@@ -7,8 +7,12 @@ Pure functions over texts. `compare` is about one direction; a registry's levels
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from kafkapy.registry.compatibility.incompatibility import Incompatibility, SchemaParseError
+from kafkapy.common.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from kafkapy.registry.compatibility.incompatibility import Incompatibility, SchemaParseError
 
 __all__ = ["Incompatibility", "SchemaParseError", "compare"]
 
@@ -33,3 +37,7 @@ def compare(
     mine = Documents.of(references or {})
     theirs = mine if old_references is None else Documents.of(old_references)
     return parse(schema_type, new, mine).incompatibilities(parse(schema_type, old, theirs))
+
+
+if not TYPE_CHECKING:
+    __getattr__ = lazy_names(__name__, dict.fromkeys(("Incompatibility", "SchemaParseError"), "incompatibility"))

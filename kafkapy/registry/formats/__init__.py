@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
-from kafkapy.registry.compatibility.incompatibility import SchemaParseError
-from kafkapy.registry.formats.parsed_schema import ParsedSchema
-from kafkapy.registry.formats.references import Documents
+if TYPE_CHECKING:
+    from kafkapy.registry.formats.parsed_schema import ParsedSchema
+    from kafkapy.registry.formats.references import Documents
 
 CONFLUENT_TYPES = ("JSON", "PROTOBUF", "AVRO")
 """What clients are told of: Go's fails on a list with a type that it does not know."""
@@ -14,8 +15,12 @@ SCHEMA_TYPES = (*CONFLUENT_TYPES, "THRIFT")
 
 
 @lru_cache(maxsize=1_000)
-def parse(schema_type: str, text: str, references: Documents = Documents()) -> ParsedSchema:  # noqa: B008 (immutable)
+def parse(schema_type: str, text: str, references: Documents | None = None) -> ParsedSchema:
     """Raises SchemaParseError. The libraries of a format are imported when it is asked for the first time."""
+    from kafkapy.registry.compatibility.incompatibility import SchemaParseError
+    from kafkapy.registry.formats.references import Documents
+
+    references = Documents() if references is None else references
     if schema_type == "AVRO":
         from kafkapy.registry.formats.avro_schema import AvroSchema
 
