@@ -32,6 +32,7 @@ FILES = "topic string, schema int, name string, rows long, hours string, told st
 QUARANTINED = -1
 """In the place of a schema's id: the file is the quarantine's."""
 _ROWS_OF_A_GROUP = 256 * 1024
+_BYTES_OF_A_GROUP = 256 << 20
 _BYTES_OF_A_FILE = 128 << 20
 _BYTES_THAT_COME_BACK = 32 << 20
 
@@ -161,18 +162,17 @@ class IngestTask:
         whole = len(chosen) == len(rows)
         column = rows.records.column("value")
         found = values.read(column if whole else column.take(pa.array(chosen)))
-        good = np.flatnonzero(~found.broken)
-        for row, reason in found.reasons.items():
-            self._quarantine(rows, chosen[row : row + 1], reason)
-        struct = found.rows if len(good) == len(chosen) else found.rows.take(pa.array(good))
-        columns = dict(zip([each.name for each in struct.type], struct.flatten(), strict=True))
-        chosen = chosen[good]
+        if found.reasons:
+            self._quarantine(rows, chosen[list(found.reasons)], *found.reasons.values())
+        columns = dict(zip([each.name for each in found.rows.type], found.rows.flatten(), strict=True))
+        chosen = chosen[found.places]
         if topic.kind == "changes":
             columns["_deleted"] = pa.array(np.zeros(len(chosen), np.bool_))
         self._write(name, schema, columns | rows.meta(chosen), rows, chosen)
 
-    def _quarantine(self, rows: Rows, chosen: Any, reason: str) -> None:
-        """The id of a row is its place, and its hour that in which it was found: its own may be what is wrong."""
+    def _quarantine(self, rows: Rows, chosen: Any, *reasons: str) -> None:
+        """The id of a row is its place, and its hour that in which it was found: its own may be what is wrong. `reasons`: of each
+        record its own, or the one that all have."""
         if len(chosen) == 0:
             return
         picked = pa.array(chosen)
@@ -183,7 +183,7 @@ class IngestTask:
             "_event_time": pa.array(now, pa.timestamp("us", "UTC")),
             "topic": records.column("topic").take(picked),
             "event_id": rows.ids.take(picked),
-            "reason": pa.array([reason] * len(chosen), pa.string()),
+            "reason": pa.array(reasons * (len(chosen) // len(reasons)), pa.string()),
             "value": records.column("value").take(picked),
             "record_time": records.column("timestamp").take(picked),
         }
@@ -328,14 +328,16 @@ def _file(
 
 
 def _grouped(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Of one partition, some ten thousand records at a time: what is done for each batch costs less then."""
+    """Of one partition, some ten thousand records at a time: what is done for each batch costs less then. Large records are
+    fewer: a column holds no more than 2 GiB."""
     waiting: list[pa.RecordBatch] = []
-    rows = 0
+    rows = size = 0
     for batch in batches:
         waiting.append(batch)
         rows += len(batch)
-        if rows >= 50_000:
+        size += batch.nbytes
+        if rows >= 50_000 or size >= _BYTES_OF_A_GROUP:
             yield pa.concat_batches(waiting)
-            waiting, rows = [], 0
+            waiting, rows, size = [], 0, 0
     if rows:
         yield pa.concat_batches(waiting)

@@ -31,6 +31,7 @@ from kafkapy.warehouse.view_sql import (
     hours_name,
     hours_table,
     quoted,
+    type_sql,
     view_name,
     view_sql,
 )
@@ -137,7 +138,7 @@ class Metastore:
             self._create(name, columns, partitions, f"{place}/{table.name}")
 
     def _create(self, name: str, columns: StructType, partitions: tuple[str, ...], path: str) -> None:
-        listed = ", ".join(f"{quoted(each.name)} {_type(each.dataType)}" for each in columns)
+        listed = ", ".join(f"{quoted(each.name)} {type_sql(each.dataType)}" for each in columns)
         by = ", ".join(f"{partition} STRING" for partition in partitions)
         self._sql(
             f"CREATE TABLE IF NOT EXISTS {quoted(self._database)}.{quoted(name)} ({listed}, {by}) USING PARQUET "
@@ -146,10 +147,6 @@ class Metastore:
 
     def _sql(self, text: str) -> None:
         self._spark.sql(text)
-
-
-def _type(type: Any) -> str:
-    return str(type.simpleString())
 
 
 def _part(batch: int, schema: str) -> str:

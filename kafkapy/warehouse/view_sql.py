@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType
+
 from kafkapy.warehouse.columns import HOUR, IN_BATCH, IN_SCHEMA, ORIGIN
 from kafkapy.warehouse.snapshot import FIRST_HOUR, Hour, Snapshot, TableDefinition
 
@@ -98,3 +100,14 @@ def view_name(database: str, table: str) -> str:
 
 def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
+
+
+def type_sql(type: DataType) -> str:
+    """A column's type as a statement has it, with the names inside quoted."""
+    if isinstance(type, StructType):
+        return f"STRUCT<{', '.join(f'{quoted(each.name)}: {type_sql(each.dataType)}' for each in type)}>"
+    if isinstance(type, ArrayType):
+        return f"ARRAY<{type_sql(type.elementType)}>"
+    if isinstance(type, MapType):
+        return f"MAP<{type_sql(type.keyType)}, {type_sql(type.valueType)}>"
+    return type.simpleString()
