@@ -34,8 +34,10 @@ def from_avro(
 
     `source`: a registry (or its URL) for values in its wire format: each is read by the schema that it was written with, and
     resolved to `reader_schema`, or to the latest version of `subject`. A registry's JSON Schemas are read, too. Else Avro's
-    JSON: values were written with that and have no prefix, as with Spark's own `from_avro`. `mode`: what cannot be read, or is a
-    time that Spark's type cannot hold, is an error, or null. Times of the day are numbers, as Spark's own has them. Raises KafkaConfigurationError, SerdeError for a schema without a type, and what the registry raises.
+    JSON: values were written with that and have no prefix, as with Spark's own `from_avro`. Times of the day are numbers, as
+    Spark's own has them. `mode`: what cannot be read, or holds a time that Spark's type cannot, is an error, or null.
+
+    Raises KafkaConfigurationError, SerdeError for a schema without a type, and what the registry raises.
     """
     if mode not in ("FAILFAST", "PERMISSIVE"):
         raise KafkaConfigurationError(f"mode is FAILFAST or PERMISSIVE, not {mode!r}")
