@@ -60,6 +60,8 @@ class IngestSettings:
     max_future_ms: int
     batches: dict[str, Any] = field(default_factory=dict)
     """For `backfill`: by "topic partition" the ends of batches, their numbers and times; rows get those as columns."""
+    refused: dict[tuple[str, int], str] = field(default_factory=dict)
+    """By topic and schema, why no table can hold its values."""
 
 
 def ingest(settings: IngestSettings) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
@@ -155,7 +157,7 @@ class IngestTask:
                 chosen,
             )
             return
-        values = decoder.of(schema)
+        values = self._settings.refused.get((name, schema)) or decoder.of(schema)
         if isinstance(values, str):
             self._quarantine(rows, chosen, values)
             return

@@ -84,6 +84,30 @@ class Metastore:
     def knows(self, table: TableDefinition) -> bool:
         return bool(self._spark.catalog.tableExists(f"{self._database}.{hours_name(table)}"))
 
+    def objection(self, table: TableDefinition) -> str | None:
+        """Why there can be no table of this definition; None if there can. It is made under another name, and dropped again.
+
+        Raises what Spark raises if the metastore cannot say.
+        """
+        trial = table._replace(name=f"{table.name}__trial")
+        snapshot = Snapshot(0, 1, "9999-12-31-23", 1, ())
+        try:
+            self._drop(trial)
+            self._create_both(trial, table.name)
+            self._sql(view_sql(self._database, trial, own_columns(table.columns, table.kind).names, snapshot))
+        except Exception as error:
+            self._sql(
+                f"SHOW TABLES IN {quoted(self._database)} LIKE 'none'"
+            )  # raises if the fault is the metastore's own
+            return _first_line(error)
+        finally:
+            self._drop(trial)
+        return None
+
+    def _drop(self, table: TableDefinition) -> None:
+        for name in (current_table(self._database, table), hours_table(self._database, table)):
+            self._sql(f"DROP TABLE IF EXISTS {name}")
+
     def learn(self, tables: Iterable[TableDefinition]) -> None:
         """Definitions of tables that are there."""
         self._tables |= {table.name: table for table in tables}
@@ -91,9 +115,7 @@ class Metastore:
     def drop_versions(self, table: TableDefinition) -> None:
         """Those before the last two: nobody's query is that old. Files stay."""
         for version in range(1, table.version - 1):
-            old = table._replace(version=version)
-            for name in (current_table(self._database, old), hours_table(self._database, old)):
-                self._sql(f"DROP TABLE IF EXISTS {name}")
+            self._drop(table._replace(version=version))
 
     def _show(self, name: str, snapshot: Snapshot) -> None:
         """Spark replaces a view by dropping it first, and readers find none meanwhile; a text is altered at once."""
@@ -129,13 +151,16 @@ class Metastore:
     def _define(self, table: TableDefinition) -> None:
         """Both places of this version of its columns. What every table has comes first."""
         self._tables[table.name] = table
+        self._create_both(table, table.name)
+
+    def _create_both(self, table: TableDefinition, directory: str) -> None:
         own = from_json(table.columns).fields
         meta = own_columns([], table.kind).fields
         for name, columns, partitions, place in (
             (current_name(table), StructType([*meta, *HOUR.fields, *own]), (IN_BATCH, IN_SCHEMA), "current"),
             (hours_name(table), StructType([*meta, *ORIGIN.fields, *own]), ("ds", "hr"), "hours"),
         ):
-            self._create(name, columns, partitions, f"{place}/{table.name}")
+            self._create(name, columns, partitions, f"{place}/{directory}")
 
     def _create(self, name: str, columns: StructType, partitions: tuple[str, ...], path: str) -> None:
         listed = ", ".join(f"{quoted(each.name)} {type_sql(each.dataType)}" for each in columns)
@@ -147,6 +172,11 @@ class Metastore:
 
     def _sql(self, text: str) -> None:
         self._spark.sql(text)
+
+
+def _first_line(error: Exception) -> str:
+    """Of Spark's messages, which have the statement and Java's stack behind it."""
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)[:300]
 
 
 def _part(batch: int, schema: str) -> str:

@@ -31,6 +31,7 @@ def spark_configs(config: WarehouseConfig) -> dict[str, str]:
         "spark.sql.warehouse.dir": str(place / "spark-warehouse"),
         "spark.sql.sources.partitionOverwriteMode": "dynamic",
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+        "spark.sql.variable.substitute": "false",  # names of fields may look like ${variables}
         "spark.sql.adaptive.enabled": "true",
         "spark.scheduler.mode": "FAIR",
         "spark.ui.showConsoleProgress": "false",

@@ -15,7 +15,7 @@ from kafkapy.warehouse.client_options import client_options
 from kafkapy.warehouse.file_system import FileExists
 from kafkapy.warehouse.rollup import OutrunError, roll_up
 from kafkapy.warehouse.snapshot import Batch, Hour, State
-from kafkapy.warehouse.tasks import run_tasks
+from kafkapy.warehouse.tasks import run_batch
 from kafkapy.warehouse.warehouse import Warehouse
 
 _log = logging.getLogger("kafkapy.warehouse")
@@ -105,8 +105,7 @@ class Stream:
                 "the ledger ends"
             )
         now = warehouse.time.milliseconds()
-        directory = warehouse.attempt(number)
-        rows = run_tasks(warehouse, ranges, warehouse.settings(directory, now), directory)
+        directory, rows = run_batch(warehouse, number, ranges, now)
         batch = warehouse.commit_batch(number, directory, rows, now)
         if batch is not None:
             self._on_batch(CommittedBatch.of(batch, rows, now, warehouse.time.milliseconds()))

@@ -29,6 +29,16 @@ def run_tasks(warehouse: Warehouse, ranges: Any, settings: IngestSettings, direc
     return list(found)
 
 
+def run_batch(warehouse: Warehouse, number: int, ranges: Any, now_ms: int) -> tuple[str, list[Any]]:
+    """The directory of an attempt at a batch, and what its tasks gave back. Values that no table can hold are in the quarantine."""
+    while True:
+        directory = warehouse.attempt(number)
+        rows = run_tasks(warehouse, ranges, warehouse.settings(directory, now_ms), directory)
+        if not warehouse.refuse(rows):
+            return directory, rows
+        warehouse.files.delete(directory)
+
+
 def _through_the_jvm(warehouse: Warehouse, rows: Any, directory: str) -> list[Any]:
     """Only the JVM's file systems reach the storage, and Spark writes bytes as they are in one format: text. It ends each row
     with a separator, which here is what every Parquet file ends with."""

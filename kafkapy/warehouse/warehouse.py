@@ -11,7 +11,9 @@ from typing import Any
 from uuid import uuid4
 
 from kafkapy.common.time import SystemTime, Time
+from kafkapy.schemas.errors import SchemaRegistryError
 from kafkapy.schemas.registry_client import SchemaRegistryClient
+from kafkapy.schemas.serde import describe
 from kafkapy.schemas.types import AVRO, JSON
 from kafkapy.warehouse.config import TableConfig, WarehouseConfig
 from kafkapy.warehouse.decoding import DELETION, value_decoder
@@ -53,6 +55,8 @@ class Warehouse:
         """When the views began to show each rollup, by its number (ms)."""
         self._topics = {table.topic: _settings(table) for table in config.tables}
         self._registry = SchemaRegistryClient.from_conf(config.registry) if config.registry else None
+        self._refused: dict[tuple[str, int], str] = {}
+        """By topic and schema, why no table can hold its values."""
 
     def start(self) -> None:
         """What is decided is done: by this process now, if the last one could not."""
@@ -97,6 +101,7 @@ class Warehouse:
             now_ms,
             int(config.max_future_minutes * 60_000),
             dict(batches or {}),
+            refused=dict(self._refused),
         )
 
     def source_options(self) -> dict[str, str]:
@@ -106,6 +111,28 @@ class Warehouse:
     def attempt(self, number: int) -> str:
         """A directory that no other attempt at a batch has."""
         return f"current/{number:012}-{uuid4().hex[:8]}"
+
+    def refuse(self, rows: Sequence[Any]) -> bool:
+        """Are there schemas among what tasks gave back that no table can hold? The tasks must run again then: with the settings that
+        there are from now on, they put such values into the quarantine. Raises what the registry and the metastore raise."""
+        tables = dict(self.state.tables)
+        before = len(self._refused)
+        for topic, schema in sorted({(row.topic, row.schema) for row in rows if row.name}):
+            try:
+                table = self._table(tables, topic, schema)
+            except Exception as error:
+                if getattr(error, "retriable", False) or isinstance(error, SchemaRegistryError):
+                    raise
+                objection: str | None = describe(error)
+            else:
+                is_known = self.state.tables.get(table.name, table._replace(version=0)).version == table.version
+                objection = None if is_known else self.metastore.objection(table)
+            if objection is None:
+                tables[table.name] = table
+            else:
+                _log.error("No table can hold schema %d of topic %s: %s", schema, topic, objection)
+                self._refused[topic, schema] = f"no table can hold schema {schema}: {objection}"
+        return len(self._refused) > before
 
     def commit_batch(self, number: int, directory: str, rows: Sequence[Any], at_ms: int) -> Batch | None:
         """`rows`: what tasks gave back. From here on the batch is there. None: another process has committed it."""
