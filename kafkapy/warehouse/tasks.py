@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from kafkapy.spark.offset_ranges import OffsetRange, divide, share_tasks
 from kafkapy.warehouse.ingest import FILES, IngestSettings, ingest
 from kafkapy.warehouse.warehouse import Warehouse, part_path
 
@@ -12,9 +14,15 @@ _LAST = "PAR1"
 """How each Parquet file ends."""
 
 
-def run_tasks(warehouse: Warehouse, ranges: Any, settings: IngestSettings, directory: str) -> list[Any]:
-    """`ranges`: a DataFrame of `RANGES`. Gives back rows of `FILES`, without contents."""
-    rows = ranges.mapInArrow(ingest(settings), FILES)
+def run_tasks(
+    warehouse: Warehouse, ranges: Sequence[OffsetRange], settings: IngestSettings, directory: str
+) -> list[Any]:
+    """Read `ranges` in as many tasks as there are cores, at least. Gives back rows of `FILES`, without contents."""
+    cores = warehouse.spark.sparkContext.defaultParallelism
+    tasks = share_tasks(divide(ranges, cores), cores)
+    if not tasks:
+        return []
+    rows = warehouse.spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(ingest(settings, tasks), FILES)
     found = rows.drop("content").collect() if warehouse.files.is_local else _through_the_jvm(warehouse, rows, directory)
     for row in found:
         if row.name:
