@@ -109,36 +109,55 @@ def _open(config: Any) -> Any:
 
 
 def _run(warehouse: Any, chosen: argparse.Namespace) -> None:
+    from kafkapy.warehouse.config import ConfigError
+    from kafkapy.warehouse.ledger import LedgerError
     from kafkapy.warehouse.metrics import RunProgress
     from kafkapy.warehouse.page import serve
+    from kafkapy.warehouse.plan import RecordsLostError
     from kafkapy.warehouse.stream import run
 
     stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())
     log = logging.getLogger("kafkapy.warehouse")
-    progress = RunProgress()
+    progress = RunProgress(warehouse.time)
 
     def on_batch(batch: Any) -> None:
-        progress.add(batch)
         log.info("Batch %d: %s", batch.number, batch.rows)
 
     with serve(warehouse, progress) as url:
         if url is not None:
             log.info("Metrics and a page: %s", url)
-        run(warehouse, stopped, chosen.once, on_batch)
+        try:
+            run(warehouse, stopped, chosen.once, on_batch, progress=progress)
+        except (RecordsLostError, ConfigError, LedgerError) as error:
+            raise ToolError(str(error)) from None
 
 
 def _status(warehouse: Any, chosen: argparse.Namespace) -> None:
+    from kafkapy.protocol.errors import KafkaError
+    from kafkapy.warehouse.cluster import Cluster
+    from kafkapy.warehouse.lag import LagWatch
     from kafkapy.warehouse.metrics import status_text
 
-    print(status_text(warehouse.state))
+    cluster = Cluster(warehouse.config)
+    try:
+        lag = LagWatch(warehouse.config, cluster, warehouse.time).look(warehouse.state)
+    except KafkaError as error:
+        print(f"{status_text(warehouse.state)}\nThe lag is not known: {error}")
+    else:
+        print(status_text(warehouse.state, lag, warehouse.time.milliseconds()))
+    finally:
+        cluster.close()
 
 
 def _audit(warehouse: Any, chosen: argparse.Namespace) -> int:
-    from kafkapy.warehouse.audit import audit, table_of
+    from kafkapy.warehouse.audit import AuditError, audit, table_of
 
-    report = audit(warehouse)
+    try:
+        report = audit(warehouse)
+    except AuditError as error:
+        raise ToolError(str(error)) from None
     print(table_of(report))
     return 0 if report.is_good else 1
 

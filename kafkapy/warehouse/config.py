@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import Any, Self
 
 EVENTS, CHANGES = "events", "changes"
+FAIL, CONTINUE = "fail", "continue"
+_KAFKA_DEFAULTS = {"isolation.level": "read_committed"}
+"""Where they differ from Kafka's own: what was aborted is no event."""
 
 
 class ConfigError(ValueError):
@@ -53,7 +56,7 @@ class WarehouseConfig:
     root: str
     """Where the tables lie: a directory, or the URL of any Hadoop file system."""
     kafka: Mapping[str, str]
-    """Of the client, by Kafka's names; bootstrap.servers is needed."""
+    """Of the client, by Kafka's names; bootstrap.servers is needed. isolation.level is read_committed by default."""
     tables: tuple[TableConfig, ...]
     database: str = "warehouse"
     registry: Mapping[str, Any] = field(default_factory=dict)
@@ -61,6 +64,10 @@ class WarehouseConfig:
     trigger_seconds: float = 60.0
     max_events_per_batch: int = 5_000_000
     starting_offsets: str = "earliest"
+    """Of topics when the ledger begins: "earliest", "latest", or offsets as JSON, {"bookings": {"0": 23, "1": -2}}."""
+    on_data_loss: str = FAIL
+    """When records are gone that have not been read (retention, DeleteRecords): "fail": nothing is read any more, and `run` ends
+    with an error; "continue": what is lost is recorded in the ledger, and the rest is read."""
     rollup_delay_minutes: float = 5.0
     """An hour is rolled up this long after its end. What comes later joins it with the next rollup."""
     grace_minutes: float = 60.0
@@ -103,6 +110,7 @@ class WarehouseConfig:
         values["root"] = _place(values["root"], directory)
         if values.get("metastore_directory"):
             values["metastore_directory"] = _place(values["metastore_directory"], directory)
+        values["kafka"] = _KAFKA_DEFAULTS | values["kafka"]
         config = cls(**values)
         config.check()
         return config
@@ -119,6 +127,10 @@ class WarehouseConfig:
                 raise ConfigError(f"tables: {what} {', '.join(twice)} is there twice")
         if not self.database.isidentifier():
             raise ConfigError(f"database: {self.database!r} is no name")
+        if self.on_data_loss not in (FAIL, CONTINUE):
+            raise ConfigError(f'on_data_loss is "fail" or "continue", not {self.on_data_loss!r}')
+        if self.kafka["isolation.level"] not in ("read_committed", "read_uncommitted"):
+            raise ConfigError('kafka: "isolation.level" is "read_committed" or "read_uncommitted"')
         if self.trigger_seconds <= 0 or self.max_events_per_batch < 1 or self.file_mib < 1:
             raise ConfigError("trigger_seconds, max_events_per_batch and file_mib are above 0")
         if self.rollup_delay_minutes < 0 or self.grace_minutes < 0:

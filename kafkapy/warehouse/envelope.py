@@ -25,8 +25,8 @@ def header_values(headers: Any, name: str) -> pa.Array:
     return values.take(pa.array(places, mask=places < 0))
 
 
-def event_ids(records: pa.RecordBatch, header: str) -> tuple[pa.Array, int]:
-    """As texts, and how many records have none: their place stands for it, topic-partition-offset."""
+def event_ids(records: pa.RecordBatch, header: str, log: str) -> tuple[pa.Array, int]:
+    """As texts, and how many records have none: their place stands for it, log-partition-offset."""
     found = header_values(records.column("headers"), header)
     try:
         texts = found.cast(pa.string())
@@ -36,13 +36,14 @@ def event_ids(records: pa.RecordBatch, header: str) -> tuple[pa.Array, int]:
         )
     missing = texts.null_count
     if missing:
-        texts = pc.coalesce(texts, places(records))
+        texts = pc.coalesce(texts, places(records, log))
     return texts, missing
 
 
-def places(records: pa.RecordBatch) -> pa.Array:
-    parts = [records.column(name).cast(pa.string()) for name in ("topic", "partition", "offset")]
-    return pc.binary_join_element_wise(*parts, "-")
+def places(records: pa.RecordBatch, log: str) -> pa.Array:
+    """Where records of one topic are. `log`: the name of a `TopicLog`, since a topic may be made again."""
+    parts = [records.column(name).cast(pa.string()) for name in ("partition", "offset")]
+    return pc.binary_join_element_wise(pa.scalar(log), *parts, "-")
 
 
 def hours_of(times: pa.Array) -> Any:

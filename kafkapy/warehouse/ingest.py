@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -60,17 +60,22 @@ class IngestSettings:
     max_future_ms: int
     batches: dict[str, Any] = field(default_factory=dict)
     """For `backfill`: by "topic partition" the ends of batches, their numbers and times; rows get those as columns."""
+    logs: dict[str, str] = field(default_factory=dict)
+    """By topic the name of its log, which is part of a place; the topic itself where there is none."""
     refused: dict[tuple[str, int], str] = field(default_factory=dict)
     """By topic and schema, why no table can hold its values."""
 
 
-def ingest(settings: IngestSettings) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """A function for `mapInArrow` over rows of `RANGES`."""
+def ingest(
+    settings: IngestSettings, tasks: Sequence[Sequence[OffsetRange]]
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """A function for `mapInArrow` over rows that name a task by its place in `tasks`: what that one reads."""
 
-    def run(ranges: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        rows = [row for batch in ranges for row in batch.to_pylist()]
-        if rows:
-            yield from _files(IngestTask(settings).run([tuple(row.values()) for row in rows]))
+    def run(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        ranges = [each for batch in numbers for number in batch.column(0).to_pylist() for each in tasks[number]]
+        if ranges:
+            rows = [(*each.partition, each.start, each.until) for each in ranges]
+            yield from _files(IngestTask(settings).run(rows))
         spare_collections()
 
     return run
@@ -109,7 +114,7 @@ class IngestTask:
 
     def _take(self, records: pa.RecordBatch, topic: TopicSettings) -> None:
         name = records.column("topic")[0].as_py()
-        ids, missing = envelope.event_ids(records, topic.id_header)
+        ids, missing = envelope.event_ids(records, topic.id_header, self._log(name))
         self._tell(records, missing)
         hours = envelope.hours_of(records.column("timestamp"))
         decoder = value_decoder(self._settings.registry, topic.schema, topic.schema_type)
@@ -121,6 +126,9 @@ class IngestTask:
         for schema in np.unique(schemas).tolist():
             if schema != -3:
                 self._decoded(name, topic, rows, np.flatnonzero(schemas == schema), schema, decoder)
+
+    def _log(self, topic: str) -> str:
+        return self._settings.logs.get(topic, topic)
 
     def _tell(self, records: pa.RecordBatch, missing: int) -> None:
         times = records.column("timestamp").cast(pa.int64()).to_numpy() // 1000
@@ -181,7 +189,7 @@ class IngestTask:
         records = rows.records
         now = self._now_us(records)[chosen]
         columns = rows.meta(chosen) | {
-            "_event_id": envelope.places(records).take(picked),
+            "_event_id": envelope.places(records, self._log(records.column("topic")[0].as_py())).take(picked),
             "_event_time": pa.array(now, pa.timestamp("us", "UTC")),
             "topic": records.column("topic").take(picked),
             "event_id": rows.ids.take(picked),

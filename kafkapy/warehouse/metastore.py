@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 from typing import Any
 
 from pyspark.sql.types import StructType
@@ -37,7 +37,6 @@ from kafkapy.warehouse.view_sql import (
 )
 
 _PARTITIONS_AT_ONCE = 200
-_log = logging.getLogger("kafkapy.warehouse")
 
 
 class Metastore:
@@ -53,16 +52,14 @@ class Metastore:
         self._sql(f"CREATE DATABASE IF NOT EXISTS {quoted(database)}")
 
     def perform(self, effects: Iterable[Effect]) -> None:
-        waiting: list[AddPart] = []
-        for effect in effects:
-            _log.debug("%s", effect)
-            if isinstance(effect, AddPart):
-                waiting.append(effect)
-                continue
-            self._add_parts(waiting)
-            waiting.clear()
-            self._perform(effect)
-        self._add_parts(waiting)
+        for kind, some in groupby(effects, type):
+            if kind is AddPart:
+                self._add_parts([each for each in some if isinstance(each, AddPart)])
+            elif kind is PlaceHour:
+                self._place([each for each in some if isinstance(each, PlaceHour)])
+            else:
+                for effect in some:
+                    self._perform(effect)
 
     def _perform(self, effect: Effect) -> None:
         match effect:
@@ -71,8 +68,6 @@ class Metastore:
             case RegisterHours(name, generations):
                 hours = [(_hour(each.hour), each.path) for each in generations]
                 self._add(hours_table(self._database, self._tables[name]), hours)
-            case PlaceHour(hour):
-                self._place(hour)
             case ShowSnapshot(name, snapshot):
                 self._show(name, snapshot)
             case DropPart(batch, part):
@@ -136,11 +131,19 @@ class Metastore:
         for name, partitions in of_tables.items():
             self._add(current_table(self._database, self._tables[name]), partitions)
 
-    def _place(self, hour: HourGeneration) -> None:
-        name = hours_table(self._database, self._tables[hour.table])
-        self._add(name, [(_hour(hour.hour), hour.path)])
-        place = _text(self._files.url(hour.path))
-        self._sql(f"ALTER TABLE {name} PARTITION ({_hour(hour.hour)}) SET LOCATION {place}")
+    def _place(self, placed: Sequence[PlaceHour]) -> None:
+        """Together, as far as nothing was there before."""
+        of_tables: dict[str, list[HourGeneration]] = {}
+        for generation, _ in placed:
+            of_tables.setdefault(generation.table, []).append(generation)
+        for table, generations in of_tables.items():
+            name = hours_table(self._database, self._tables[table])
+            self._add(name, [(_hour(each.hour), each.path) for each in generations])
+        for generation, replaces in placed:
+            if replaces:
+                name = hours_table(self._database, self._tables[generation.table])
+                place = _text(self._files.url(generation.path))
+                self._sql(f"ALTER TABLE {name} PARTITION ({_hour(generation.hour)}) SET LOCATION {place}")
 
     def _add(self, table: str, partitions: Sequence[tuple[str, str]]) -> None:
         added = [f"PARTITION ({each}) LOCATION {_text(self._files.url(path))}" for each, path in partitions]

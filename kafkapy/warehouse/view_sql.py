@@ -33,7 +33,7 @@ def view_sql(database: str, table: TableDefinition, columns: Sequence[str], snap
     both = ", ".join(map(quoted, [*columns, *ORIGIN.names, *HOUR.names]))
     first = f"SELECT {both} FROM {hours_table(database, table)} AS h WHERE {published}"
     if snapshot.late:
-        late = _hours("h", snapshot.late)
+        late = in_hours("h", snapshot.late)
         same = "h.ds = c.ds AND h.hr = c.hr AND "
         if table.kind == "changes":
             inner = f"SELECT 1 FROM {current} AS c WHERE c._n = 1 AND {same}h._key = c._key"
@@ -69,12 +69,13 @@ def before(alias: str, cutoff: Hour) -> str:
     return f"({ds} < '{cutoff[:10]}' OR ({ds} = '{cutoff[:10]}' AND {hr} < '{cutoff[11:]}'))"
 
 
-def _hours(alias: str, hours: Sequence[Hour]) -> str:
+def in_hours(alias: str, hours: Sequence[Hour]) -> str:
     """By day, so that the text stays short."""
+    ds, hr = (f"{alias}.{name}" if alias else name for name in HOUR.names)
     days: dict[str, list[str]] = {}
     for hour in hours:
         days.setdefault(hour[:10], []).append(f"'{hour[11:]}'")
-    found = [f"({alias}.ds = '{day}' AND {alias}.hr IN ({', '.join(each)}))" for day, each in days.items()]
+    found = [f"({ds} = '{day}' AND {hr} IN ({', '.join(each)}))" for day, each in days.items()]
     return f"({' OR '.join(found)})"
 
 

@@ -21,11 +21,11 @@ from kafkapy.warehouse.file_system import FileExists, FileSystem, file_system
 from kafkapy.warehouse.ingest import QUARANTINED, IngestSettings, TopicSettings
 from kafkapy.warehouse.ledger import Ledger
 from kafkapy.warehouse.metastore import Metastore
+from kafkapy.warehouse.plan import BatchPlan
 from kafkapy.warehouse.routing import SchemaFacts, for_deletions, model_of, quarantine, record_name, route
 from kafkapy.warehouse.snapshot import (
     Batch,
     BatchPart,
-    Offsets,
     Rollup,
     State,
     TableDefinition,
@@ -33,7 +33,6 @@ from kafkapy.warehouse.snapshot import (
     effects_of_restart,
     effects_of_rollup,
     effects_of_sweep,
-    joined_offsets,
 )
 
 _log = logging.getLogger("kafkapy.warehouse")
@@ -85,8 +84,14 @@ class Warehouse:
 
     # -- batches
 
-    def settings(self, directory: str, now_ms: int, batches: Mapping[str, Any] | None = None) -> IngestSettings:
-        """For tasks that write into `directory`."""
+    def settings(
+        self,
+        directory: str,
+        now_ms: int,
+        logs: Mapping[str, str] | None = None,
+        batches: Mapping[str, Any] | None = None,
+    ) -> IngestSettings:
+        """For tasks that write into `directory`. `logs`, `batches`: see `IngestSettings`."""
         config = self.config
         place = directory
         if self.files.is_local:
@@ -101,6 +106,7 @@ class Warehouse:
             now_ms,
             int(config.max_future_minutes * 60_000),
             dict(batches or {}),
+            dict(logs or {}),
             refused=dict(self._refused),
         )
 
@@ -113,8 +119,11 @@ class Warehouse:
         return f"current/{number:012}-{uuid4().hex[:8]}"
 
     def refuse(self, rows: Sequence[Any]) -> bool:
-        """Are there schemas among what tasks gave back that no table can hold? The tasks must run again then: with the settings that
-        there are from now on, they put such values into the quarantine. Raises what the registry and the metastore raise."""
+        """Does no table hold a schema among what tasks gave back? The tasks must run again then: with the settings that there
+        are from now on they put such values into the quarantine.
+
+        Raises what the registry and the metastore raise.
+        """
         tables = dict(self.state.tables)
         before = len(self._refused)
         for topic, schema in sorted({(row.topic, row.schema) for row in rows if row.name}):
@@ -134,10 +143,12 @@ class Warehouse:
                 self._refused[topic, schema] = f"no table can hold schema {schema}: {objection}"
         return len(self._refused) > before
 
-    def commit_batch(self, number: int, directory: str, rows: Sequence[Any], at_ms: int) -> Batch | None:
-        """`rows`: what tasks gave back. From here on the batch is there. None: another process has committed it."""
+    def commit_batch(
+        self, number: int, directory: str, rows: Sequence[Any], at_ms: int, plan: BatchPlan
+    ) -> Batch | None:
+        """`rows`: what the tasks of `plan` gave back. From here on the batch is there. None: another process has committed it."""
         self._settle()
-        batch = self.batch_of(number, directory, rows, at_ms)
+        batch = self.batch_of(number, directory, rows, at_ms, plan)
         with self.lock:
             try:
                 self.ledger.add_batch(batch)
@@ -150,15 +161,12 @@ class Warehouse:
             self._settle()
         return batch
 
-    def batch_of(self, number: int, directory: str, rows: Sequence[Any], at_ms: int) -> Batch:
+    def batch_of(self, number: int, directory: str, rows: Sequence[Any], at_ms: int, plan: BatchPlan) -> Batch:
         """The files that tasks have told of, and the tables that they belong to."""
         parts: dict[tuple[str, str, str], dict[str, int]] = {}
         tables = dict(self.state.tables)
-        ranges: list[Offsets] = []
         for row in rows:
             if not row.name:
-                told = json.loads(row.told)["ranges"]
-                ranges += [{topic: {partition: (start, until)}} for topic, partition, start, until in told]
                 continue
             path = part_path(directory, row)
             table = self._table(tables, row.topic, row.schema)
@@ -168,7 +176,8 @@ class Warehouse:
                 hours[hour] = hours.get(hour, 0) + count
         changed = tuple(table for name, table in tables.items() if self.state.tables.get(name) != table)
         found = tuple(BatchPart(*key, hours) for key, hours in sorted(parts.items()))
-        return Batch(number, joined_offsets(ranges), found, changed, at_ms)
+        unread = plan.unread(self.state.offsets)
+        return Batch(number, plan.offsets, found, changed, at_ms, plan.logs, plan.losses, unread)
 
     def _table(self, tables: Mapping[str, TableDefinition], topic: str, schema: int) -> TableDefinition:
         if schema == QUARANTINED:
