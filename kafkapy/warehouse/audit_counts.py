@@ -10,7 +10,9 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from kafkapy.warehouse.audited_fields import AUDITED_FIELDS, audited_fields
 from kafkapy.warehouse.config import CHANGES, TableConfig
+from kafkapy.warehouse.envelope import id_sql
 from kafkapy.warehouse.plan import LogLook
 from kafkapy.warehouse.snapshot import Hour, State
 from kafkapy.warehouse.view_sql import before, current_table, hours_table, in_current, view_name
@@ -134,14 +136,19 @@ def _log(warehouse: Warehouse, table: TableConfig, look: LogLook, ranges: list[A
     for name, offsets in (("startingOffsets", first), ("endingOffsets", end)):
         whole = {str(p): offsets.get(p, bounds.stable) for p, bounds in look.partitions.items()}
         reader = reader.option(name, json.dumps({table.topic: whole}))
+    records = reader.load()
     header = table.id_header.replace("\\", "\\\\").replace("'", "\\'")
-    given = f"element_at(filter(headers, h -> h.key = '{header}' AND h.value IS NOT NULL), -1).value"
-    identity = "hex(key)" if table.kind == CHANGES else f"cast({given} AS string)"
-    return reader.load().selectExpr(
+    identity = id_sql(f"element_at(filter(headers, h -> h.key = '{header}'), -1).value")
+    if table.id_field or table.time_field:
+        records = records.mapInArrow(audited_fields(*warehouse.reading(table.topic)), AUDITED_FIELDS)
+        identity = "id"
+    if table.kind == CHANGES:
+        identity = "nullif(hex(key), '')"
+    return records.selectExpr(
         "partition AS _partition",
         "offset AS _offset",
         "date_format(timestamp, 'yyyy-MM-dd-HH') AS hour",
-        f"nullif({identity}, '') AS id",
+        f"{identity} AS id",
     )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
@@ -33,6 +35,13 @@ class TableConfig:
     """A file with the schema, for "avro" and "json"."""
     id_header: str = "event-id"
     """The header with the event's id. A record without it is an event of its own."""
+    id_field: str = ""
+    """A field of the value that has the event's id, instead of the header: "booking_id", "meta.id". See `event_fields.py`."""
+    time_field: str = ""
+    """A field of the value that has the event's time, instead of the record's timestamp. See `event_fields.py`."""
+    record: str = ""
+    """The full name of the record (JSON Schema's title) whose table has the topic's name. By default a rule says it
+    (docs/warehouse.md)."""
 
     @property
     def name(self) -> str:
@@ -45,9 +54,12 @@ class TableConfig:
             raise ConfigError(f'tables: format of {self.topic} is "registry", "avro" or "json", not {self.format!r}')
         if (self.format == "registry") == bool(self.schema):
             raise ConfigError(f"tables: {self.topic}: `schema` names a file if format is avro or json, and only then")
-        if not self.name.replace("_", "").isalnum() or not self.name[0].isalpha():
-            raise ConfigError(f"tables: {self.name!r} is no name for a table: letters, digits and underscores")
-        if self.name == "quarantine" or "__" in self.name:
+        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,99}", self.name):
+            raise ConfigError(
+                f"tables: {self.name!r} is no name for a table, which has up to 100 letters of ASCII, digits and underscores, "
+                f"a letter first: give {self.topic} another with `table`"
+            )
+        if self.name.lower() == "quarantine" or "__" in self.name:
             raise ConfigError(f"tables: {self.name} is a name that the warehouse needs itself: give `table` another")
 
 
@@ -122,7 +134,9 @@ class WarehouseConfig:
             raise ConfigError("registry: url is missing, which tables of format registry need")
         for what in ("topic", "name"):
             names = [getattr(table, what) for table in self.tables]
-            twice = sorted({name for name in names if names.count(name) > 1})
+            # To a metastore upper case does not count; to Kafka it does.
+            counted = Counter(name if what == "topic" else name.lower() for name in names)
+            twice = sorted(name for name, count in counted.items() if count > 1)
             if twice:
                 raise ConfigError(f"tables: {what} {', '.join(twice)} is there twice")
         if not self.database.isidentifier():

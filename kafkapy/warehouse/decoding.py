@@ -55,7 +55,10 @@ class UnreadableSchema(Exception):
 
 
 class SchemaValues:
-    """Reads values of one schema. `skip`: bytes before the value. Raises UnreadableSchema, and what the registry raises."""
+    """Reads values of one schema. `skip`: bytes before the value. `type`: of what is read.
+
+    Raises UnreadableSchema, and what the registry raises.
+    """
 
     def __init__(self, registry: SchemaRegistryClient | None, schema: Schema, skip: int) -> None:
         self._skip = skip
@@ -69,7 +72,7 @@ class SchemaValues:
                 raise
             why = error.message if isinstance(error, SerdeError) else f"it makes no sense: {describe(error)}"
             raise UnreadableSchema(why) from None
-        self._type = spark_type(self._decoder.type)
+        self.type = spark_type(self._decoder.type)
         self._reader = None
         if isinstance(self._decoder, AvroColumns):
             self._reader = compile_reader(self._decoder.written_schema, self._decoder.written_type)
@@ -89,7 +92,7 @@ class SchemaValues:
             places, failures = np.flatnonzero(~broken), {}
         reasons = {int(row): self._why(values[int(row)], failures.get(row)) for row in _others(places, len(values))}
         found = found if len(places) == len(found) else found.take(pa.array(places))
-        rows, unfit = salvaged(self._stored, found, self._type)
+        rows, unfit = salvaged(self._stored, found, self.type)
         if unfit:
             reasons |= {int(places[row]): reason_of(error) for row, error in unfit.items()}
             kept = _others(np.array(list(unfit)), len(rows))
@@ -97,7 +100,7 @@ class SchemaValues:
         return Decoded(rows, places, reasons)
 
     def _stored(self, found: pa.Array) -> pa.Array:
-        return converted(converted(found, self._decoder.type), self._type)
+        return converted(converted(found, self._decoder.type), self.type)
 
     def _why(self, value: pa.Scalar, failure: Exception | None) -> str:
         if failure is None and self._reader is not None:

@@ -17,6 +17,7 @@ from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped, unused-ignore]
+import pyarrow.compute as pc  # type: ignore[import-untyped, unused-ignore]
 import pyarrow.parquet as pq  # type: ignore[import-untyped, unused-ignore]
 
 from kafkapy.common.topic_partition import TopicPartition
@@ -26,7 +27,8 @@ from kafkapy.spark.partition_reader import KafkaInputPartition, PartitionReader
 from kafkapy.spark.worker import spare_collections
 from kafkapy.warehouse import envelope
 from kafkapy.warehouse.columns import QUARANTINE
-from kafkapy.warehouse.decoding import DELETION, ValueDecoder, value_decoder
+from kafkapy.warehouse.decoding import DELETION, SchemaValues, ValueDecoder, value_decoder
+from kafkapy.warehouse.event_fields import EventFields
 
 FILES = "topic string, schema int, name string, rows long, hours string, told string, content binary"
 QUARANTINED = -1
@@ -38,12 +40,13 @@ _BYTES_THAT_COME_BACK = 32 << 20
 
 
 class TopicSettings(NamedTuple):
-    """`schema`, `schema_type`: of bare values, else empty."""
+    """`schema`, `schema_type`: of bare values, else empty. `fields`: with an event's id and time."""
 
     kind: str
     id_header: str
     schema: str = ""
     schema_type: str = ""
+    fields: EventFields = EventFields()
 
 
 @dataclass(frozen=True)
@@ -114,7 +117,10 @@ class IngestTask:
 
     def _take(self, records: pa.RecordBatch, topic: TopicSettings) -> None:
         name = records.column("topic")[0].as_py()
-        ids, missing = envelope.event_ids(records, topic.id_header, self._log(name))
+        if topic.fields.id:  # known when the value is
+            ids, missing = envelope.places(records, self._log(name)), 0
+        else:
+            ids, missing = envelope.event_ids(records, topic.id_header, self._log(name))
         self._tell(records, missing)
         hours = envelope.hours_of(records.column("timestamp"))
         decoder = value_decoder(self._settings.registry, topic.schema, topic.schema_type)
@@ -140,10 +146,10 @@ class IngestTask:
     def _wrong(self, records: pa.RecordBatch, topic: TopicSettings, schemas: Any) -> Iterator[tuple[str, Any]]:
         """Reasons that need no decoding, and the rows that they hold for."""
         times = records.column("timestamp").cast(pa.int64()).to_numpy()
-        yield "the record has no time", np.flatnonzero(times < 0)
-        now = self._now_us(records)
-        future = np.flatnonzero(times > now + self._settings.max_future_ms * 1000)
-        yield f"its time is more than {self._settings.max_future_ms // 60_000} minutes ahead", future
+        told = np.arange(len(times)) if not topic.fields.time else np.flatnonzero(schemas == -1)
+        yield "the record has no time", told[times[told] == envelope.NO_TIME_US]
+        for reason, wrong in self._wrong_times(times[told], self._now_us(records)[told]):
+            yield reason, told[wrong]
         if topic.kind == "changes":
             yield (
                 "the record has no key",
@@ -152,6 +158,11 @@ class IngestTask:
         else:
             yield "the record has no value", np.flatnonzero(schemas == -1)
         yield "the value is not in the registry's wire format", np.flatnonzero(schemas == -2)
+
+    def _wrong_times(self, times: Any, now: Any) -> Iterator[tuple[str, Any]]:
+        yield "its time is before the year 1", times < envelope.FIRST_TIME_US
+        ahead = times > now + self._settings.max_future_ms * 1000
+        yield f"its time is more than {self._settings.max_future_ms // 60_000} minutes ahead", ahead
 
     def _decoded(
         self, name: str, topic: TopicSettings, rows: Rows, chosen: Any, schema: int, decoder: ValueDecoder
@@ -166,6 +177,8 @@ class IngestTask:
             )
             return
         values = self._settings.refused.get((name, schema)) or decoder.of(schema)
+        if not isinstance(values, str):
+            values = self._without_fields(topic, values, schema) or values
         if isinstance(values, str):
             self._quarantine(rows, chosen, values)
             return
@@ -174,15 +187,48 @@ class IngestTask:
         found = values.read(column if whole else column.take(pa.array(chosen)))
         if found.reasons:
             self._quarantine(rows, chosen[list(found.reasons)], *found.reasons.values())
-        columns = dict(zip([each.name for each in found.rows.type], found.rows.flatten(), strict=True))
-        chosen = chosen[found.places]
+        self._write_events(name, topic, rows, chosen[found.places], schema, found.rows)
+
+    def _without_fields(self, topic: TopicSettings, values: SchemaValues, schema: int) -> str | None:
+        objection = topic.fields.objection(values.type)
+        return None if objection is None else f"schema {schema} has no rows: {objection}"
+
+    def _write_events(
+        self, name: str, topic: TopicSettings, rows: Rows, chosen: Any, schema: int, events: pa.StructArray
+    ) -> None:
+        """`events`: what was read of the chosen ones."""
+        hours = rows.hours[chosen]
+        meta = rows.meta(chosen)
+        if topic.fields.id:
+            ids = topic.fields.ids(events)
+            self._told["no_id"] += ids.null_count
+            meta["_event_id"] = pc.coalesce(ids, meta["_event_id"])
+        if topic.fields.time:
+            times, reasons = topic.fields.times(events)
+            now = self._now_us(rows.records)[chosen]
+            for reason, wrong in self._wrong_times(times, now):
+                reasons |= {row: reason for row in np.flatnonzero(wrong).tolist() if row not in reasons}
+            if reasons:
+                self._quarantine(
+                    rows, chosen[list(reasons)], *reasons.values(), ids=meta["_event_id"].take(list(reasons))
+                )
+                good = np.setdiff1d(np.arange(len(chosen)), list(reasons))
+                events, chosen, times = events.take(pa.array(good)), chosen[good], times[good]
+                meta = {column: array.take(pa.array(good)) for column, array in meta.items()}
+            meta["_event_time"] = pa.array(times, pa.timestamp("us", "UTC"))
+            hours = times // envelope.HOUR_US
+        columns = dict(zip([each.name for each in events.type], events.flatten(), strict=True))
         if topic.kind == "changes":
             columns["_deleted"] = pa.array(np.zeros(len(chosen), np.bool_))
-        self._write(name, schema, columns | rows.meta(chosen), rows, chosen)
+        self._write(name, schema, columns | meta, rows, chosen, hours)
 
-    def _quarantine(self, rows: Rows, chosen: Any, *reasons: str) -> None:
-        """The id of a row is its place, and its hour that in which it was found: its own may be what is wrong. `reasons`: of each
-        record its own, or the one that all have."""
+    def _quarantine(self, rows: Rows, chosen: Any, *reasons: str, ids: pa.Array | None = None) -> None:
+        """The id of a row is its place, and its hour that in which it was found: its own may be what is wrong.
+
+        Args:
+            reasons: Of each record its own, or the one that all have.
+            ids: The events' own; by default those of `rows`.
+        """
         if len(chosen) == 0:
             return
         picked = pa.array(chosen)
@@ -192,7 +238,7 @@ class IngestTask:
             "_event_id": envelope.places(records, self._log(records.column("topic")[0].as_py())).take(picked),
             "_event_time": pa.array(now, pa.timestamp("us", "UTC")),
             "topic": records.column("topic").take(picked),
-            "event_id": rows.ids.take(picked),
+            "event_id": rows.ids.take(picked) if ids is None else ids,
             "reason": pa.array(reasons * (len(chosen) // len(reasons)), pa.string()),
             "value": records.column("value").take(picked),
             "record_time": records.column("timestamp").take(picked),

@@ -17,6 +17,7 @@ from kafkapy.schemas.serde import describe
 from kafkapy.schemas.types import AVRO, JSON
 from kafkapy.warehouse.config import TableConfig, WarehouseConfig
 from kafkapy.warehouse.decoding import DELETION, value_decoder
+from kafkapy.warehouse.event_fields import EventFields
 from kafkapy.warehouse.file_system import FileExists, FileSystem, file_system
 from kafkapy.warehouse.ingest import QUARANTINED, IngestSettings, TopicSettings
 from kafkapy.warehouse.ledger import Ledger
@@ -110,6 +111,10 @@ class Warehouse:
             refused=dict(self._refused),
         )
 
+    def reading(self, topic: str) -> tuple[str, TopicSettings]:
+        """The registry's configuration, as JSON, and how values of a topic are read."""
+        return json.dumps(dict(self.config.registry)), self._topics[topic]
+
     def source_options(self) -> dict[str, str]:
         kafka = {f"kafka.{name}": value for name, value in self.config.kafka.items()}
         return {**kafka, "subscribe": ",".join(table.topic for table in self.config.tables)}
@@ -191,8 +196,8 @@ class Warehouse:
         return route(tables, config, str(schema), self._facts(topic, schema))
 
     def _facts(self, topic: str, schema: int) -> SchemaFacts:
-        settings = self._topics[topic]
-        decoder = value_decoder(json.dumps(dict(self.config.registry)), settings.schema, settings.schema_type)
+        registry, settings = self.reading(topic)
+        decoder = value_decoder(registry, settings.schema, settings.schema_type)
         values = decoder.of(schema)
         assert not isinstance(values, str), values
         if settings.schema:
@@ -251,4 +256,5 @@ def part_path(directory: str, row: Any) -> str:
 def _settings(table: TableConfig) -> TopicSettings:
     text = Path(table.schema).read_text() if table.schema else ""
     kind = JSON if table.format == "json" else AVRO
-    return TopicSettings(table.kind, table.id_header, text, kind if text else "")
+    fields = EventFields(table.id_field, table.time_field)
+    return TopicSettings(table.kind, table.id_header, text, kind if text else "", fields)
