@@ -160,7 +160,7 @@ def topic_rows(warehouse: Warehouse, state: State, table: TableConfig) -> Any:
     place = "_partition, _offset, _batch"
     parts = [
         f"SELECT concat(ds, '-', hr) AS hour, {identity} AS id, {place}, 1 AS good, '' AS reason "
-        f"FROM {view_name(database, each.name)}"
+        f"FROM {view_name(database, each.view)}"
         for each in state.tables.values()
         if each.topic == table.topic
     ]

@@ -49,13 +49,14 @@ def backfill(warehouse: Warehouse, hours: Sequence[Hour], tables: Sequence[str] 
 
 
 def _chosen(state: State, hours: Sequence[Hour], tables: Sequence[str]) -> list[HourGeneration]:
-    unknown = sorted(set(tables) - state.tables.keys())
+    views = {table.view for table in state.tables.values()}
+    unknown = sorted(set(tables) - views)
     if unknown:
-        raise BackfillError(f"There is no table {', '.join(unknown)}; there is {', '.join(sorted(state.tables))}")
+        raise BackfillError(f"There is no table {', '.join(unknown)}; there is {', '.join(sorted(views))}")
     found = [
         each
         for (table, hour), each in sorted(state.generations.items(), key=lambda item: item[0])
-        if hour in hours and state.tables[table].topic and (not tables or table in tables)
+        if hour in hours and state.tables[table].topic and (not tables or state.tables[table].view in tables)
     ]
     missing = sorted(set(hours) - {each.hour for each in found})
     if missing:

@@ -33,6 +33,8 @@ from kafkapy.warehouse.event_fields import EventFields
 FILES = "topic string, schema int, name string, rows long, hours string, told string, content binary"
 QUARANTINED = -1
 """In the place of a schema's id: the file is the quarantine's."""
+_WRONG = -3
+"""In the place of a schema's id: the record is in the quarantine already."""
 _ROWS_OF_A_GROUP = 256 * 1024
 _BYTES_OF_A_GROUP = 256 << 20
 _BYTES_OF_A_FILE = 128 << 20
@@ -128,9 +130,9 @@ class IngestTask:
         schemas = decoder.ids(records.column("value"))
         for reason, wrong in self._wrong(records, topic, schemas):
             self._quarantine(rows, wrong, reason)
-            schemas[wrong] = -3
+            schemas[wrong] = _WRONG
         for schema in np.unique(schemas).tolist():
-            if schema != -3:
+            if schema != _WRONG:
                 self._decoded(name, topic, rows, np.flatnonzero(schemas == schema), schema, decoder)
 
     def _log(self, topic: str) -> str:
@@ -151,10 +153,8 @@ class IngestTask:
         for reason, wrong in self._wrong_times(times[told], self._now_us(records)[told]):
             yield reason, told[wrong]
         if topic.kind == "changes":
-            yield (
-                "the record has no key",
-                np.flatnonzero(records.column("key").is_null().to_numpy(zero_copy_only=False)),
-            )
+            without_key = records.column("key").is_null().to_numpy(zero_copy_only=False)
+            yield "the record has no key", np.flatnonzero(without_key & (schemas != _WRONG))
         else:
             yield "the record has no value", np.flatnonzero(schemas == -1)
         yield "the value is not in the registry's wire format", np.flatnonzero(schemas == -2)

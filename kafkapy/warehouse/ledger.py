@@ -225,7 +225,10 @@ def _generation_of(found: Mapping[str, Any]) -> HourGeneration:
 
 
 def _tables_of(found: list[dict[str, Any]]) -> tuple[TableDefinition, ...]:
-    return tuple(TableDefinition(**{**table, "schemas": tuple(table["schemas"])}) for table in found)
+    return tuple(
+        TableDefinition(**{**table, "schemas": tuple(table["schemas"]), "views": tuple(table.get("views", ()))})
+        for table in found
+    )
 
 
 def _offsets_json(offsets: Offsets) -> dict[str, dict[str, list[int]]]:

@@ -49,6 +49,8 @@ class Metastore:
         self._tables: dict[str, TableDefinition] = {}
         self._views: set[str] = set()
         """Those that are there."""
+        self._gone: set[str] = set()
+        """Names of views that are no more."""
         self._sql(f"CREATE DATABASE IF NOT EXISTS {quoted(database)}")
 
     def perform(self, effects: Iterable[Effect]) -> None:
@@ -60,6 +62,16 @@ class Metastore:
             else:
                 for effect in some:
                     self._perform(effect)
+        self._drop_old_views()
+
+    def _drop_old_views(self) -> None:
+        """Of names that tables had before, when all that they are called now is there."""
+        shown = {table.view for table in self._tables.values()}
+        for old in {name for table in self._tables.values() for name in (table.name, *table.views)} - shown:
+            if old not in self._gone:
+                self._sql(f"DROP VIEW IF EXISTS {view_name(self._database, old)}")
+            self._gone.add(old)
+            self._views.discard(old)
 
     def _perform(self, effect: Effect) -> None:
         match effect:
@@ -115,13 +127,13 @@ class Metastore:
     def _show(self, name: str, snapshot: Snapshot) -> None:
         """Spark replaces a view by dropping it first, and readers find none meanwhile; a text is altered at once."""
         table = self._tables[name]
-        view = view_name(self._database, name)
+        view = view_name(self._database, table.view)
         text = view_sql(self._database, table, own_columns(table.columns, table.kind).names, snapshot)
-        if name not in self._views and not self._spark.catalog.tableExists(f"{self._database}.{name}"):
+        if table.view not in self._views and not self._spark.catalog.tableExists(f"{self._database}.{table.view}"):
             self._sql(f"CREATE VIEW {view} AS {text}")
         else:
             self._sql(f"ALTER VIEW {view} AS {text}")
-        self._views.add(name)
+        self._views.add(table.view)
 
     def _add_parts(self, added: Sequence[AddPart]) -> None:
         """Together, since each statement takes a while: after a kill there are those of many batches."""
@@ -154,6 +166,7 @@ class Metastore:
     def _define(self, table: TableDefinition) -> None:
         """Both places of this version of its columns. What every table has comes first."""
         self._tables[table.name] = table
+        self._gone.discard(table.view)
         self._create_both(table, table.name)
 
     def _create_both(self, table: TableDefinition, directory: str) -> None:

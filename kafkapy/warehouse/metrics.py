@@ -146,7 +146,10 @@ def _families(state: State, progress: RunProgress, report: Mapping[str, Any] | N
         yield from _of_lag(progress.lag, progress.time.milliseconds())
     yield _family("ledger_batches", "gauge", "Batches in the ledger, of all time.", {"": state.end})
     yield _family("ledger_rollups", "gauge", "Rollups in the ledger, of all time.", {"": state.rollups})
-    waiting = {_labels(table=table): sum(state.current_rows(table).values()) for table in sorted(state.tables)}
+    waiting = {
+        _labels(table=table.view): sum(state.current_rows(name).values())
+        for name, table in sorted(state.tables.items())
+    }
     lost: dict[str, int] = {}
     for loss in state.losses:
         lost[loss.topic] = lost.get(loss.topic, 0) + loss.end - loss.first
@@ -201,7 +204,7 @@ def status_text(state: State, lag: LagReport | None = None, now_ms: int = 0) -> 
         for hour in sorted(hours)[-48:]:
             generation = state.generations.get((table, hour))
             rows, dropped = (generation.rows, generation.dropped) if generation else ("-", "-")
-            lines.append(f"{table:28} {hour:13} {rows:>12} {dropped:>12} {current.get(hour, 0):>12}")
+            lines.append(f"{state.tables[table].view:28} {hour:13} {rows:>12} {dropped:>12} {current.get(hour, 0):>12}")
     lines.append(f"{state.end} batches, {state.rollups} rollups, hours before {state.cutoff} are rolled up")
     for log, partitions in sorted(state.offsets.items()):
         ends = ", ".join(f"{partition}: {end}" for partition, (_, end) in sorted(partitions.items()))

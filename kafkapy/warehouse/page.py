@@ -201,7 +201,7 @@ def _tables(state: State) -> str:
         for hour in sorted(hours, reverse=True)[:24]:
             generation = state.generations.get((table, hour))
             found = [generation.rows, generation.dropped] if generation else ["-", "-"]
-            rows.append([table, hour, *found, current.get(hour, 0)])
+            rows.append([state.tables[table].view, hour, *found, current.get(hour, 0)])
     return _table(["table", "hour", "rolled up", "came twice", "in current"], rows)
 
 

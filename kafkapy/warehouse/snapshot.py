@@ -64,10 +64,19 @@ class Loss(NamedTuple):
 
 
 class TableDefinition(NamedTuple):
-    """`kind`: "events" (the first of each id stays) or "changes" (the last of each key). `columns`: Spark's schema as JSON,
-    without those of every table. `record`, `model`: which events of the topic are its rows. `schemas`: of their values.
-    `version`: of the columns. Each has tables of its own in the metastore, which never change: sessions remember a table's
-    columns, but ask for a view's text each time.
+    """What a table is: its rows and columns, and the view that shows them.
+
+    | field | what |
+    | --- | --- |
+    | `name` | what it is called in the ledger and in directories; never changes |
+    | `kind` | "events" (the first of each id stays) or "changes" (the last of each key) |
+    | `columns` | Spark's schema as JSON, without those of every table |
+    | `record`, `model` | which events of the topic are its rows |
+    | `schemas` | of their values |
+    | `version` | of the columns; each has tables of its own in the metastore |
+    | `views` | names that its view has had, if one was another than `name`; the last one counts |
+
+    Tables of the metastore never change: sessions remember a table's columns, but ask for a view's text each time.
     """
 
     name: str
@@ -78,6 +87,14 @@ class TableDefinition(NamedTuple):
     model: int = 1
     schemas: tuple[str, ...] = ()
     version: int = 1
+    views: tuple[str, ...] = ()
+
+    @property
+    def view(self) -> str:
+        return self.views[-1] if self.views else self.name
+
+    def viewed_as(self, name: str) -> TableDefinition:
+        return self if name == self.view else self._replace(views=(*self.views, name))
 
 
 class BatchPart(NamedTuple):

@@ -23,7 +23,15 @@ from kafkapy.warehouse.ingest import QUARANTINED, IngestSettings, TopicSettings
 from kafkapy.warehouse.ledger import Ledger
 from kafkapy.warehouse.metastore import Metastore
 from kafkapy.warehouse.plan import BatchPlan
-from kafkapy.warehouse.routing import SchemaFacts, for_deletions, model_of, quarantine, record_name, route
+from kafkapy.warehouse.routing import (
+    QUARANTINE_TABLE,
+    SchemaFacts,
+    for_deletions,
+    model_of,
+    quarantine,
+    record_name,
+    route,
+)
 from kafkapy.warehouse.snapshot import (
     Batch,
     BatchPart,
@@ -35,6 +43,7 @@ from kafkapy.warehouse.snapshot import (
     effects_of_rollup,
     effects_of_sweep,
 )
+from kafkapy.warehouse.view_names import named
 
 _log = logging.getLogger("kafkapy.warehouse")
 
@@ -131,22 +140,28 @@ class Warehouse:
         """
         tables = dict(self.state.tables)
         before = len(self._refused)
-        for topic, schema in sorted({(row.topic, row.schema) for row in rows if row.name}):
+        for topic, schema in _schemas(rows):
             try:
-                table = self._table(tables, topic, schema)
+                changed = self._routed(tables, topic, schema)
             except Exception as error:
                 if getattr(error, "retriable", False) or isinstance(error, SchemaRegistryError):
                     raise
-                objection: str | None = describe(error)
+                objections: list[str | None] = [describe(error)]
             else:
-                is_known = self.state.tables.get(table.name, table._replace(version=0)).version == table.version
-                objection = None if is_known else self.metastore.objection(table)
+                fresh = [new for new in changed.values() if self._is_fresh(new)]
+                objections = [self.metastore.objection(table) for table in fresh]
+            objection = next(filter(None, objections), None)
             if objection is None:
-                tables[table.name] = table
+                tables |= changed
             else:
                 _log.error("No table can hold schema %d of topic %s: %s", schema, topic, objection)
                 self._refused[topic, schema] = f"no table can hold schema {schema}: {objection}"
         return len(self._refused) > before
+
+    def _is_fresh(self, table: TableDefinition) -> bool:
+        """Has the metastore no table of this definition yet?"""
+        known = self.state.tables.get(table.name)
+        return known is None or known.version != table.version
 
     def commit_batch(
         self, number: int, directory: str, rows: Sequence[Any], at_ms: int, plan: BatchPlan
@@ -170,30 +185,35 @@ class Warehouse:
         """The files that tasks have told of, and the tables that they belong to."""
         parts: dict[tuple[str, str, str], dict[str, int]] = {}
         tables = dict(self.state.tables)
+        for topic, schema in _schemas(rows):
+            tables |= self._routed(tables, topic, schema)
+        names = {(table.topic, schema): name for name, table in tables.items() for schema in table.schemas}
         for row in rows:
-            if not row.name:
-                continue
-            path = part_path(directory, row)
-            table = self._table(tables, row.topic, row.schema)
-            tables[table.name] = table
-            hours = parts.setdefault((table.name, str(row.schema), path), {})
-            for hour, count in json.loads(row.hours).items():
-                hours[hour] = hours.get(hour, 0) + count
+            if row.name:
+                key = names[row.topic, str(row.schema)], str(row.schema), part_path(directory, row)
+                hours = parts.setdefault(key, {})
+                for hour, count in json.loads(row.hours).items():
+                    hours[hour] = hours.get(hour, 0) + count
         changed = tuple(table for name, table in tables.items() if self.state.tables.get(name) != table)
         found = tuple(BatchPart(*key, hours) for key, hours in sorted(parts.items()))
         unread = plan.unread(self.state.offsets)
         return Batch(number, plan.offsets, found, changed, at_ms, plan.logs, plan.losses, unread)
 
-    def _table(self, tables: Mapping[str, TableDefinition], topic: str, schema: int) -> TableDefinition:
+    def _routed(self, tables: Mapping[str, TableDefinition], topic: str, schema: int) -> dict[str, TableDefinition]:
+        """The tables that are new, or other than they were, when one of them has the values of a schema."""
+        if any(table.topic == topic and str(schema) in table.schemas for table in tables.values()):
+            return {}
         if schema == QUARANTINED:
-            return tables.get("quarantine") or quarantine()
+            return {QUARANTINE_TABLE: quarantine()}
         config = self.config.table(topic)
         if schema == DELETION:
-            return for_deletions(tables, config, str(schema))
-        for table in tables.values():
-            if table.topic == topic and str(schema) in table.schemas:
-                return table
-        return route(tables, config, str(schema), self._facts(topic, schema))
+            table, by_schema = for_deletions(tables, config, str(schema)), False
+        else:
+            facts = self._facts(topic, schema)
+            table, by_schema = route(tables, config, str(schema), facts), facts.model is None
+        whole = {**tables, table.name: table}
+        found = {each.name: each for each in named(whole, config, self.config.tables, by_schema)}
+        return {name: each for name, each in found.items() if tables.get(name) != each}
 
     def _facts(self, topic: str, schema: int) -> SchemaFacts:
         registry, settings = self.reading(topic)
@@ -246,6 +266,11 @@ class Warehouse:
             number = name.partition("-")[0]
             if number.isdigit() and int(number) < self.state.end and name not in known:
                 self.files.delete(f"current/{name}")
+
+
+def _schemas(rows: Sequence[Any]) -> list[tuple[str, int]]:
+    """By topic, in order: what tasks were first with is of no account."""
+    return sorted({(row.topic, row.schema) for row in rows if row.name})
 
 
 def part_path(directory: str, row: Any) -> str:

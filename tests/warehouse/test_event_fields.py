@@ -117,7 +117,7 @@ def test_times_out_of_a_field(tmp_path: Path) -> None:
     ran = Ran(tmp_path, [sent(*values)], fields("id", "ms"))
     assert [f"{row['ds']}-{row['hr']}" for row in ran.rows["t"]] == ["1970-01-01-01", "1969-12-31-23"]
     assert [row["_event_time"].timestamp() for row in ran.rows["t"]] == [3600, -0.001]
-    assert [(row["_event_id"], row["reason"].partition(":")[0]) for row in ran.rows[""]] == [
+    assert sorted((row["_event_id"], row["reason"].partition(":")[0]) for row in ran.rows[""]) == [
         ("t-0-2", "its field ms has no time"),
         ("t-0-3", "its time is more than 60 minutes ahead"),
         ("t-0-4", "its field ms is no time in milliseconds"),
