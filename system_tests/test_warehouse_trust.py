@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import BytesIO
@@ -26,6 +27,7 @@ from kafkapy.admin.client import AdminClient
 from kafkapy.admin.results import values_of
 from kafkapy.admin.topics import NewTopic
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.errors import TopicAlreadyExistsError
 from kafkapy.producer.kafka_producer import KafkaProducer
 from kafkapy.warehouse.audit import AuditReport, audit, table_of
 from kafkapy.warehouse.backfill import BackfillError, backfill
@@ -99,7 +101,11 @@ class Pipeline:
     def make_again(self, topic: str) -> None:
         with self.admin() as admin:
             values_of(admin.delete_topics([topic]))
-        self.create(topic)
+            while True:
+                try:
+                    return self.create(topic)
+                except TopicAlreadyExistsError:  # it is marked for deletion
+                    time.sleep(0.1)
 
     def trim(self, topic: str, offset: int) -> None:
         with self.admin() as admin:
@@ -242,7 +248,10 @@ def damaged(pipeline: Pipeline) -> None:
     current = warehouse.state.batches[max(warehouse.state.batches)].parts[0].path
     (file,) = root.joinpath(current).glob("*.parquet")
     kept = file.rename(root / "kept")
-    gaps = "10 events of the log are in no table (partition 0: 10 of offsets 30 to 39)", "10 rows of the ledger are in no"
+    gaps = (
+        "10 events of the log are in no table (partition 0: 10 of offsets 30 to 39)",
+        "10 rows of the ledger are in no",
+    )
     check(warehouse, *gaps)
     kept.rename(file)
     check(warehouse)

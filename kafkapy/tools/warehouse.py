@@ -24,6 +24,7 @@ audit     what was sent, what the log holds, what the tables hold, hour by hour;
 backfill  build hours again from the topics
 metastore run a Hive metastore, out of PySpark's jars, at the configuration's address: for several processes at once
 compact   write hours of many files anew, and delete what killed processes have left
+files     the Parquet files of a table's hours that are rolled up, each event once, for readers without Spark
 """
 
 
@@ -35,11 +36,13 @@ class _Parser(argparse.ArgumentParser):
 def parser() -> argparse.ArgumentParser:
     made = _Parser("kafkapy-warehouse", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = made.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
-    for name in (*COMMANDS, "metastore"):
+    for name in (*COMMANDS, "metastore", "files"):
         command = commands.add_parser(name)
         command.add_argument("config", type=Path, metavar="CONFIG", help="a file like config/warehouse.toml")
         if name == "run":
             command.add_argument("--once", action="store_true", help="end when all that is there now has been read")
+        if name == "files":
+            command.add_argument("table", metavar="TABLE")
         if name == "backfill":
             command.add_argument("hours", nargs="+", metavar="HOUR", help="like 2026-11-24-03 (UTC)")
             command.add_argument("--table", action="append", default=[], help="only this one; may be repeated")
@@ -66,6 +69,8 @@ def execute(arguments: Sequence[str]) -> int | None:
         logging.getLogger(noisy).setLevel(logging.WARNING)
     if chosen.command == "metastore":
         return _metastore(config)
+    if chosen.command == "files":
+        return _files(config, chosen.table)
     warehouse = _open(config)
     try:
         return COMMANDS[chosen.command](warehouse, chosen)
@@ -85,8 +90,29 @@ def _metastore(config: Any) -> NoReturn:
     os.execv(words[0], words)
 
 
+def _files(config: Any, table: str) -> None:
+    from kafkapy.warehouse.ledger import LedgerError
+    from kafkapy.warehouse.reader import NoTableError, table_files
+
+    try:
+        found = table_files(config.root, table)
+    except (NoTableError, LedgerError) as error:
+        raise ToolError(str(error)) from None
+    for hour in found.hours:
+        for path in hour.paths:
+            print(path)
+    if found.batches:
+        others = sorted({hour for batch in found.batches for hour in batch.hours})
+        print(
+            f"Not in these files: rows of {', '.join(others)} that no rollup has had yet. kafkapy.warehouse.reader.read_table "
+            "has them, too",
+            file=sys.stderr,
+        )
+
+
 def _open(config: Any) -> Any:
     from kafkapy.spark.java_home import NoJavaError
+    from kafkapy.warehouse.ledger import LedgerError
     from kafkapy.warehouse.session import session
     from kafkapy.warehouse.warehouse import Warehouse
 
@@ -99,6 +125,8 @@ def _open(config: Any) -> Any:
         warehouse.start()
     except Exception as error:
         spark.stop()
+        if isinstance(error, LedgerError):
+            raise ToolError(str(error)) from None
         if "Another instance of Derby" in str(error) or "XSDB6" in str(error):
             raise ToolError(
                 "The embedded metastore is for one process at a time, and another has it. Stop that one, or give "

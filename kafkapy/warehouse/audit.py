@@ -15,7 +15,7 @@ from kafkapy.bus.audit_counters import AuditRecord
 from kafkapy.warehouse.audit_counts import TopicCounts, count_rows, count_topic, rows_without_files
 from kafkapy.warehouse.client_options import client_options
 from kafkapy.warehouse.cluster import Cluster
-from kafkapy.warehouse.config import CONTINUE
+from kafkapy.warehouse.config import CONTINUE, EARLIEST
 from kafkapy.warehouse.plan import Looks, PlanRules, plan_batch
 from kafkapy.warehouse.snapshot import Batch, Hour, Loss, State
 from kafkapy.warehouse.warehouse import Warehouse
@@ -220,7 +220,7 @@ def waiting_records(state: State, looks: Looks) -> dict[str, int]:
 
 def pending_losses(state: State, looks: Looks, now_ms: int) -> tuple[Loss, ...]:
     """What the next batch would record as lost, if it may go on."""
-    return plan_batch(state, looks, PlanRules(1, "earliest", CONTINUE), now_ms).losses
+    return plan_batch(state, looks, PlanRules(1, EARLIEST, CONTINUE), now_ms).losses
 
 
 def ledger_gaps(history: Iterable[Batch], losses: Sequence[Loss]) -> list[str]:

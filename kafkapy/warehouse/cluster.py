@@ -14,7 +14,7 @@ from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.structs import IsolationLevel
 from kafkapy.warehouse.client_options import client_options
 from kafkapy.warehouse.config import WarehouseConfig
-from kafkapy.warehouse.plan import EARLIEST, LATEST, Bounds, LogLook
+from kafkapy.warehouse.plan import AFTER_LAST, FIRST, Bounds, LogLook
 
 _NO_ID = bytes(16)
 
@@ -90,9 +90,9 @@ class Cluster:
 
     def _bounds(self, topics: Mapping[str, tuple[str, Iterable[int]]]) -> dict[str, LogLook]:
         whole = [TopicPartition(topic, each) for topic, (_, partitions) in topics.items() for each in partitions]
-        first = self._offsets(whole, EARLIEST, IsolationLevel.READ_UNCOMMITTED)
-        stable = self._offsets(whole, LATEST, self._level)
-        end = self._offsets(whole, LATEST, IsolationLevel.READ_UNCOMMITTED)
+        first = self._offsets(whole, FIRST, IsolationLevel.READ_UNCOMMITTED)
+        stable = self._offsets(whole, AFTER_LAST, self._level)
+        end = self._offsets(whole, AFTER_LAST, IsolationLevel.READ_UNCOMMITTED)
         return {
             topic: LogLook(
                 id,

@@ -10,8 +10,11 @@ from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self
 
+from kafkapy.common.strict_json import loads
+
 EVENTS, CHANGES = "events", "changes"
 FAIL, CONTINUE = "fail", "continue"
+EARLIEST, LATEST = "earliest", "latest"
 _KAFKA_DEFAULTS = {"isolation.level": "read_committed"}
 """Where they differ from Kafka's own: what was aborted is no event."""
 
@@ -75,7 +78,7 @@ class WarehouseConfig:
     """Of the schema registry's client, by confluent-kafka's names; url is needed if a table's format is registry."""
     trigger_seconds: float = 60.0
     max_events_per_batch: int = 5_000_000
-    starting_offsets: str = "earliest"
+    starting_offsets: str = EARLIEST
     """Of topics when the ledger begins: "earliest", "latest", or offsets as JSON, {"bookings": {"0": 23, "1": -2}}."""
     on_data_loss: str = FAIL
     """When records are gone that have not been read (retention, DeleteRecords): "fail": nothing is read any more, and `run` ends
@@ -141,6 +144,7 @@ class WarehouseConfig:
                 raise ConfigError(f"tables: {what} {', '.join(twice)} is there twice")
         if not self.database.isidentifier():
             raise ConfigError(f"database: {self.database!r} is no name")
+        parse_starting_offsets(self.starting_offsets)
         if self.on_data_loss not in (FAIL, CONTINUE):
             raise ConfigError(f'on_data_loss is "fail" or "continue", not {self.on_data_loss!r}')
         if self.kafka["isolation.level"] not in ("read_committed", "read_uncommitted"):
@@ -152,6 +156,19 @@ class WarehouseConfig:
 
     def table(self, topic: str) -> TableConfig:
         return next(table for table in self.tables if table.topic == topic)
+
+
+def parse_starting_offsets(text: str) -> dict[str, dict[int, int]]:
+    """By topic and partition, what `starting_offsets` gives; nothing for "earliest" and "latest". Raises ConfigError."""
+    if text in (EARLIEST, LATEST):
+        return {}
+    try:
+        found = loads(text)
+        return {topic: {int(each): int(offset) for each, offset in of.items()} for topic, of in found.items()}
+    except (ValueError, TypeError, AttributeError):
+        raise ConfigError(
+            f'starting_offsets is "earliest", "latest" or offsets like {{"bookings": {{"0": 23, "1": -2}}}}, not {text!r}'
+        ) from None
 
 
 def _table(found: Any, directory: Path) -> TableConfig:

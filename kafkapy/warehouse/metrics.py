@@ -177,6 +177,10 @@ def _of_audit(report: Mapping[str, Any]) -> Iterator[str]:
     yield _family("completeness", "gauge", "Of the events of an hour, the part that tables have; 1 is all.", of_hours)
     wrong = {_labels(topic=each["topic"], hour=each["hour"]): len(each["problems"]) for each in hours}
     yield _family("audit_problems", "gauge", "What the last audit found wrong with an hour.", wrong)
+    lost = len(report.get("losses", ())) + len(report.get("gaps", ()))
+    yield _family(
+        "audit_losses", "gauge", "Ranges of offsets that were never read, as the last audit found.", {"": lost}
+    )
     yield _family(
         "audit_time_seconds", "gauge", "When the last audit was (seconds since 1970).", {"": report["at_ms"] / 1000}
     )

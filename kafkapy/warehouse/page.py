@@ -95,7 +95,7 @@ def _now(progress: RunProgress) -> str:
     """What fails, and what waits."""
     found = []
     for what, failure in sorted(progress.failures().items()):
-        text = f"{what} fails since {failure.attempts} attempts, the last at {_time(failure.at_ms)}: {failure.text}"
+        text = f"{what} has failed {failure.attempts} times in a row, at last at {_time(failure.at_ms)}: {failure.text}"
         found.append(f'<p class="bad">{escape(text)}</p>')
     lag = progress.lag
     if lag is not None:

@@ -6,18 +6,17 @@ other offsets.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.spark.offset_ranges import OffsetRange, limit_offsets
-from kafkapy.warehouse.config import CONTINUE, ConfigError
+from kafkapy.warehouse.config import CONTINUE, EARLIEST, LATEST, ConfigError, parse_starting_offsets
 from kafkapy.warehouse.snapshot import Loss, Offsets, State, TopicLog
 
-EARLIEST, LATEST = -2, -1
-"""As `starting_offsets` writes them in JSON."""
+FIRST, AFTER_LAST = -2, -1
+"""As `starting_offsets` writes them in JSON, and Kafka's ListOffsets."""
 
 
 class Bounds(NamedTuple):
@@ -159,7 +158,12 @@ class _Topic:
 
     def offsets(self, until: Mapping[TopicPartition, int]) -> dict[int, tuple[int, int]]:
         ends = {partition: until[TopicPartition(self.log.topic, partition)] for partition in self.starts}
-        return {p: (start, ends[p]) for p, start in self.starts.items() if self.is_news or ends[p] > start}
+        known = self._positions
+        return {
+            partition: (start, ends[partition])
+            for partition, start in self.starts.items()
+            if self.is_news or ends[partition] > known.get(partition, start)
+        }
 
     def _unread(self, log: TopicLog, *seen: Mapping[int, int]) -> Iterator[Loss]:
         for partition in sorted({each for ends in seen for each in ends}):
@@ -204,20 +208,14 @@ def _starting(text: str, ledger_end: int, topic: str, look: LogLook) -> dict[int
     """Where partitions begin of a topic that the ledger does not know. What comes after the first batch is read whole."""
     partitions = look.partitions
     earliest = {partition: bounds.first for partition, bounds in partitions.items()}
-    if text == "earliest" or ledger_end > 0:
+    if text == EARLIEST or ledger_end > 0:
         return earliest
-    if text == "latest":
+    if text == LATEST:
         return {partition: bounds.stable for partition, bounds in partitions.items()}
-    try:
-        given = {int(each): int(offset) for each, offset in json.loads(text).get(topic, {}).items()}
-    except (ValueError, TypeError, AttributeError):
-        raise ConfigError(
-            f'starting_offsets is "earliest", "latest" or offsets like {{"bookings": {{"0": 23, "1": -2}}}}, not {text!r}'
-        ) from None
     found = dict(earliest)
-    for partition, offset in given.items():
+    for partition, offset in parse_starting_offsets(text).get(topic, {}).items():
         if partition not in partitions or offset > partitions[partition].end:
             raise ConfigError(f"starting_offsets: {topic} partition {partition} has no offset {offset}")
-        symbols = {EARLIEST: earliest[partition], LATEST: partitions[partition].stable}
+        symbols = {FIRST: earliest[partition], AFTER_LAST: partitions[partition].stable}
         found[partition] = symbols.get(offset, offset)
     return found

@@ -52,21 +52,22 @@ class SparkJobs:
     """Jobs of one kind: they share Spark's cores evenly with those of other kinds, and can be cancelled together."""
 
     def __init__(self, spark: Any, kind: str) -> None:
-        self._context = spark.sparkContext
+        self._spark = spark
         self._kind = kind
 
     def naming(self, step: Callable[[], float | None]) -> Callable[[], float | None]:
         """`step`, whose jobs are of this kind. Spark keeps that by thread."""
 
         def named() -> float | None:
-            self._context.setJobGroup(f"warehouse {self._kind}", f"The warehouse's {self._kind}")
-            self._context.setLocalProperty("spark.scheduler.pool", self._kind)
+            context = self._spark.sparkContext
+            context.setJobGroup(f"warehouse {self._kind}", f"The warehouse's {self._kind}")
+            context.setLocalProperty("spark.scheduler.pool", self._kind)
             return step()
 
         return named
 
     def cancel(self) -> None:
-        self._context.cancelJobGroup(f"warehouse {self._kind}")
+        self._spark.sparkContext.cancelJobGroup(f"warehouse {self._kind}")
 
 
 def session_has_ended(spark: Any) -> bool:
