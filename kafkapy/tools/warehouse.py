@@ -23,6 +23,7 @@ status    what the tables hold, and how far they are behind
 audit     what was sent, what the log holds, what the tables hold, hour by hour; status 1 if something is missing or twice
 backfill  build hours again from the topics
 metastore run a Hive metastore, out of PySpark's jars, at the configuration's address: for several processes at once
+redrive   read records of the quarantine again, when what was wrong with them is mended
 compact   write hours of many files anew, and delete what killed processes have left
 files     the Parquet files of a table's hours that are rolled up, each event once, for readers without Spark
 """
@@ -46,6 +47,9 @@ def parser() -> argparse.ArgumentParser:
         if name == "backfill":
             command.add_argument("hours", nargs="+", metavar="HOUR", help="like 2026-11-24-03 (UTC)")
             command.add_argument("--table", action="append", default=[], help="only this one; may be repeated")
+        if name == "redrive":
+            command.add_argument("--topic", action="append", default=[], help="only of this one; may be repeated")
+            command.add_argument("--reason", default="", help="only records with this text in their reason")
         if name == "rollup":
             command.add_argument("--until", metavar="HOUR", help="hours before this one: 2026-11-24-03 (UTC)")
     return made
@@ -202,6 +206,24 @@ def _backfill(warehouse: Any, chosen: argparse.Namespace) -> None:
     warehouse.sweep()
 
 
+def _redrive(warehouse: Any, chosen: argparse.Namespace) -> None:
+    from kafkapy.warehouse.redrive import redrive
+    from kafkapy.warehouse.rollup import OutrunError
+
+    known = {table.topic for table in warehouse.config.tables}
+    unknown = sorted(set(chosen.topic) - known)
+    if unknown:
+        raise ToolError(f"The configuration has no topic {', '.join(unknown)}; it has {', '.join(sorted(known))}")
+    try:
+        found = redrive(warehouse, chosen.topic, chosen.reason)
+    except OutrunError as error:
+        raise ToolError(str(error)) from None
+    for table, rows in sorted(found.rows.items()):
+        print(f"{table}\t{rows} rows")
+    print(f"{found.left} records stay in the quarantine")
+    warehouse.sweep()
+
+
 def _compact(warehouse: Any, chosen: argparse.Namespace) -> None:
     from kafkapy.warehouse.compact import compact
 
@@ -239,6 +261,7 @@ COMMANDS: dict[str, Callable[[Any, argparse.Namespace], int | None]] = {
     "status": _status,
     "audit": _audit,
     "backfill": _backfill,
+    "redrive": _redrive,
     "compact": _compact,
 }
 

@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped, unused-ignore]
 import pyarrow.compute as pc  # type: ignore[import-untyped, unused-ignore]
 import pyarrow.parquet as pq  # type: ignore[import-untyped, unused-ignore]
+from pyspark import TaskContext
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.spark.offset_ranges import OffsetRange
@@ -80,13 +81,14 @@ def ingest(
         ranges = [each for batch in numbers for number in batch.column(0).to_pylist() for each in tasks[number]]
         if ranges:
             rows = [(*each.partition, each.start, each.until) for each in ranges]
-            yield from _files(IngestTask(settings).run(rows))
+            yield from rows_of_files(IngestTask(settings).run(rows))
         spare_collections()
 
     return run
 
 
-def _files(files: list[dict[str, Any]]) -> Iterator[pa.RecordBatch]:
+def rows_of_files(files: list[dict[str, Any]]) -> Iterator[pa.RecordBatch]:
+    """Of `FILES`."""
     types = [pa.string(), pa.int32(), pa.string(), pa.int64(), pa.string(), pa.string(), pa.binary()]
     names = [column.split()[0] for column in FILES.split(", ")]
     schema = pa.schema(list(zip(names, types, strict=True)))
@@ -112,23 +114,39 @@ class IngestTask:
             wanted = OffsetRange(TopicPartition(topic, partition), start, until)
             for records in _grouped(self._reader.read(KafkaInputPartition((wanted,)))):
                 self._take(records, self._settings.topics[topic])
+        return self._finished(ranges)
+
+    def run_again(self, batches: Iterator[pa.RecordBatch]) -> list[dict[str, Any]]:
+        """As `run`, with records out of the quarantine. Each batch is of one topic, and has, beside a record's columns, `id` and
+        `batch`, the number of the batch that the record came with."""
+        self._seed = uuid4().hex if self._settings.directory else _seed_of_task(self._settings)
+        for records in batches:
+            now = np.full(len(records), self._settings.now_ms * 1000, np.int64)
+            origin = records.column("batch").to_numpy(), now
+            self._read(records, self._settings.topics[_topic_of(records)], records.column("id"), origin)
+        return self._finished([])
+
+    def _finished(self, ranges: list[tuple[str, int, int, int]]) -> list[dict[str, Any]]:
         for writer in self._writers.values():
             self._done += writer.close()
         self._done.append({**_file("", 0, "", 0, {}), "told": json.dumps({"ranges": ranges, **self._told})})
         return self._done
 
     def _take(self, records: pa.RecordBatch, topic: TopicSettings) -> None:
-        name = records.column("topic")[0].as_py()
         if topic.fields.id:  # known when the value is
-            ids, missing = envelope.places(records, self._log(name)), 0
+            ids, missing = envelope.places(records, self._log(_topic_of(records))), 0
         else:
-            ids, missing = envelope.event_ids(records, topic.id_header, self._log(name))
+            ids, missing = envelope.event_ids(records, topic.id_header, self._log(_topic_of(records)))
         self._tell(records, missing)
+        self._read(records, topic, ids, self._origin(records))
+
+    def _read(self, records: pa.RecordBatch, topic: TopicSettings, ids: pa.Array, origin: Any) -> None:
+        name = _topic_of(records)
         hours = envelope.hours_of(records.column("timestamp"))
         decoder = value_decoder(self._settings.registry, topic.schema, topic.schema_type)
-        rows = Rows(records, ids, hours, self._origin(records))
+        rows = Rows(records, ids, hours, origin)
         schemas = decoder.ids(records.column("value"))
-        for reason, wrong in self._wrong(records, topic, schemas):
+        for reason, wrong in self._wrong(rows, topic, schemas):
             self._quarantine(rows, wrong, reason)
             schemas[wrong] = _WRONG
         for schema in np.unique(schemas).tolist():
@@ -145,12 +163,13 @@ class IngestTask:
         for name, choose, found in (("oldest_ms", min, times.min()), ("newest_ms", max, times.max())):
             told[name] = int(found) if told[name] is None else choose(told[name], int(found))
 
-    def _wrong(self, records: pa.RecordBatch, topic: TopicSettings, schemas: Any) -> Iterator[tuple[str, Any]]:
+    def _wrong(self, rows: Rows, topic: TopicSettings, schemas: Any) -> Iterator[tuple[str, Any]]:
         """Reasons that need no decoding, and the rows that they hold for."""
+        records = rows.records
         times = records.column("timestamp").cast(pa.int64()).to_numpy()
         told = np.arange(len(times)) if not topic.fields.time else np.flatnonzero(schemas == -1)
         yield "the record has no time", told[times[told] == envelope.NO_TIME_US]
-        for reason, wrong in self._wrong_times(times[told], self._now_us(records)[told]):
+        for reason, wrong in self._wrong_times(times[told], self._now_us(rows)[told]):
             yield reason, told[wrong]
         if topic.kind == "changes":
             without_key = records.column("key").is_null().to_numpy(zero_copy_only=False)
@@ -205,7 +224,7 @@ class IngestTask:
             meta["_event_id"] = pc.coalesce(ids, meta["_event_id"])
         if topic.fields.time:
             times, reasons = topic.fields.times(events)
-            now = self._now_us(rows.records)[chosen]
+            now = self._now_us(rows)[chosen]
             for reason, wrong in self._wrong_times(times, now):
                 reasons |= {row: reason for row in np.flatnonzero(wrong).tolist() if row not in reasons}
             if reasons:
@@ -233,9 +252,9 @@ class IngestTask:
             return
         picked = pa.array(chosen)
         records = rows.records
-        now = self._now_us(records)[chosen]
+        now = self._now_us(rows)[chosen]
         columns = rows.meta(chosen) | {
-            "_event_id": envelope.places(records, self._log(records.column("topic")[0].as_py())).take(picked),
+            "_event_id": envelope.places(records, self._log(_topic_of(records))).take(picked),
             "_event_time": pa.array(now, pa.timestamp("us", "UTC")),
             "topic": records.column("topic").take(picked),
             "event_id": rows.ids.take(picked) if ids is None else ids,
@@ -265,14 +284,23 @@ class IngestTask:
         """Of a backfill: of each record number and time (us) of the batch that it came with."""
         if not self._settings.batches:
             return None
-        place = f"{records.column('topic')[0].as_py()} {records.column('partition')[0].as_py()}"
+        place = f"{_topic_of(records)} {records.column('partition')[0].as_py()}"
         ends, numbers, times = (np.array(each, np.int64) for each in self._settings.batches[place])
         index = np.searchsorted(ends, records.column("offset").to_numpy(), side="right")
         return numbers[index], times[index] * 1000
 
-    def _now_us(self, records: pa.RecordBatch) -> Any:
-        origin = self._origin(records)
-        return origin[1] if origin is not None else np.full(len(records), self._settings.now_ms * 1000, np.int64)
+    def _now_us(self, rows: Rows) -> Any:
+        return rows.origin[1] if rows.origin is not None else np.full(len(rows), self._settings.now_ms * 1000, np.int64)
+
+
+def _seed_of_task(settings: IngestSettings) -> str:
+    context = TaskContext.get()
+    return f"{settings.attempt} {context.partitionId() if context is not None else 0}"
+
+
+def _topic_of(records: pa.RecordBatch) -> str:
+    name: str = records.column("topic")[0].as_py()
+    return name
 
 
 @dataclass

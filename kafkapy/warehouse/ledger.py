@@ -175,12 +175,12 @@ def _places_of(found: Mapping[str, Any]) -> dict[str, Any]:
 
 def rollup_json(rollup: Rollup) -> dict[str, Any]:
     generations = [_generation_json(each) for each in rollup.generations]
-    return {**rollup._asdict(), "generations": generations}
+    return {**rollup._asdict(), "generations": generations, "tables": [table._asdict() for table in rollup.tables]}
 
 
 def rollup_of(found: Mapping[str, Any]) -> Rollup:
     generations = tuple(map(_generation_of, found["generations"]))
-    return Rollup(**{**found, "generations": generations})
+    return Rollup(**{**found, "generations": generations, "tables": _tables_of(found.get("tables", []))})
 
 
 def _base_json(state: State) -> dict[str, Any]:

@@ -57,15 +57,17 @@ def table_files(root: str | Path, table: str, hours: tuple[Hour, Hour] | None = 
     """The files of a table. Arguments and errors are those of `read_table`."""
     files = _local(root)
     state = Ledger(files).load()
-    if table not in state.tables:
-        known = ", ".join(sorted(state.tables)) or "none yet"
+    views = {each.view: each for each in state.tables.values()}
+    if table not in views:
+        known = ", ".join(sorted(views)) or "none yet"
         raise NoTableError(f"There is no table {table} in {files.directory}; there is {known}")
+    definition = views[table]
     rolled_up = [
         HourFiles(hour, _paths(files, generation.path))
         for (name, hour), generation in sorted(state.generations.items(), key=lambda item: item[0])
-        if name == table and _is_wanted(hour, hours)
+        if name == definition.name and _is_wanted(hour, hours)
     ]
-    return TableFiles(state.tables[table], tuple(rolled_up), tuple(_batches(files, state, table, hours)))
+    return TableFiles(definition, tuple(rolled_up), tuple(_batches(files, state, definition.name, hours)))
 
 
 def read_table(

@@ -141,13 +141,15 @@ class HourGeneration(NamedTuple):
 
 
 class Rollup(NamedTuple):
-    """Rows of batches below `boundary` with hours below `cutoff` are in generations from here on."""
+    """Rows of batches below `boundary` with hours below `cutoff` are in generations from here on. `tables`: those that are new or
+    have changed."""
 
     number: int
     boundary: int
     cutoff: Hour
     generations: tuple[HourGeneration, ...]
     at_ms: int = 0
+    tables: tuple[TableDefinition, ...] = ()
 
 
 class Snapshot(NamedTuple):
@@ -218,7 +220,7 @@ class State:
         return replace(
             self,
             batches={**self.batches, batch.number: batch},
-            tables={**self.tables, **{table.name: table for table in batch.tables}},
+            tables=_grown(self.tables, batch.tables),
             end=batch.number + 1,
             defined=tuple(table.name for table in batch.tables),
             offsets=joined_offsets([self.offsets, batch.offsets]),
@@ -239,6 +241,8 @@ class State:
         return replace(
             self,
             generations={**self.generations, **{(new.table, new.hour): new for new in rollup.generations}},
+            tables=_grown(self.tables, rollup.tables),
+            defined=tuple(dict.fromkeys([*self.defined, *(table.name for table in rollup.tables)])),
             boundary=rollup.boundary,
             cutoff=rollup.cutoff,
             rollups=rollup.number + 1,
@@ -322,6 +326,20 @@ def joined_offsets(many: Sequence[Offsets]) -> dict[str, dict[int, tuple[int, in
     return found
 
 
+def _grown(tables: Mapping[str, TableDefinition], changed: Iterable[TableDefinition]) -> dict[str, TableDefinition]:
+    """Definitions only grow. The one that has grown most counts: the ledger is not read in the order in which it was written."""
+    found = dict(tables)
+    for table in changed:
+        known = found.get(table.name, table)
+        if (table.version, len(table.schemas), len(table.views)) >= (
+            known.version,
+            len(known.schemas),
+            len(known.views),
+        ):
+            found[table.name] = table
+    return found
+
+
 def _key(generation: HourGeneration) -> str:
     return generation.path
 
@@ -399,7 +417,14 @@ def _shown_parts(state: State) -> list[AddPart]:
 
 def effects_of_rollup(state: State, rollup: Rollup) -> list[Effect]:
     """`state`: with the rollup."""
-    return [*_placed(state, rollup.generations), *_views(state)]
+    anew = {table.name for table in rollup.tables}
+    return [
+        *map(DefineTable, rollup.tables),
+        *_registered(state, anew),
+        *(add for add in _shown_parts(state) if add.part.table in anew),
+        *_placed(state, rollup.generations),
+        *_views(state),
+    ]
 
 
 def _placed(state: State, generations: Iterable[HourGeneration]) -> list[PlaceHour]:

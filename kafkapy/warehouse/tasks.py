@@ -23,6 +23,12 @@ def run_tasks(
     if not tasks:
         return []
     rows = warehouse.spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(ingest(settings, tasks), FILES)
+    return written_files(warehouse, rows, directory)
+
+
+def written_files(warehouse: Warehouse, rows: Any, directory: str) -> list[Any]:
+    """`rows`: a DataFrame of `FILES`, whose tasks write into `directory`. Gives back its rows, without contents; the files are
+    there then."""
     found = rows.drop("content").collect() if warehouse.files.is_local else _through_the_jvm(warehouse, rows, directory)
     for row in found:
         if row.name:

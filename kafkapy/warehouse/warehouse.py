@@ -184,9 +184,7 @@ class Warehouse:
     def batch_of(self, number: int, directory: str, rows: Sequence[Any], at_ms: int, plan: BatchPlan) -> Batch:
         """The files that tasks have told of, and the tables that they belong to."""
         parts: dict[tuple[str, str, str], dict[str, int]] = {}
-        tables = dict(self.state.tables)
-        for topic, schema in _schemas(rows):
-            tables |= self._routed(tables, topic, schema)
+        tables = {**self.state.tables, **self.tables_for(rows)}
         names = {(table.topic, schema): name for name, table in tables.items() for schema in table.schemas}
         for row in rows:
             if row.name:
@@ -198,6 +196,13 @@ class Warehouse:
         found = tuple(BatchPart(*key, hours) for key, hours in sorted(parts.items()))
         unread = plan.unread(self.state.offsets)
         return Batch(number, plan.offsets, found, changed, at_ms, plan.logs, plan.losses, unread)
+
+    def tables_for(self, rows: Sequence[Any]) -> dict[str, TableDefinition]:
+        """The tables that are new, or other than they were, when they have what tasks gave back."""
+        tables = dict(self.state.tables)
+        for topic, schema in _schemas(rows):
+            tables |= self._routed(tables, topic, schema)
+        return {name: table for name, table in tables.items() if self.state.tables.get(name) != table}
 
     def _routed(self, tables: Mapping[str, TableDefinition], topic: str, schema: int) -> dict[str, TableDefinition]:
         """The tables that are new, or other than they were, when one of them has the values of a schema."""

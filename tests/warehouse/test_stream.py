@@ -15,6 +15,7 @@ pytest.importorskip("fastavro")
 from kafkapy.common.time import MockTime
 from kafkapy.spark.offset_ranges import OffsetRange
 from kafkapy.warehouse import stream
+from kafkapy.warehouse import tasks as warehouse_tasks
 from kafkapy.warehouse.config import WarehouseConfig
 from kafkapy.warehouse.metrics import CommittedBatch
 from kafkapy.warehouse.plan import Bounds, LogLook, RecordsLostError
@@ -61,7 +62,7 @@ class Tasks:
 @pytest.fixture
 def tasks(monkeypatch: pytest.MonkeyPatch) -> Tasks:
     made = Tasks()
-    monkeypatch.setattr(stream, "run_tasks", made)
+    monkeypatch.setattr(warehouse_tasks, "run_tasks", made)
     return made
 
 
