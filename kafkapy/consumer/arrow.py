@@ -11,6 +11,7 @@ import pyarrow as pa
 from kafkapy.record.columns import RecordColumns
 
 _TIMESTAMP_TYPE = 2  # the field of `Segment`
+_GREATEST = 2**63 - 1
 _PER_MS = {"ms": 1, "us": 1000, "ns": 1_000_000}
 
 _HEADER = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
@@ -54,7 +55,9 @@ class ArrowBuilder:
         """Records `first` to `last` (exclusive). The bytes of `columns` are copied and may be used again."""
         last = len(columns) if last is None else last
         count = last - first
-        timestamps = np.asarray(columns.timestamps)[first:last] * self._timestamp_factor
+        # What the unit cannot hold is its furthest time: times in nanoseconds that were sent as milliseconds, for example.
+        most = _GREATEST // self._timestamp_factor
+        timestamps = np.clip(np.asarray(columns.timestamps)[first:last], -most, most) * self._timestamp_factor
         arrays = [
             _binary(columns.data, columns.key_starts[first:last], columns.key_lengths[first:last]),
             _binary(columns.data, columns.value_starts[first:last], columns.value_lengths[first:last]),

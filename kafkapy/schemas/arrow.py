@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from io import BytesIO
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from kafkapy.common import strict_json
 from kafkapy.common.extras import need
 from kafkapy.schemas import wire_format
 from kafkapy.schemas.errors import SchemaDeserializationError, SchemaRegistryError, SerdeError
@@ -29,9 +30,18 @@ import numpy as np  # noqa: E402
 import pyarrow as pa  # type: ignore[import-untyped, unused-ignore]  # noqa: E402
 import pyarrow.json as pa_json  # type: ignore[import-untyped, unused-ignore]  # noqa: E402
 
-from kafkapy.schemas.column_types import type_of_avro, type_of_json, without_times  # noqa: E402
+from kafkapy.schemas.column_types import type_of_avro, type_of_json, without_logical_types  # noqa: E402
+from kafkapy.schemas.column_values import converted, fitting_of, salvaged  # noqa: E402
+
+if TYPE_CHECKING:
+    from kafkapy.schemas.json_checks import ColumnChecks
 
 OnError = Literal["raise", "null"]
+_SPACES = b" \t\r\n"
+_FEW = 16
+"""So many JSON values are not halved any more to find the one that Arrow does not take."""
+_DEEP = 500
+"""Brackets in a text: with fewer it is not nested deeper than Python's parser goes."""
 
 
 def decode(
@@ -62,10 +72,39 @@ def decode(
     return table.set_column(index, column, decoded)
 
 
-def decode_array(decoder: ColumnDecoder, values: pa.Array, errors: OnError) -> pa.Array:
-    """An array of bytes (with prefixes, if the decoder has a registry) as a typed one. Raises what `decode` raises."""
+def decode_array(
+    decoder: ColumnDecoder,
+    values: pa.Array,
+    errors: OnError,
+    as_type: Callable[[pa.DataType], pa.DataType] | None = None,
+) -> pa.Array:
+    """An array of bytes (with prefixes, if the decoder has a registry) as a typed one.
+
+    Args:
+        decoder: Of the values' schema.
+        values: Bytes, or null.
+        errors: As in `decode`.
+        as_type: The type to convert to, by the decoder's; a value that this type cannot hold counts as one that cannot be read.
+
+    Raises:
+        SchemaDeserializationError, SchemaRegistryError: As `decode`.
+    """
     ids = _ids(pa.chunked_array([values])) if decoder.registry is not None else None
-    return decoder.decode(values.to_pylist(), ids, errors, lambda row: f"row {row}")
+    found, failures = decoder.read(values.to_pylist(), ids)
+    if as_type is not None:
+        type = as_type(decoder.type)
+        found, unfit = salvaged(lambda part: converted(part, type), found, type)
+        failures |= unfit
+    if errors == "raise":
+        raise_first(failures, lambda row: f"row {row}")
+    return found
+
+
+def raise_first(failures: Mapping[int, Exception], place: Callable[[int], str]) -> None:
+    """Raises SchemaDeserializationError for the first row that has failed, if any has."""
+    if failures:
+        row = min(failures)
+        raise _failure(place(row), failures[row]) from failures[row]
 
 
 class ColumnDecoder(ABC):
@@ -83,7 +122,26 @@ class ColumnDecoder(ABC):
 
         Raises SchemaDeserializationError, and what the registry raises.
         """
+        found, failures = self.read(values, ids)
+        if errors == "raise":
+            raise_first(failures, place)
+        return found
+
+    def read(self, values: list[Any], ids: Any = None) -> tuple[pa.Array, dict[int, Exception]]:
+        """Read each value on its own account.
+
+        Args:
+            values: Bytes, or None for null.
+            ids: As in `decode`.
+
+        Returns:
+            A column with null for what cannot be read, and why not, by row.
+
+        Raises:
+            SchemaRegistryError, SchemaRegistryUnavailableError: The registry could not say.
+        """
         rows: list[Any] = [None] * len(values)
+        failures: dict[int, Exception] = {}
         for schema_id in [None] if ids is None else sorted(set(ids.tolist()) - {-1}):
             chosen = range(len(values)) if schema_id is None else np.flatnonzero(ids == schema_id).tolist()
             read = self._reader_or_error(schema_id)
@@ -91,12 +149,13 @@ class ColumnDecoder(ABC):
                 try:
                     rows[row] = None if values[row] is None else read(values[row])
                 except Exception as error:
-                    if errors == "raise":
-                        raise _failure(place(row), error) from error
-        try:
-            return pa.array(rows, type=self.type)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
-            return self._one_by_one(rows, errors, place, error)
+                    failures[row] = error
+        found, unfit = salvaged(self._column, rows, self.type)
+        return found, failures | unfit
+
+    def _column(self, rows: list[Any]) -> pa.Array:
+        """Values that `reader` has read as a column. Raises for one that does not fit the type."""
+        return pa.array(rows, type=self.type)
 
     def _reader_or_error(self, schema_id: int | None) -> Callable[[bytes], Any]:
         """A schema that is unknown, or makes no sense, is an error of each record that names it."""
@@ -114,22 +173,9 @@ class ColumnDecoder(ABC):
 
             return fail
 
-    def _one_by_one(
-        self, rows: list[Any], errors: OnError, place: Callable[[int], str], failure: Exception
-    ) -> pa.Array:
-        """Which value is it that does not fit the column?"""
-        for row, value in enumerate(rows):
-            try:
-                pa.array([value], type=self.type)
-            except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
-                if errors == "raise":
-                    raise _failure(place(row), error) from error
-                rows[row] = None
-        return pa.array(rows, type=self.type)
-
 
 class AvroColumns(ColumnDecoder):
-    """Times stay the numbers that they are written as: Arrow takes them as they are."""
+    """fastavro reads what is written, numbers and bytes; what logical types make of them is done by columns."""
 
     def __init__(self, registry: SchemaRegistryClient | None, schema: Schema) -> None:
         from kafkapy.schemas import avro
@@ -138,12 +184,16 @@ class AvroColumns(ColumnDecoder):
         self.registry = registry
         parsed = avro.parse(registry, schema)
         self.type = type_of_avro(parsed)
-        self._schema = avro.fastavro.parse_schema(without_times(parsed))
+        self._schema = avro.fastavro.parse_schema(without_logical_types(parsed))
+        self.written_type = type_of_avro(self._schema)
 
     @property
-    def own_schema(self) -> Any:
-        """As `type` has it: without logical types but decimals."""
+    def written_schema(self) -> Any:
+        """Without logical types, as `written_type` has it."""
         return self._schema
+
+    def _column(self, rows: list[Any]) -> pa.Array:
+        return converted(pa.array(rows, type=self.written_type), self.type)
 
     def reader(self, schema_id: int | None) -> Callable[[bytes], Any]:
         read: Any = self._avro.fastavro.schemaless_reader
@@ -151,7 +201,7 @@ class AvroColumns(ColumnDecoder):
         if schema_id is not None:
             assert self.registry is not None
             schema = self._avro.parse(self.registry, _checked(self.registry.get_schema(schema_id), AVRO))
-            start, writer = PREFIX_SIZE, self._avro.fastavro.parse_schema(without_times(schema))
+            start, writer = PREFIX_SIZE, self._avro.fastavro.parse_schema(without_logical_types(schema))
         reader = None if writer == own else own
 
         def read_one(value: bytes) -> Any:
@@ -166,44 +216,108 @@ class AvroColumns(ColumnDecoder):
 
 
 class JsonColumns(ColumnDecoder):
-    """Values of records are parsed by Arrow, all at once; whatever it does not like, one by one."""
+    """Values are read and held against the schema that they were written with, one by one. Where Arrow's parser and a look at its
+    columns can tell that a value is right, it is read so, with many others at once."""
 
     def __init__(self, registry: SchemaRegistryClient | None, schema: Schema) -> None:
+        from kafkapy.schemas import json_schema
+        from kafkapy.schemas.json_checks import ColumnChecks
+
+        self._json_schema = json_schema
         self.registry = registry
         references: dict[str, Any] = {}
         if registry is not None and schema.references:
             references = {name: json.loads(used.schema_str) for name, used in with_references(registry, schema).items()}
         self.type = type_of_json(json.loads(schema.schema_str), references)
+        self._own = schema
+        self._parsed = json_schema.parse(registry, schema)
+        self._checks = ColumnChecks(self._parsed.validator) if pa.types.is_struct(self.type) else None
+        self._fitted = fitting_of(self.type)
 
     def reader(self, schema_id: int | None) -> Callable[[bytes], Any]:
-        if schema_id is None:
-            return json.loads
+        parsed, start = self._parsed, 0
+        if schema_id is not None:
+            assert self.registry is not None
+            start = PREFIX_SIZE
+            schema = _checked(self.registry.get_schema(schema_id), JSON)
+            if schema != self._own:
+                parsed = self._json_schema.parse(self.registry, schema)
+
+        def read_one(value: bytes) -> Any:
+            found = strict_json.loads(value[start:])
+            wrong = self._json_schema.first_error(parsed, found)
+            if wrong is not None:
+                raise SchemaDeserializationError(f"It does not fit its schema: {wrong}")
+            return self._fitted(found)
+
+        return read_one
+
+    def read(self, values: list[Any], ids: Any = None) -> tuple[pa.Array, dict[int, Exception]]:
+        if self._checks is None or not self._checks.are_possible or None in values or not self._is_own(ids):
+            return super().read(values, ids)
+        start = 0 if ids is None else PREFIX_SIZE
+        texts = [value[start:].strip(_SPACES) for value in values]
+        found, suspects = self._at_once(texts, self._checks)
+        if not len(suspects):
+            return found, {}
+        own, failures = super().read([values[row] for row in suspects], None if ids is None else ids[suspects])
+        places = np.arange(len(values))
+        places[suspects] = len(values) + np.arange(len(suspects))
+        both = pa.concat_arrays([found, own]).take(pa.array(places))
+        return both, {int(suspects[row]): error for row, error in failures.items()}
+
+    def _is_own(self, ids: Any) -> bool:
+        """Were all values written with the reader's schema?"""
+        if ids is None:
+            return True
         assert self.registry is not None
-        _checked(self.registry.get_schema(schema_id), JSON)
-        return lambda value: json.loads(value[PREFIX_SIZE:])
+        unique = np.unique(ids).tolist()
+        return len(unique) == 1 and unique[0] >= 0 and self._is_schema(unique[0])
 
-    def decode(self, values: list[Any], ids: Any, errors: OnError, place: Callable[[int], str]) -> pa.Array:
-        if pa.types.is_struct(self.type) and (ids is None or ids.min(initial=0) >= 0) and None not in values:
-            for schema_id in [] if ids is None else set(ids.tolist()):
-                self._reader_or_error(schema_id)
-            found = self._at_once(values, 0 if ids is None else PREFIX_SIZE)
-            if found is not None:
-                return found
-        return super().decode(values, ids, errors, place)
-
-    def _at_once(self, values: list[bytes], start: int) -> pa.Array | None:
-        values = [value[start:].replace(b"\n", b" ").replace(b"\r", b" ").strip() for value in values]
-        if not all(value[:1] == b"{" and value[-1:] == b"}" for value in values):
-            return None  # values that hold no object, or two, must not stand for each other
-        size = max(1 << 20, 2 * max(map(len, values), default=0))
-        options = pa_json.ParseOptions(explicit_schema=pa.schema(list(self.type)), unexpected_field_behavior="ignore")
+    def _is_schema(self, schema_id: int) -> bool:
+        assert self.registry is not None
         try:
-            table = pa_json.read_json(BytesIO(b"\n".join(values)), pa_json.ReadOptions(block_size=size), options)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            return self.registry.get_schema(schema_id) == self._own
+        except SchemaRegistryError as error:
+            if error.http_status_code != 404:
+                raise
+            return False
+
+    def _at_once(self, texts: list[bytes], checks: ColumnChecks) -> tuple[pa.Array, Any]:
+        """All values, of which those that are named last mean nothing: they are suspects."""
+        found = self._parsed_by_arrow(texts, checks.refuse_unknown)
+        if found is None and len(texts) > _FEW:
+            middle = len(texts) // 2
+            (left, odd), (right, others) = (self._at_once(each, checks) for each in (texts[:middle], texts[middle:]))
+            return pa.concat_arrays([left, right]), np.concatenate([odd, others + middle])
+        if found is None:
+            return pa.nulls(len(texts), self.type), np.arange(len(texts))
+        odd = np.array([_is_odd(text) for text in texts], np.bool_)
+        return found, np.flatnonzero(checks.suspects(found, texts) | odd)
+
+    def _parsed_by_arrow(self, texts: list[bytes], refuse_unknown: bool) -> pa.Array | None:
+        """A struct for each text; None if one of them is something else, or it cannot be told which is which."""
+        if not all(text[:1] == b"{" and text[-1:] == b"}" for text in texts):
+            return None  # values that hold no object, or two, must not stand for each other
+        whole = b"\n".join(texts)
+        options = pa_json.ParseOptions(
+            explicit_schema=pa.schema(list(self.type)),
+            unexpected_field_behavior="error" if refuse_unknown else "ignore",
+            newlines_in_values=whole.count(b"\n") >= len(texts),
+        )
+        try:
+            whole.decode()
+            table = pa_json.read_json(BytesIO(whole), pa_json.ReadOptions(block_size=len(whole) + (1 << 20)), options)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnicodeDecodeError):
             return None
-        if table.num_rows != len(values):
+        if table.num_rows != len(texts):
             return None
         return table.to_struct_array().combine_chunks().cast(self.type)
+
+
+def _is_odd(text: bytes) -> bool:
+    """May Arrow take it for JSON where it is none?"""
+    return b"NaN" in text or b"Inf" in text or text.count(b"[") + text.count(b"{") > _DEEP
 
 
 class ProtobufColumns(ColumnDecoder):

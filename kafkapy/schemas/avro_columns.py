@@ -174,10 +174,8 @@ def _enum(symbols: Sequence[str]) -> Reader:
     def read(columns: ValueCursors) -> pa.Array:
         index = columns.longs()
         wrong = (index < 0) | (index >= len(values))
-        if wrong.any():
-            columns.broken |= wrong
-            index[wrong] = 0
-        return values.take(pa.array(index))
+        columns.broken |= wrong
+        return values.take(pa.array(index, mask=wrong))
 
     return read
 

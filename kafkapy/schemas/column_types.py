@@ -55,22 +55,42 @@ def _avro(schema: Any, named: dict[str, Any], inside: tuple[str, ...]) -> pa.Dat
     kind = schema["type"]
     if "name" in schema and kind in ("record", "error", "enum", "fixed"):
         named[schema["name"]] = schema
-    logical = schema.get("logicalType")
-    if logical == "decimal":
-        make = pa.decimal128 if schema["precision"] <= 38 else pa.decimal256
-        return make(schema["precision"], schema.get("scale", 0))
-    if logical in _AVRO_TIMES and kind in ("int", "long"):
-        return _AVRO_TIMES[logical]
+    logical = _logical(schema)
+    if logical is not None:
+        return logical
     if kind in ("record", "error"):
         inside = (*inside, schema["name"])
         return pa.struct([pa.field(own["name"], _avro(own["type"], named, inside)) for own in schema["fields"]])
     if kind == "array":
-        return pa.list_(_avro(schema["items"], named, inside))
+        items = _avro(schema["items"], named, inside)
+        if _takes_no_bytes(items):
+            raise SerdeError("An array of items that take no bytes may claim any length, so it has no type as a column")
+        return pa.list_(items)
     if kind == "map":
         return pa.map_(pa.string(), _avro(schema["values"], named, inside))
     if kind == "fixed":
         return pa.binary(schema["size"])
     return _avro(kind, named, inside)
+
+
+def _logical(schema: Any) -> pa.DataType | None:
+    """What a logical type stands for; None where it is unknown or invalid, since Avro says that it counts for nothing there."""
+    logical, kind = schema.get("logicalType"), schema["type"]
+    if logical == "decimal" and kind in ("bytes", "fixed"):
+        precision, scale = schema.get("precision"), schema.get("scale", 0)
+        if not isinstance(precision, int) or not isinstance(scale, int) or not 0 <= scale <= precision or precision < 1:
+            return None
+        if precision > 76:
+            raise SerdeError(f"A decimal of {precision} digits has no type as a column: 76 is the most")
+        return (pa.decimal128 if precision <= 38 else pa.decimal256)(precision, scale)
+    found = _AVRO_TIMES.get(logical) if isinstance(logical, str) else None
+    return found if found is not None and kind == ("int" if found.bit_width == 32 else "long") else None
+
+
+def _takes_no_bytes(type: pa.DataType) -> bool:
+    if pa.types.is_struct(type):
+        return all(_takes_no_bytes(each.type) for each in type)
+    return bool(pa.types.is_null(type) or (pa.types.is_fixed_size_binary(type) and type.byte_width == 0))
 
 
 def _avro_union(members: list[Any], named: dict[str, Any], inside: tuple[str, ...]) -> pa.DataType:
@@ -85,21 +105,42 @@ def _avro_union(members: list[Any], named: dict[str, Any], inside: tuple[str, ..
     raise SerdeError(f"A union of {' and '.join(map(str, types))} has no type as a column")
 
 
-def without_times(schema: Any) -> Any:
-    """A parsed Avro schema with times as the numbers, and UUIDs as the texts, that they are written as: Arrow takes them so."""
+def without_logical_types(schema: Any) -> Any:
+    """A parsed Avro schema whose values are read as they are written: times as numbers, decimals as bytes."""
     if isinstance(schema, list):
-        return [without_times(each) for each in schema]
+        return [without_logical_types(each) for each in schema]
     if not isinstance(schema, dict):
         return schema
-    own = {
-        name: without_times(value) if name in _NESTED else value for name, value in schema.items() if name[:2] != "__"
+    return {
+        name: without_logical_types(value) if name in _NESTED else value
+        for name, value in schema.items()
+        if name[:2] != "__" and name != "logicalType"
     }
-    if own.get("logicalType") in _AVRO_TIMES or own.get("logicalType") == "uuid":
-        del own["logicalType"]
-    return own
 
 
 _NESTED = frozenset({"type", "items", "values", "fields"})
+
+
+def spark_type(type: pa.DataType) -> pa.DataType:
+    """The nearest type that Parquet and Spark both have: times of the day are the numbers that Avro writes. Raises SerdeError for
+    a decimal that Spark has no type for."""
+    if pa.types.is_struct(type):
+        return pa.struct([pa.field(each.name, spark_type(each.type)) for each in type])
+    if pa.types.is_list(type):
+        return pa.list_(spark_type(type.value_type))
+    if pa.types.is_map(type):
+        return pa.map_(type.key_type, spark_type(type.item_type))
+    if pa.types.is_timestamp(type):
+        return pa.timestamp("us", type.tz)
+    if pa.types.is_time(type):
+        return pa.int32() if pa.types.is_time32(type) else pa.int64()
+    if pa.types.is_fixed_size_binary(type):
+        return pa.binary()
+    if pa.types.is_null(type):
+        return pa.string()
+    if pa.types.is_decimal(type) and type.precision > 38:
+        raise SerdeError(f"A decimal of {type.precision} digits has no type in Spark: 38 is the most")
+    return type
 
 
 def type_of_json(schema: Any, references: Mapping[str, Any] | None = None) -> pa.DataType:

@@ -112,12 +112,14 @@ class JSONDeserializer(SchemaDeserializer[ParsedJsonSchema, T_co]):
         return value if self._from_dict is None else self._from_dict(value)
 
 
-def parse(registry: SchemaRegistryClient, schema: Schema) -> ParsedJsonSchema:
-    """With its references, which are found by their names. Raises ValueError and jsonschema's errors for what is no schema."""
+def parse(registry: SchemaRegistryClient | None, schema: Schema) -> ParsedJsonSchema:
+    """With its references, which the registry has. Raises ValueError and jsonschema's errors for what is no schema."""
     own = json.loads(schema.schema_str)
     resources = [
         (name, referencing.Resource.from_contents(json.loads(used.schema_str), default_specification=DRAFT7))
-        for name, used in (with_references(registry, schema) if schema.references else {}).items()
+        for name, used in (
+            with_references(registry, schema) if registry is not None and schema.references else {}
+        ).items()
     ]
     kind = jsonschema.validators.validator_for(own, default=jsonschema.Draft7Validator)
     kind.check_schema(own)

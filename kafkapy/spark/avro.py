@@ -12,6 +12,7 @@ from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
 
 from kafkapy.errors import KafkaConfigurationError
 from kafkapy.schemas.arrow import ColumnDecoder, decode_array, decoder_of
+from kafkapy.schemas.column_types import spark_type
 from kafkapy.schemas.registry_client import SchemaRegistryClient
 from kafkapy.schemas.types import Schema
 
@@ -33,20 +34,22 @@ def from_avro(
 
     `source`: a registry (or its URL) for values in its wire format: each is read by the schema that it was written with, and
     resolved to `reader_schema`, or to the latest version of `subject`. A registry's JSON Schemas are read, too. Else Avro's
-    JSON: values were written with that and have no prefix, as with Spark's own `from_avro`. `mode`: what cannot be read is an
-    error, or null. Raises KafkaConfigurationError, SerdeError for a schema without a type, and what the registry raises.
+    JSON: values were written with that and have no prefix, as with Spark's own `from_avro`. Times of the day are numbers, as
+    Spark's own has them. `mode`: what cannot be read, or holds a time that Spark's type cannot, is an error, or null.
+
+    Raises KafkaConfigurationError, SerdeError for a schema without a type, and what the registry raises.
     """
     if mode not in ("FAILFAST", "PERMISSIVE"):
         raise KafkaConfigurationError(f"mode is FAILFAST or PERMISSIVE, not {mode!r}")
     registry = SchemaRegistryClient(source) if isinstance(source, str) and _is_url(source) else source
     schema = _reader(registry, reader_schema, subject)
     packed = pickle.dumps(registry if isinstance(registry, SchemaRegistryClient) else None)
-    returned = from_arrow_type(_decoder(packed, schema).type)
+    returned = from_arrow_type(spark_type(_decoder(packed, schema).type))
     arrow_type = to_arrow_type(returned, timezone="UTC")
     errors: Literal["raise", "null"] = "raise" if mode == "FAILFAST" else "null"
 
     def decode(values: pa.Array) -> pa.Array:
-        return decode_array(_decoder(packed, schema), values, errors).cast(arrow_type)
+        return decode_array(_decoder(packed, schema), values, errors, spark_type).cast(arrow_type)
 
     make: Any = arrow_udf  # its overloads know no types of structs
     typed: Column = make(decode, returned)(column)

@@ -1,195 +1,243 @@
 """What was sent, what the log holds, what the tables hold: by topic and hour, each event counted once.
 
-The log is read anew, without the sink's code for ids and hours of tables: from its records' headers and times. Only offsets that
-the ledger has count, and only rows of those batches; so nothing is missing because it is on its way.
+Only offsets that the ledger has count, so nothing is missing because it is on its way, or because its transaction was aborted.
+What the log has lost already is known from the ledger: which rows there must be, and what was gone before it was read.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from kafkapy.bus.audit_counters import AuditRecord
+from kafkapy.warehouse.audit_counts import TopicCounts, count_rows, count_topic, rows_without_files
 from kafkapy.warehouse.client_options import client_options
-from kafkapy.warehouse.config import CHANGES
-from kafkapy.warehouse.snapshot import Hour, State
-from kafkapy.warehouse.view_sql import view_name
+from kafkapy.warehouse.cluster import Cluster
+from kafkapy.warehouse.config import CONTINUE, EARLIEST
+from kafkapy.warehouse.plan import Looks, PlanRules, plan_batch
+from kafkapy.warehouse.snapshot import Batch, Hour, Loss, State
 from kafkapy.warehouse.warehouse import Warehouse
 
 RESULT = "_audit"
 """Directory of results, of which the newest is kept."""
 
 
+class AuditError(Exception):
+    """The audit came to nothing; the text says why."""
+
+
 @dataclass
 class AuditedHour:
-    """Of a topic. `sent`: acknowledged to producers of the bus, None if none has said so. `records`: of the log; `events`: of
-    them, each id once (of changes: each key once). `rows`: of tables, `row_events`: of them each once. `quarantined`: records
-    there. `found`: events that are in tables or in the quarantine. `trimmed`: the log does not have all of it any more."""
+    """Of a topic.
+
+    | field | what |
+    | --- | --- |
+    | `sent` | events that producers of the bus were acknowledged; None if none has said so |
+    | `records` | committed records of the log that the ledger has |
+    | `again` | of those: events that came before |
+    | `waiting` | records of the log that are on their way |
+    | `rows`, `doubles` | rows of the views; of those: more than one of an event |
+    | `quarantined`, `reasons` | records in the quarantine, and why |
+    | `missing`, `gaps` | records that are neither in tables nor in the quarantine, and where they are in the log |
+    | `strangers` | rows that no record of the log has made: of aborted transactions, for example |
+    | `elsewhere` | rows in another hour than their record's |
+    | `gone` | rows that the ledger has and no file |
+    | `received` | records that came with all batches, by the ledger: the log may have fewer of them by now |
+    """
 
     topic: str
     hour: Hour
     sent: int | None = None
     records: int = 0
-    events: int = 0
+    again: int = 0
+    waiting: int = 0
     rows: int = 0
-    row_events: int = 0
+    doubles: int = 0
     quarantined: int = 0
-    found: int = 0
-    trimmed: bool = False
+    reasons: dict[str, int] = field(default_factory=dict)
+    missing: int = 0
+    gaps: list[str] = field(default_factory=list)
+    strangers: int = 0
+    elsewhere: int = 0
+    gone: int = 0
+    received: int = 0
+
+    @property
+    def events(self) -> int:
+        """Of the log, each once."""
+        return self.records - self.again
+
+    @property
+    def unseen(self) -> int:
+        """Events that were sent, and have come neither to the log nor into a batch."""
+        return 0 if self.sent is None else max(self.sent - max(self.records, self.received) - self.waiting, 0)
 
     @property
     def problems(self) -> list[str]:
-        told = []
-        if self.rows > self.row_events:
-            told.append(f"{self.rows - self.row_events} rows are there twice")
-        if self.found < self.events:
-            told.append(f"{self.events - self.found} events of the log are in no table")
-        if self.found > self.events and not self.trimmed:
-            told.append(f"{self.found - self.events} events of the tables are not in the log")
-        if self.sent is not None and self.sent > self.records and not self.trimmed:
-            told.append(f"{self.sent - self.records} events that producers have sent are not in the log")
-        return told
+        told = {
+            "rows are there twice": self.doubles,
+            f"events of the log are in no table ({'; '.join(self.gaps)})": self.missing,
+            "rows of the tables are of no record that the log has": self.strangers,
+            "rows are in another hour than their records": self.elsewhere,
+            "rows of the ledger are in no file": self.gone,
+            "events that producers have sent are not in the log": self.unseen,
+        }
+        return [f"{count} {what}" for what, count in told.items() if count]
 
     @property
     def completeness(self) -> float:
         """Of what should be in the tables or the quarantine, how much is; 1 is all."""
-        expected = max(self.events, (self.sent or 0) if self.events == self.records else 0)
-        return 1.0 if expected == 0 else min(self.found / expected, 1.0)
+        return 1.0 if not self._expected else (self._expected - self._absent) / self._expected
+
+    @property
+    def readable(self) -> float:
+        """Of what should be in the tables, how much is a row; 1 is all."""
+        return 1.0 if not self._expected else (self._expected - self._absent - self.quarantined) / self._expected
+
+    @property
+    def _absent(self) -> int:
+        """What is missing may be so because its file is."""
+        return max(self.missing, self.gone) + self.unseen
+
+    @property
+    def _expected(self) -> int:
+        return self.rows - self.doubles + self.quarantined + self._absent
 
 
 @dataclass
 class AuditReport:
-    """`waiting`: records behind the ledger's end, by topic: they are on their way."""
+    """`waiting`: records behind the ledger's end, by topic: they are on their way. `losses`: offsets that were gone before they
+    were read; `gaps`: offsets that no batch of the ledger has."""
 
     at_ms: int
     hours: list[AuditedHour] = field(default_factory=list)
     waiting: dict[str, int] = field(default_factory=dict)
+    losses: list[str] = field(default_factory=list)
+    gaps: list[str] = field(default_factory=list)
 
     @property
     def is_good(self) -> bool:
-        return not any(hour.problems for hour in self.hours)
+        return not self.losses and not self.gaps and not any(hour.problems for hour in self.hours)
 
     def to_json(self) -> dict[str, Any]:
-        hours = [{**asdict(hour), "problems": hour.problems, "completeness": hour.completeness} for hour in self.hours]
-        return {"at_ms": self.at_ms, "good": self.is_good, "waiting": self.waiting, "hours": hours}
+        derived = ("events", "problems", "completeness", "readable")
+        hours = [{**asdict(hour), **{name: getattr(hour, name) for name in derived}} for hour in self.hours]
+        return {**asdict(self), "good": self.is_good, "hours": hours}
+
+
+class _Hours(dict[tuple[str, Hour], AuditedHour]):
+    def at(self, topic: str, hour: Hour) -> AuditedHour:
+        return self.setdefault((topic, hour), AuditedHour(topic, hour))
 
 
 def audit(warehouse: Warehouse) -> AuditReport:
-    """Raises what Spark and the cluster raise. The result is kept for the page, too."""
+    """Raises what Spark and the cluster raise, and AuditError. The result is kept for the page, too."""
+    # What a counter tells of is in the log already when the log is looked at.
+    sent = sent_by_hour(_counters(warehouse))
     warehouse.reload()
-    state = warehouse.state
-    found: dict[tuple[str, Hour], AuditedHour] = {}
-
-    def at(topic: str, hour: Hour) -> AuditedHour:
-        return found.setdefault((topic, hour), AuditedHour(topic, hour))
-
-    starts, ends = _log_bounds(warehouse, state)
-    for topic, hour, records, events in _log_hours(warehouse, state, starts, ends):
-        at(topic, hour).records, at(topic, hour).events = records, events
-    for topic, hour, rows, row_events, quarantined, events in _table_hours(warehouse, state):
-        counted = at(topic, hour)
-        counted.rows, counted.row_events, counted.quarantined, counted.found = rows, row_events, quarantined, events
-    for (topic, hour), sent in sent_by_hour(_counters(warehouse)).items():
-        if topic in starts:
-            at(topic, hour).sent = sent
-    for each in found.values():
-        first = {partition: bounds[0] for partition, bounds in state.offsets.get(each.topic, {}).items()}
-        each.trimmed = any(starts[each.topic].get(partition, 0) > start for partition, start in first.items())
-    waiting = {
-        topic: sum(end - _end(state, topic, p) for p, end in partitions.items()) for topic, partitions in ends.items()
-    }
-    for each in found.values():  # what was sent a moment ago is not read yet: it is no loss
-        if each.sent is not None and waiting.get(each.topic, 0) and each.sent > each.records:
-            each.sent = max(each.records, each.sent - waiting[each.topic])
-    hours = [found[key] for key in sorted(found)]
-    report = AuditReport(warehouse.time.milliseconds(), hours, waiting)
+    state, cluster = warehouse.state, Cluster(warehouse.config)
+    try:
+        looks, compacted = cluster.look(), cluster.compacted()
+        hours = _counted(warehouse, state, looks, compacted)
+        ids = {topic: look.topic_id for topic, look in looks.items()}
+        if cluster.topic_ids() != ids:
+            raise AuditError("A topic was made, deleted or made again during the audit: try again")
+    finally:
+        cluster.close()
+    # Counters tell of records' times.
+    topics = {table.topic for table in warehouse.config.tables if not table.time_field}
+    for (topic, hour), count in sent.items():
+        if topic in topics - compacted:  # compaction takes records away before they are read
+            hours.at(topic, hour).sent = count
+    now = warehouse.time.milliseconds()
+    report = AuditReport(
+        now,
+        [hours[key] for key in sorted(hours)],
+        waiting_records(state, looks),
+        [str(loss) for loss in (*state.losses, *pending_losses(state, looks, now))],
+        ledger_gaps(warehouse.ledger.history(state), state.losses),
+    )
     _keep(warehouse, report)
     return report
 
 
-def _end(state: State, topic: str, partition: int) -> int:
-    return state.offsets.get(topic, {}).get(partition, (0, 0))[1]
+def _counted(warehouse: Warehouse, state: State, looks: Looks, compacted: set[str]) -> _Hours:
+    hours = _Hours()
+    topics = {table.name: table.topic or table.name for table in state.tables.values()}
+    for config in warehouse.config.tables:
+        if config.topic in looks:
+            counts = count_topic(warehouse, state, config, looks[config.topic], config.topic in compacted)
+            _add_counts(hours, config.topic, counts)
+        for found in count_rows(warehouse, state, config):
+            hour = hours.at(config.topic, found.hour)
+            hour.rows, hour.doubles = found.rows, found.doubles
+            hour.quarantined, hour.reasons = found.quarantined, dict(found.reasons)
+            hour.received += found.quarantined
+    for table, name, rows in rows_without_files(warehouse, state):
+        hours.at(topics[table], name).gone += rows
+    for (topic, name), rows in received_rows(state).items():
+        hours.at(topic, name).received += rows
+    return hours
 
 
-def _log_bounds(warehouse: Warehouse, state: State) -> tuple[dict[str, dict[int, int]], dict[str, dict[int, int]]]:
-    """Of each topic's partitions, first offset and the one after the last. A topic that is not there is empty."""
-    from kafkapy import KafkaConsumer
-    from kafkapy.structs import TopicPartition
-
-    starts: dict[str, dict[int, int]] = {}
-    ends: dict[str, dict[int, int]] = {}
-    with KafkaConsumer(**client_options(warehouse.config.kafka)) as consumer:
-        for table in warehouse.config.tables:
-            partitions = [
-                TopicPartition(table.topic, each) for each in consumer.partitions_for_topic(table.topic) or ()
-            ]
-            starts[table.topic] = {
-                tp.partition: offset for tp, offset in consumer.beginning_offsets(partitions).items()
-            }
-            ends[table.topic] = {tp.partition: offset for tp, offset in consumer.end_offsets(partitions).items()}
-    return starts, ends
+def _add_counts(hours: _Hours, topic: str, counts: TopicCounts) -> None:
+    for kind in ("records", "again", "waiting", "strangers", "elsewhere"):
+        found: Mapping[Hour, int] = getattr(counts, kind)
+        for hour, count in found.items():
+            setattr(hours.at(topic, hour), kind, count)
+    for each in counts.missing:
+        at = hours.at(topic, each.hour)
+        at.missing += each.records
+        at.gaps.append(f"partition {each.partition}: {each.records} of offsets {each.first} to {each.last}")
 
 
-def _log_hours(
-    warehouse: Warehouse, state: State, starts: Mapping[str, Mapping[int, int]], ends: Mapping[str, Mapping[int, int]]
-) -> Iterator[tuple[str, Hour, int, int]]:
-    """Topic, hour, records, events."""
-    for table in warehouse.config.tables:
-        of_topic = state.offsets.get(table.topic, {})
-        until = {str(p): min(end, ends[table.topic].get(p, 0)) for p, (_, end) in of_topic.items()}
-        first = {
-            str(p): min(max(starts[table.topic].get(p, 0), start), until[str(p)]) for p, (start, _) in of_topic.items()
-        }
-        if not until or first == until:
+def received_rows(state: State) -> dict[tuple[str, Hour], int]:
+    """By topic and hour: rows that came with all batches, those that came twice included."""
+    found: dict[tuple[str, Hour], int] = {}
+    for table in state.tables.values():
+        if not table.topic:
             continue
-        reader = (
-            warehouse.spark.read.format("kafkapy").option("subscribe", table.topic).option("includeHeaders", "true")
-        )
-        for name, value in warehouse.config.kafka.items():
-            reader = reader.option(f"kafka.{name}", value)
-        for name, offsets in (("startingOffsets", first), ("endingOffsets", until)):
-            whole = {str(p): offsets.get(str(p), 0) for p in ends[table.topic]}
-            reader = reader.option(name, json.dumps({table.topic: whole}))
-        header = table.id_header.replace("'", "\\'")
-        place = "concat_ws('-', topic, partition, offset)"
-        given = f"element_at(filter(headers, h -> h.key = '{header}' AND h.value IS NOT NULL), -1).value"
-        identity = f"coalesce(cast({given} AS string), {place})"
-        if table.kind == CHANGES:
-            identity = f"coalesce(hex(key), {place})"
-        records = reader.load().selectExpr("date_format(timestamp, 'yyyy-MM-dd-HH') AS hour", f"{identity} AS id")
-        records.createOrReplaceTempView("_audited_log")
-        text = "SELECT hour, count(*), count(DISTINCT id) FROM _audited_log GROUP BY hour"
-        for hour, count, events in warehouse.spark.sql(text).collect():
-            yield table.topic, hour, count, events
+        for hour, rows in state.current_rows(table.name).items():
+            found[table.topic, hour] = found.get((table.topic, hour), 0) + rows
+    for (name, hour), generation in state.generations.items():
+        topic = state.tables[name].topic
+        if topic:
+            found[topic, hour] = found.get((topic, hour), 0) + generation.rows + generation.dropped
+    return found
 
 
-def _table_hours(warehouse: Warehouse, state: State) -> Iterator[tuple[str, Hour, int, int, int, int]]:
-    """Topic, hour, rows, events among them, quarantined records, events of either."""
-    database = warehouse.config.database
-    for table in warehouse.config.tables:
-        changes = table.kind == CHANGES
-        identity = "hex(_key)" if changes else "_event_id"
-        parts = [
-            f"SELECT concat(ds, '-', hr) AS hour, {identity} AS id, 1 AS good FROM {view_name(database, each.name)} "
-            f"WHERE _batch < {state.end}"
-            for each in state.tables.values()
-            if each.topic == table.topic
-        ]
-        if "quarantine" in state.tables:
-            broken = "coalesce(hex(_key), event_id)" if changes else "event_id"
-            parts.append(
-                f"SELECT date_format(record_time, 'yyyy-MM-dd-HH'), {broken}, 0 FROM {view_name(database, 'quarantine')} "
-                f"WHERE _batch < {state.end} AND topic = '{table.topic}'"
-            )
-        if parts:
-            text = (
-                "SELECT hour, sum(good), count(DISTINCT CASE WHEN good = 1 THEN id END), sum(1 - good), count(DISTINCT id) "
-                f"FROM ({' UNION ALL '.join(parts)}) GROUP BY hour"
-            )
-            for hour, rows, row_events, quarantined, events in warehouse.spark.sql(text).collect():
-                yield table.topic, hour, rows, row_events, quarantined, events
+def waiting_records(state: State, looks: Looks) -> dict[str, int]:
+    """Offsets of each topic that the ledger does not have yet."""
+    from kafkapy.warehouse.lag import positions
+
+    found = dict.fromkeys(looks, 0)
+    for partition, position, end in positions(state, looks):
+        found[partition.topic] += max(end - position, 0)
+    return found
+
+
+def pending_losses(state: State, looks: Looks, now_ms: int) -> tuple[Loss, ...]:
+    """What the next batch would record as lost, if it may go on."""
+    return plan_batch(state, looks, PlanRules(1, EARLIEST, CONTINUE), now_ms).losses
+
+
+def ledger_gaps(history: Iterable[Batch], losses: Sequence[Loss]) -> list[str]:
+    """Offsets between batches that neither batch has, unless they are told as lost."""
+    lost = {(loss.log, loss.partition, loss.first, loss.end) for loss in losses}
+    ends: dict[tuple[str, int], int] = {}
+    found = []
+    for batch in history:
+        for log, partitions in batch.offsets.items():
+            for partition, (first, end) in partitions.items():
+                before = ends.get((log, partition), first)
+                if first > before and (log, partition, before, first) not in lost:
+                    found.append(
+                        f"{log} partition {partition}, offsets {before} to {first - 1}: no batch has read them"
+                    )
+                ends[log, partition] = max(end, before)
+    return found
 
 
 def _counters(warehouse: Warehouse) -> Iterator[AuditRecord]:
@@ -245,7 +293,7 @@ def kept_report(warehouse: Warehouse) -> dict[str, Any] | None:
 
 
 def table_of(report: AuditReport) -> str:
-    """For people: a line an hour."""
+    """For people: a line an hour, and what is lost."""
     lines = [f"{'topic':24} {'hour':13} {'sent':>10} {'log':>10} {'events':>10} {'rows':>10} {'quarantine':>10}"]
     for hour in report.hours:
         sent = "-" if hour.sent is None else f"{hour.sent}"
@@ -254,6 +302,13 @@ def table_of(report: AuditReport) -> str:
             f"{hour.topic:24} {hour.hour:13} {sent:>10} {hour.records:>10} {hour.events:>10} {hour.rows:>10} "
             f"{hour.quarantined:>10}  {problems or 'complete'}"
         )
+        lines += [f"{'':24} {count} in the quarantine: {reason}" for reason, count in _most_frequent(hour.reasons)]
+    lines += [f"LOST: {loss}" for loss in report.losses]
+    lines += [f"NOT READ: {gap}" for gap in report.gaps]
     waiting = sum(report.waiting.values())
     lines.append(f"{waiting} records are on their way" if waiting else "nothing is on its way")
     return "\n".join(lines)
+
+
+def _most_frequent(reasons: Mapping[str, int], most: int = 5) -> list[tuple[str, int]]:
+    return sorted(reasons.items(), key=lambda item: (-item[1], item[0]))[:most]

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 from uuid import uuid4
 
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.spark.offset_ranges import OffsetRange, divide
+from kafkapy.spark.offset_ranges import OffsetRange
 from kafkapy.warehouse.columns import HOUR, ORIGIN, own_columns
-from kafkapy.warehouse.ranges_source import RANGES
-from kafkapy.warehouse.rollup import write_generation
-from kafkapy.warehouse.snapshot import Batch, Hour, HourGeneration, Offsets, Rollup, State, joined_offsets
+from kafkapy.warehouse.rollup import write_generations
+from kafkapy.warehouse.snapshot import Batch, Hour, HourGeneration, Rollup, State, joined_offsets
 from kafkapy.warehouse.tasks import run_tasks
 from kafkapy.warehouse.warehouse import Warehouse
 
@@ -26,11 +24,17 @@ def backfill(warehouse: Warehouse, hours: Sequence[Hour], tables: Sequence[str] 
     warehouse.reload()
     state = warehouse.state
     old = _chosen(state, hours, tables)
-    offsets = joined_offsets([each.offsets for each in old])
+    _check_logs(state, old)
+    ranges = [
+        OffsetRange(TopicPartition(topic, partition), first, end)
+        for topic in sorted({state.tables[each.table].topic for each in old})
+        for partition, (first, end) in joined_offsets([each.offsets for each in old])[state.log_of(topic).name].items()
+    ]
     scratch = f"backfill/{uuid4().hex[:8]}"
     try:
-        settings = warehouse.settings(scratch, 0, batches_by_place(warehouse.ledger.history(state)))
-        run_tasks(warehouse, _ranges(warehouse, offsets), settings, scratch)
+        logs = {each.partition.topic: state.log_of(each.partition.topic).name for each in ranges}
+        batches = batches_by_place(warehouse.ledger.history(state), {log: topic for topic, log in logs.items()})
+        run_tasks(warehouse, ranges, warehouse.settings(scratch, 0, logs, batches), scratch)
         made = [_build(warehouse, state, each, scratch) for each in old]
 
         def record(now: State) -> Rollup:
@@ -45,13 +49,14 @@ def backfill(warehouse: Warehouse, hours: Sequence[Hour], tables: Sequence[str] 
 
 
 def _chosen(state: State, hours: Sequence[Hour], tables: Sequence[str]) -> list[HourGeneration]:
-    unknown = sorted(set(tables) - state.tables.keys())
+    views = {table.view for table in state.tables.values()}
+    unknown = sorted(set(tables) - views)
     if unknown:
-        raise BackfillError(f"There is no table {', '.join(unknown)}; there is {', '.join(sorted(state.tables))}")
+        raise BackfillError(f"There is no table {', '.join(unknown)}; there is {', '.join(sorted(views))}")
     found = [
         each
         for (table, hour), each in sorted(state.generations.items(), key=lambda item: item[0])
-        if hour in hours and state.tables[table].topic and (not tables or table in tables)
+        if hour in hours and state.tables[table].topic and (not tables or state.tables[table].view in tables)
     ]
     missing = sorted(set(hours) - {each.hour for each in found})
     if missing:
@@ -59,30 +64,33 @@ def _chosen(state: State, hours: Sequence[Hour], tables: Sequence[str]) -> list[
     return found
 
 
-def batches_by_place(history: Iterable[Batch]) -> dict[str, tuple[list[int], list[int], list[int]]]:
-    """By "topic partition" the ends of batches, their numbers and their times (ms), for `IngestSettings.batches`."""
+def _check_logs(state: State, hours: Iterable[HourGeneration]) -> None:
+    """Raises BackfillError for what topics have held that are gone."""
+    for each in hours:
+        topic = state.tables[each.table].topic
+        gone = sorted(each.offsets.keys() - {state.log_of(topic).name})
+        if gone:
+            raise BackfillError(
+                f"The hour {each.hour} of {each.table} has events of a topic {topic} that is gone: it was deleted and made again "
+                f"({', '.join(gone)} in the ledger). What the hour has is all that is left of them"
+            )
+
+
+def batches_by_place(
+    history: Iterable[Batch], topics: Mapping[str, str]
+) -> dict[str, tuple[list[int], list[int], list[int]]]:
+    """By "topic partition" the ends of batches, their numbers and their times (ms), for `IngestSettings.batches`. `topics`: those
+    of the logs that count."""
     found: dict[str, tuple[list[int], list[int], list[int]]] = {}
     for batch in history:
-        for topic, partitions in batch.offsets.items():
+        for log, partitions in batch.offsets.items():
             for partition, (start, end) in partitions.items():
-                if end > start:
-                    ends, numbers, times = found.setdefault(f"{topic} {partition}", ([], [], []))
+                if end > start and log in topics:
+                    ends, numbers, times = found.setdefault(f"{topics[log]} {partition}", ([], [], []))
                     ends.append(end)
                     numbers.append(batch.number)
                     times.append(batch.at_ms)
     return found
-
-
-def _ranges(warehouse: Warehouse, offsets: Offsets) -> Any:
-    """As many tasks as there are cores, at least."""
-    whole = [
-        OffsetRange(TopicPartition(topic, partition), start, end)
-        for topic, partitions in offsets.items()
-        for partition, (start, end) in partitions.items()
-    ]
-    cores = warehouse.spark.sparkContext.defaultParallelism
-    rows = [(*each.partition, each.start, each.until) for each in divide(whole, cores)]
-    return warehouse.spark.createDataFrame(rows, RANGES).repartition(max(len(rows), 1))
 
 
 def _build(warehouse: Warehouse, state: State, old: HourGeneration, scratch: str) -> HourGeneration:
@@ -98,5 +106,5 @@ def _build(warehouse: Warehouse, state: State, old: HourGeneration, scratch: str
     rows = reader.parquet(*map(warehouse.files.url, found))
     # What came with later batches is in current, and stays there.
     rows = rows.where(f"ds = '{old.hour[:10]}' AND hr = '{old.hour[11:]}' AND _batch < {state.boundary}")
-    made = write_generation(warehouse, table, old.hour, rows, 0, warehouse.files.size(old.path)[1])
-    return HourGeneration(**{**made._asdict(), "dropped": old.dropped})
+    (made,) = write_generations(warehouse, table, rows, {old.hour: 0}, warehouse.files.size(old.path)[1])
+    return made._replace(dropped=old.dropped)

@@ -6,6 +6,7 @@ table of their own.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped, unused-ignore]
@@ -25,6 +26,9 @@ from pyspark.sql.types import (
     StructType,
     TimestampType,
 )
+
+from kafkapy.schemas.column_types import spark_type
+from kafkapy.schemas.errors import SerdeError
 
 META = StructType(
     [
@@ -65,44 +69,41 @@ class AnotherModel(ValueError):
     """A table's columns cannot hold what another schema says; the text says which and why."""
 
 
-def storable(type: pa.DataType) -> pa.DataType:
-    """The nearest type that Parquet and Spark both have."""
-    if pa.types.is_struct(type):
-        return pa.struct([pa.field(each.name, storable(each.type)) for each in type])
-    if pa.types.is_list(type):
-        return pa.list_(storable(type.value_type))
-    if pa.types.is_map(type):
-        return pa.map_(type.key_type, storable(type.item_type))
-    if pa.types.is_timestamp(type):
-        return pa.timestamp("us", type.tz)
-    if pa.types.is_time(type):
-        return pa.int64()
-    if pa.types.is_fixed_size_binary(type):
-        return pa.binary()
-    if pa.types.is_null(type):
-        return pa.string()
-    return type
-
-
 def columns_of(type: pa.DataType) -> StructType:
     """The columns that values of a schema have, by its type in Arrow. Raises NotATable."""
     if not pa.types.is_struct(type):
         raise NotATable(f"its values are no records but {type}")
-    names = [each.name for each in type]
-    for name in names:
-        if name.lower() in RESERVED:
-            raise NotATable(f"its field {name} has the name of a column that every table has")
-        if any(c in name for c in ",:;`") or not name:
-            raise NotATable(f"its field {name!r} has no name for a column")
-    same = sorted({name for name in names if [each.lower() for each in names].count(name.lower()) > 1})
-    if same:
-        raise NotATable(f"its fields {', '.join(same)} are the same column, since upper case does not count")
+    for field in type:
+        if field.name.lower() in RESERVED:
+            raise NotATable(f"its field {field.name} has the name of a column that every table has")
+    _check_names(type, "")
     try:
-        found = from_arrow_type(storable(type))
+        found = from_arrow_type(spark_type(type))
+    except SerdeError as error:
+        raise NotATable(error.message) from None
     except Exception as error:
         raise NotATable(f"Spark has no type for {type}: {error}") from None
     assert isinstance(found, StructType)
     return StructType([StructField(field.name, _nullable(field.dataType)) for field in found])
+
+
+def _check_names(type: pa.DataType, where: str) -> None:
+    """Raises NotATable for records that no file and no statement can hold. `where`: the path of `type`, with a dot behind it."""
+    if pa.types.is_list(type):
+        _check_names(type.value_type, where)
+    elif pa.types.is_map(type):
+        _check_names(type.item_type, where)
+    elif pa.types.is_struct(type):
+        if where and not len(type):
+            raise NotATable(f"its field {where[:-1]} is a record without fields, which Parquet cannot hold")
+        names = [each.name for each in type]
+        counted = Counter(name.casefold() for name in names)
+        same = sorted({name for name in names if counted[name.casefold()] > 1})
+        if same:
+            told = ", ".join(where + name for name in same)
+            raise NotATable(f"its fields {told} are the same column, since upper case does not count")
+        for field in type:
+            _check_names(field.type, f"{where}{field.name}.")
 
 
 def merged(table: StructType, schema: StructType) -> StructType:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from kafkapy.warehouse.rollup import read_generation, write_generation
+from collections.abc import Iterator
+
+from kafkapy.warehouse.rollup import read_generations, write_generations
 from kafkapy.warehouse.snapshot import HourGeneration, Rollup, State
 from kafkapy.warehouse.warehouse import Warehouse
 
@@ -19,7 +21,8 @@ def compact(warehouse: Warehouse) -> tuple[int, int]:
     for each in chosen:
         table = state.tables[each.table]
         size = warehouse.files.size(each.path)[1]
-        fresh = write_generation(warehouse, table, each.hour, read_generation(warehouse, table, each), each.rows, size)
+        rows = read_generations(warehouse, table, [each])
+        (fresh,) = write_generations(warehouse, table, rows, {each.hour: each.rows}, size)
         made.append(fresh._replace(dropped=each.dropped))
     if made:
 
@@ -44,14 +47,22 @@ def _delete_orphans(warehouse: Warehouse) -> int:
     """Directories of hours that no record names, of rollups that are past: one that is under way has the next number."""
     state, files = warehouse.state, warehouse.files
     known = {each.path for each in state.generations.values()} | {each.path for _, each in state.superseded}
+    # Those of a rollup are in one directory; in older ones each was below its hour.
+    known |= {path.rsplit("/", 2)[0] for path in known}
     deleted = 0
     for table in state.tables:
-        for day in files.names(f"hours/{table}"):
-            for hour in files.names(f"hours/{table}/{day}"):
-                place = f"hours/{table}/{day}/{hour}"
-                for name in files.names(place):
-                    number = name[1:].partition("-")[0]
-                    if number.isdigit() and int(number) < state.rollups and f"{place}/{name}" not in known:
-                        files.delete(f"{place}/{name}")
-                        deleted += 1
+        for place in (f"hours/{table}", *_hour_directories(warehouse, table)):
+            for name in files.names(place):
+                number = name[1:].partition("-")[0]
+                is_past = name.startswith("g") and number.isdigit() and int(number) < state.rollups
+                if is_past and f"{place}/{name}" not in known:
+                    files.delete(f"{place}/{name}")
+                    deleted += 1
     return deleted
+
+
+def _hour_directories(warehouse: Warehouse, table: str) -> Iterator[str]:
+    for day in warehouse.files.names(f"hours/{table}"):
+        if day.startswith("ds="):
+            for hour in warehouse.files.names(f"hours/{table}/{day}"):
+                yield f"hours/{table}/{day}/{hour}"

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self
 
+from kafkapy.common.strict_json import loads
+
 EVENTS, CHANGES = "events", "changes"
+FAIL, CONTINUE = "fail", "continue"
+EARLIEST, LATEST = "earliest", "latest"
+_KAFKA_DEFAULTS = {"isolation.level": "read_committed"}
+"""Where they differ from Kafka's own: what was aborted is no event."""
 
 
 class ConfigError(ValueError):
@@ -30,6 +38,13 @@ class TableConfig:
     """A file with the schema, for "avro" and "json"."""
     id_header: str = "event-id"
     """The header with the event's id. A record without it is an event of its own."""
+    id_field: str = ""
+    """A field of the value that has the event's id, instead of the header: "booking_id", "meta.id". See `event_fields.py`."""
+    time_field: str = ""
+    """A field of the value that has the event's time, instead of the record's timestamp. See `event_fields.py`."""
+    record: str = ""
+    """The full name of the record (JSON Schema's title) whose table has the topic's name. By default a rule says it
+    (docs/warehouse.md)."""
 
     @property
     def name(self) -> str:
@@ -42,9 +57,12 @@ class TableConfig:
             raise ConfigError(f'tables: format of {self.topic} is "registry", "avro" or "json", not {self.format!r}')
         if (self.format == "registry") == bool(self.schema):
             raise ConfigError(f"tables: {self.topic}: `schema` names a file if format is avro or json, and only then")
-        if not self.name.replace("_", "").isalnum() or not self.name[0].isalpha():
-            raise ConfigError(f"tables: {self.name!r} is no name for a table: letters, digits and underscores")
-        if self.name == "quarantine" or "__" in self.name:
+        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,99}", self.name):
+            raise ConfigError(
+                f"tables: {self.name!r} is no name for a table, which has up to 100 letters of ASCII, digits and underscores, "
+                f"a letter first: give {self.topic} another with `table`"
+            )
+        if self.name.lower() == "quarantine" or "__" in self.name:
             raise ConfigError(f"tables: {self.name} is a name that the warehouse needs itself: give `table` another")
 
 
@@ -53,14 +71,18 @@ class WarehouseConfig:
     root: str
     """Where the tables lie: a directory, or the URL of any Hadoop file system."""
     kafka: Mapping[str, str]
-    """Of the client, by Kafka's names; bootstrap.servers is needed."""
+    """Of the client, by Kafka's names; bootstrap.servers is needed. isolation.level is read_committed by default."""
     tables: tuple[TableConfig, ...]
     database: str = "warehouse"
     registry: Mapping[str, Any] = field(default_factory=dict)
     """Of the schema registry's client, by confluent-kafka's names; url is needed if a table's format is registry."""
     trigger_seconds: float = 60.0
     max_events_per_batch: int = 5_000_000
-    starting_offsets: str = "earliest"
+    starting_offsets: str = EARLIEST
+    """Of topics when the ledger begins: "earliest", "latest", or offsets as JSON, {"bookings": {"0": 23, "1": -2}}."""
+    on_data_loss: str = FAIL
+    """When records are gone that have not been read (retention, DeleteRecords): "fail": nothing is read any more, and `run` ends
+    with an error; "continue": what is lost is recorded in the ledger, and the rest is read."""
     rollup_delay_minutes: float = 5.0
     """An hour is rolled up this long after its end. What comes later joins it with the next rollup."""
     grace_minutes: float = 60.0
@@ -103,6 +125,7 @@ class WarehouseConfig:
         values["root"] = _place(values["root"], directory)
         if values.get("metastore_directory"):
             values["metastore_directory"] = _place(values["metastore_directory"], directory)
+        values["kafka"] = _KAFKA_DEFAULTS | values["kafka"]
         config = cls(**values)
         config.check()
         return config
@@ -114,11 +137,18 @@ class WarehouseConfig:
             raise ConfigError("registry: url is missing, which tables of format registry need")
         for what in ("topic", "name"):
             names = [getattr(table, what) for table in self.tables]
-            twice = sorted({name for name in names if names.count(name) > 1})
+            # To a metastore upper case does not count; to Kafka it does.
+            counted = Counter(name if what == "topic" else name.lower() for name in names)
+            twice = sorted(name for name, count in counted.items() if count > 1)
             if twice:
                 raise ConfigError(f"tables: {what} {', '.join(twice)} is there twice")
         if not self.database.isidentifier():
             raise ConfigError(f"database: {self.database!r} is no name")
+        parse_starting_offsets(self.starting_offsets)
+        if self.on_data_loss not in (FAIL, CONTINUE):
+            raise ConfigError(f'on_data_loss is "fail" or "continue", not {self.on_data_loss!r}')
+        if self.kafka["isolation.level"] not in ("read_committed", "read_uncommitted"):
+            raise ConfigError('kafka: "isolation.level" is "read_committed" or "read_uncommitted"')
         if self.trigger_seconds <= 0 or self.max_events_per_batch < 1 or self.file_mib < 1:
             raise ConfigError("trigger_seconds, max_events_per_batch and file_mib are above 0")
         if self.rollup_delay_minutes < 0 or self.grace_minutes < 0:
@@ -126,6 +156,19 @@ class WarehouseConfig:
 
     def table(self, topic: str) -> TableConfig:
         return next(table for table in self.tables if table.topic == topic)
+
+
+def parse_starting_offsets(text: str) -> dict[str, dict[int, int]]:
+    """By topic and partition, what `starting_offsets` gives; nothing for "earliest" and "latest". Raises ConfigError."""
+    if text in (EARLIEST, LATEST):
+        return {}
+    try:
+        found = loads(text)
+        return {topic: {int(each): int(offset) for each, offset in of.items()} for topic, of in found.items()}
+    except (ValueError, TypeError, AttributeError):
+        raise ConfigError(
+            f'starting_offsets is "earliest", "latest" or offsets like {{"bookings": {{"0": 23, "1": -2}}}}, not {text!r}'
+        ) from None
 
 
 def _table(found: Any, directory: Path) -> TableConfig:

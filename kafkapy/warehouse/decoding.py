@@ -1,8 +1,14 @@
-"""Values of a topic as columns, by the schemas that they were written with; what cannot be read, with its reason."""
+"""Values of a topic as columns, by the schemas that they were written with; what cannot be read, with its reason.
+
+Whatever a value holds, it is that value alone which is not read: what is done by columns is done again value by value where it
+fails.
+"""
 
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -18,22 +24,29 @@ from kafkapy.schemas.arrow import (
     ids_of_array,
 )
 from kafkapy.schemas.avro_columns import compile_reader, read_values
-from kafkapy.schemas.errors import SchemaRegistryError, SchemaRegistryUnavailableError, SerdeError
+from kafkapy.schemas.column_types import spark_type
+from kafkapy.schemas.column_values import converted, salvaged
+from kafkapy.schemas.errors import SchemaRegistryError, SerdeError
 from kafkapy.schemas.registry_client import SchemaRegistryClient
 from kafkapy.schemas.serde import describe
 from kafkapy.schemas.types import Schema
 from kafkapy.schemas.wire_format import PREFIX_SIZE
-from kafkapy.warehouse.columns import NotATable, columns_of, storable
+from kafkapy.warehouse.columns import NotATable, columns_of
 
 NO_SCHEMA, DELETION = 0, -2
 """Stand in the place of a schema's id: for that of bare values, and for deletions, which have no value."""
+_GREATEST_ID = 2**31 - 1
+_ASK_AGAIN_SECONDS = 60.0
+"""A schema that the registry did not know may be there after this time."""
+_LONGEST_REASON = 500
 
 
 class Decoded(NamedTuple):
-    """`rows`: a struct for each value, of which those that `broken` names mean nothing. `reasons`: of the broken ones, by row."""
+    """`rows`: a struct for each value that could be read. `places`: where each of them was among the values. `reasons`: why the
+    others could not be read, by their places."""
 
     rows: pa.StructArray
-    broken: Any
+    places: Any
     reasons: dict[int, str]
 
 
@@ -42,23 +55,27 @@ class UnreadableSchema(Exception):
 
 
 class SchemaValues:
-    """Reads values of one schema. `skip`: bytes before the value. Raises UnreadableSchema, and what the registry raises."""
+    """Reads values of one schema. `skip`: bytes before the value. `type`: of what is read.
+
+    Raises UnreadableSchema, and what the registry raises.
+    """
 
     def __init__(self, registry: SchemaRegistryClient | None, schema: Schema, skip: int) -> None:
         self._skip = skip
         try:
             self._decoder: ColumnDecoder = decoder_of(registry, schema)
             self.columns = columns_of(self._decoder.type)
-        except (SchemaRegistryError, SchemaRegistryUnavailableError):
-            raise
-        except (SerdeError, NotATable) as error:
+        except NotATable as error:
             raise UnreadableSchema(str(error)) from None
         except Exception as error:
-            raise UnreadableSchema(f"it makes no sense: {describe(error)}") from None
-        self._type = storable(self._decoder.type)
+            if getattr(error, "retriable", False) or isinstance(error, SchemaRegistryError):
+                raise
+            why = error.message if isinstance(error, SerdeError) else f"it makes no sense: {describe(error)}"
+            raise UnreadableSchema(why) from None
+        self.type = spark_type(self._decoder.type)
         self._reader = None
         if isinstance(self._decoder, AvroColumns):
-            self._reader = compile_reader(self._decoder.own_schema, self._decoder.type)
+            self._reader = compile_reader(self._decoder.written_schema, self._decoder.written_type)
 
     @property
     def message_name(self) -> str:
@@ -66,53 +83,80 @@ class SchemaValues:
         return self._decoder.message_name if isinstance(self._decoder, ProtobufColumns) else ""
 
     def read(self, values: pa.Array) -> Decoded:
-        """`values`: without nulls."""
-        if self._reader is not None:
-            found, broken = read_values(self._reader, values, self._skip)
+        """`values`: without nulls. Raises what the registry raises."""
+        if self._reader is None:
+            found, failures = self._decoder.read([value[self._skip :] for value in values.to_pylist()])
+            places = np.flatnonzero(found.is_valid().to_numpy(zero_copy_only=False))
         else:
-            found, broken = self._read_by_library([value[self._skip :] for value in values.to_pylist()])
-        reasons = self._reasons(values, np.flatnonzero(broken).tolist()) if broken.any() else {}
-        return Decoded(found.cast(self._type), broken, reasons)
+            found, broken = read_values(self._reader, values, self._skip)
+            places, failures = np.flatnonzero(~broken), {}
+        reasons = {int(row): self._why(values[int(row)], failures.get(row)) for row in _others(places, len(values))}
+        found = found if len(places) == len(found) else found.take(pa.array(places))
+        rows, unfit = salvaged(self._stored, found, self.type)
+        if unfit:
+            reasons |= {int(places[row]): reason_of(error) for row, error in unfit.items()}
+            kept = _others(np.array(list(unfit)), len(rows))
+            rows, places = rows.take(pa.array(kept)), places[kept]
+        return Decoded(rows, places, reasons)
 
-    def _read_by_library(self, values: list[bytes]) -> tuple[pa.Array, Any]:
-        """All at once; if some cannot be read, without those."""
-        try:
-            found = self._decoder.decode(values, None, "raise", str)
-            return found, found.is_null().to_numpy(zero_copy_only=False)
-        except SerdeError:
-            pass
-        good = np.array([self._reads(value) for value in values], np.bool_)
-        kept = self._decoder.decode(
-            [value for value, fits in zip(values, good, strict=True) if fits], None, "raise", str
-        )
-        places = np.zeros(len(values), np.int64)
-        places[good] = np.arange(len(kept))
-        return kept.take(pa.array(places, mask=~good)), ~good
+    def _stored(self, found: pa.Array) -> pa.Array:
+        return converted(converted(found, self._decoder.type), self.type)
 
-    def _reads(self, value: bytes) -> bool:
-        return self._why_not(value) is None
+    def _why(self, value: pa.Scalar, failure: Exception | None) -> str:
+        if failure is None and self._reader is not None:
+            failure = self._decoder.read([value.as_py()[self._skip :]])[1].get(0)
+            if failure is None:
+                return "its bytes do not follow its schema"
+        return "the value is null" if failure is None else reason_of(failure)
 
-    def _why_not(self, value: bytes) -> str | None:
-        try:
-            found = self._decoder.decode([value], None, "raise", str)
-            return "the value is null" if found.null_count else None
-        except SerdeError as error:
-            return str(error).partition("cannot be read: ")[2] or str(error)
 
-    def _reasons(self, values: pa.Array, rows: list[int]) -> dict[int, str]:
-        return {
-            row: self._why_not(values[row].as_py()[self._skip :]) or "the value does not end where it should"
-            for row in rows
-        }
+def _others(places: Any, count: int) -> Any:
+    """Places below `count` that are not among these."""
+    left = np.ones(count, np.bool_)
+    left[places] = False
+    return np.flatnonzero(left)
+
+
+def reason_of(error: Exception) -> str:
+    """Why a value could not be read, as a sentence that any encoding can hold."""
+    if isinstance(error, EOFError | IndexError):
+        told = "its bytes end before the value does"
+    elif isinstance(error, UnicodeDecodeError):
+        told = f"a text in it is not UTF-8: {error.reason}"
+    elif isinstance(error, SerdeError):
+        told = error.message
+    else:
+        told = f"it does not follow its schema: {describe(error)}"
+    told = told.encode("utf-8", "backslashreplace").decode()
+    return told if len(told) <= _LONGEST_REASON else f"{told[:_LONGEST_REASON]} …"
 
 
 class ValueDecoder:
-    """The values of a topic. `schema`: of all of them, bare; None: they are in the registry's wire format."""
+    """The values of a topic.
 
-    def __init__(self, registry: SchemaRegistryClient | None, schema: Schema | None) -> None:
+    Args:
+        registry: Where schemas are looked up.
+        schema: Of all values, which are bare; None: they are in the registry's wire format.
+        clock: Seconds that only grow.
+    """
+
+    def __init__(
+        self,
+        registry: SchemaRegistryClient | None,
+        schema: Schema | None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._registry = registry
-        self._bare = None if schema is None else SchemaValues(registry, schema, 0)
+        self._bare: SchemaValues | str | None = None
+        if schema is not None:
+            try:
+                self._bare = SchemaValues(registry, schema, 0)
+            except UnreadableSchema as error:
+                self._bare = f"the schema of the table's file has no rows: {error}"
         self._known: dict[int, SchemaValues | str] = {}
+        self._unknown: dict[int, float] = {}
+        """When the registry did not know a schema."""
+        self._clock = clock
 
     def ids(self, values: pa.Array) -> Any:
         """Of each value its schema's; -1 for null, -2 for what is not in the wire format."""
@@ -126,20 +170,29 @@ class ValueDecoder:
         """What reads values of that schema; or why none can be read. Raises what the registry raises if it cannot say."""
         if self._bare is not None:
             return self._bare
-        if schema_id not in self._known:
-            self._known[schema_id] = self._look_up(schema_id)
-        return self._known[schema_id]
+        found = self._known.get(schema_id)
+        if found is None:
+            asked = self._unknown.get(schema_id)
+            if schema_id <= _GREATEST_ID and (asked is None or self._clock() - asked >= _ASK_AGAIN_SECONDS):
+                found = self._look_up(schema_id)
+        return found if found is not None else f"schema {schema_id} is not in the registry"
 
-    def _look_up(self, schema_id: int) -> SchemaValues | str:
+    def _look_up(self, schema_id: int) -> SchemaValues | str | None:
+        """None if the registry does not know it, or something that it refers to."""
         assert self._registry is not None
         try:
-            return SchemaValues(self._registry, columns_schema(self._registry, schema_id), PREFIX_SIZE)
+            found: SchemaValues | str = SchemaValues(
+                self._registry, columns_schema(self._registry, schema_id), PREFIX_SIZE
+            )
         except UnreadableSchema as error:
-            return f"schema {schema_id} has no rows: {error}"
+            found = f"schema {schema_id} has no rows: {error}"
         except SchemaRegistryError as error:
-            if error.http_status_code != 404:
+            if error.http_status_code not in (404, 422):
                 raise
-            return f"schema {schema_id} is not in the registry"
+            self._unknown[schema_id] = self._clock()
+            return None
+        self._known[schema_id] = found
+        return found
 
 
 @cache

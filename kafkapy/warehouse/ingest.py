@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,7 +17,9 @@ from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped, unused-ignore]
+import pyarrow.compute as pc  # type: ignore[import-untyped, unused-ignore]
 import pyarrow.parquet as pq  # type: ignore[import-untyped, unused-ignore]
+from pyspark import TaskContext
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.spark.offset_ranges import OffsetRange
@@ -26,23 +28,28 @@ from kafkapy.spark.partition_reader import KafkaInputPartition, PartitionReader
 from kafkapy.spark.worker import spare_collections
 from kafkapy.warehouse import envelope
 from kafkapy.warehouse.columns import QUARANTINE
-from kafkapy.warehouse.decoding import DELETION, ValueDecoder, value_decoder
+from kafkapy.warehouse.decoding import DELETION, SchemaValues, ValueDecoder, value_decoder
+from kafkapy.warehouse.event_fields import EventFields
 
 FILES = "topic string, schema int, name string, rows long, hours string, told string, content binary"
 QUARANTINED = -1
 """In the place of a schema's id: the file is the quarantine's."""
+_WRONG = -3
+"""In the place of a schema's id: the record is in the quarantine already."""
 _ROWS_OF_A_GROUP = 256 * 1024
+_BYTES_OF_A_GROUP = 256 << 20
 _BYTES_OF_A_FILE = 128 << 20
 _BYTES_THAT_COME_BACK = 32 << 20
 
 
 class TopicSettings(NamedTuple):
-    """`schema`, `schema_type`: of bare values, else empty."""
+    """`schema`, `schema_type`: of bare values, else empty. `fields`: with an event's id and time."""
 
     kind: str
     id_header: str
     schema: str = ""
     schema_type: str = ""
+    fields: EventFields = EventFields()
 
 
 @dataclass(frozen=True)
@@ -59,21 +66,29 @@ class IngestSettings:
     max_future_ms: int
     batches: dict[str, Any] = field(default_factory=dict)
     """For `backfill`: by "topic partition" the ends of batches, their numbers and times; rows get those as columns."""
+    logs: dict[str, str] = field(default_factory=dict)
+    """By topic the name of its log, which is part of a place; the topic itself where there is none."""
+    refused: dict[tuple[str, int], str] = field(default_factory=dict)
+    """By topic and schema, why no table can hold its values."""
 
 
-def ingest(settings: IngestSettings) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """A function for `mapInArrow` over rows of `RANGES`."""
+def ingest(
+    settings: IngestSettings, tasks: Sequence[Sequence[OffsetRange]]
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """A function for `mapInArrow` over rows that name a task by its place in `tasks`: what that one reads."""
 
-    def run(ranges: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        rows = [row for batch in ranges for row in batch.to_pylist()]
-        if rows:
-            yield from _files(IngestTask(settings).run([tuple(row.values()) for row in rows]))
+    def run(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        ranges = [each for batch in numbers for number in batch.column(0).to_pylist() for each in tasks[number]]
+        if ranges:
+            rows = [(*each.partition, each.start, each.until) for each in ranges]
+            yield from rows_of_files(IngestTask(settings).run(rows))
         spare_collections()
 
     return run
 
 
-def _files(files: list[dict[str, Any]]) -> Iterator[pa.RecordBatch]:
+def rows_of_files(files: list[dict[str, Any]]) -> Iterator[pa.RecordBatch]:
+    """Of `FILES`."""
     types = [pa.string(), pa.int32(), pa.string(), pa.int64(), pa.string(), pa.string(), pa.binary()]
     names = [column.split()[0] for column in FILES.split(", ")]
     schema = pa.schema(list(zip(names, types, strict=True)))
@@ -99,25 +114,47 @@ class IngestTask:
             wanted = OffsetRange(TopicPartition(topic, partition), start, until)
             for records in _grouped(self._reader.read(KafkaInputPartition((wanted,)))):
                 self._take(records, self._settings.topics[topic])
+        return self._finished(ranges)
+
+    def run_again(self, batches: Iterator[pa.RecordBatch]) -> list[dict[str, Any]]:
+        """As `run`, with records out of the quarantine. Each batch is of one topic, and has, beside a record's columns, `id` and
+        `batch`, the number of the batch that the record came with."""
+        self._seed = uuid4().hex if self._settings.directory else _seed_of_task(self._settings)
+        for records in batches:
+            now = np.full(len(records), self._settings.now_ms * 1000, np.int64)
+            origin = records.column("batch").to_numpy(), now
+            self._read(records, self._settings.topics[_topic_of(records)], records.column("id"), origin)
+        return self._finished([])
+
+    def _finished(self, ranges: list[tuple[str, int, int, int]]) -> list[dict[str, Any]]:
         for writer in self._writers.values():
             self._done += writer.close()
         self._done.append({**_file("", 0, "", 0, {}), "told": json.dumps({"ranges": ranges, **self._told})})
         return self._done
 
     def _take(self, records: pa.RecordBatch, topic: TopicSettings) -> None:
-        name = records.column("topic")[0].as_py()
-        ids, missing = envelope.event_ids(records, topic.id_header)
+        if topic.fields.id:  # known when the value is
+            ids, missing = envelope.places(records, self._log(_topic_of(records))), 0
+        else:
+            ids, missing = envelope.event_ids(records, topic.id_header, self._log(_topic_of(records)))
         self._tell(records, missing)
+        self._read(records, topic, ids, self._origin(records))
+
+    def _read(self, records: pa.RecordBatch, topic: TopicSettings, ids: pa.Array, origin: Any) -> None:
+        name = _topic_of(records)
         hours = envelope.hours_of(records.column("timestamp"))
         decoder = value_decoder(self._settings.registry, topic.schema, topic.schema_type)
-        rows = Rows(records, ids, hours, self._origin(records))
+        rows = Rows(records, ids, hours, origin)
         schemas = decoder.ids(records.column("value"))
-        for reason, wrong in self._wrong(records, topic, schemas):
+        for reason, wrong in self._wrong(rows, topic, schemas):
             self._quarantine(rows, wrong, reason)
-            schemas[wrong] = -3
+            schemas[wrong] = _WRONG
         for schema in np.unique(schemas).tolist():
-            if schema != -3:
+            if schema != _WRONG:
                 self._decoded(name, topic, rows, np.flatnonzero(schemas == schema), schema, decoder)
+
+    def _log(self, topic: str) -> str:
+        return self._settings.logs.get(topic, topic)
 
     def _tell(self, records: pa.RecordBatch, missing: int) -> None:
         times = records.column("timestamp").cast(pa.int64()).to_numpy() // 1000
@@ -126,21 +163,25 @@ class IngestTask:
         for name, choose, found in (("oldest_ms", min, times.min()), ("newest_ms", max, times.max())):
             told[name] = int(found) if told[name] is None else choose(told[name], int(found))
 
-    def _wrong(self, records: pa.RecordBatch, topic: TopicSettings, schemas: Any) -> Iterator[tuple[str, Any]]:
+    def _wrong(self, rows: Rows, topic: TopicSettings, schemas: Any) -> Iterator[tuple[str, Any]]:
         """Reasons that need no decoding, and the rows that they hold for."""
+        records = rows.records
         times = records.column("timestamp").cast(pa.int64()).to_numpy()
-        yield "the record has no time", np.flatnonzero(times < 0)
-        now = self._now_us(records)
-        future = np.flatnonzero(times > now + self._settings.max_future_ms * 1000)
-        yield f"its time is more than {self._settings.max_future_ms // 60_000} minutes ahead", future
+        told = np.arange(len(times)) if not topic.fields.time else np.flatnonzero(schemas == -1)
+        yield "the record has no time", told[times[told] == envelope.NO_TIME_US]
+        for reason, wrong in self._wrong_times(times[told], self._now_us(rows)[told]):
+            yield reason, told[wrong]
         if topic.kind == "changes":
-            yield (
-                "the record has no key",
-                np.flatnonzero(records.column("key").is_null().to_numpy(zero_copy_only=False)),
-            )
+            without_key = records.column("key").is_null().to_numpy(zero_copy_only=False)
+            yield "the record has no key", np.flatnonzero(without_key & (schemas != _WRONG))
         else:
             yield "the record has no value", np.flatnonzero(schemas == -1)
         yield "the value is not in the registry's wire format", np.flatnonzero(schemas == -2)
+
+    def _wrong_times(self, times: Any, now: Any) -> Iterator[tuple[str, Any]]:
+        yield "its time is before the year 1", times < envelope.FIRST_TIME_US
+        ahead = times > now + self._settings.max_future_ms * 1000
+        yield f"its time is more than {self._settings.max_future_ms // 60_000} minutes ahead", ahead
 
     def _decoded(
         self, name: str, topic: TopicSettings, rows: Rows, chosen: Any, schema: int, decoder: ValueDecoder
@@ -154,36 +195,70 @@ class IngestTask:
                 chosen,
             )
             return
-        values = decoder.of(schema)
+        values = self._settings.refused.get((name, schema)) or decoder.of(schema)
+        if not isinstance(values, str):
+            values = self._without_fields(topic, values, schema) or values
         if isinstance(values, str):
             self._quarantine(rows, chosen, values)
             return
         whole = len(chosen) == len(rows)
         column = rows.records.column("value")
         found = values.read(column if whole else column.take(pa.array(chosen)))
-        good = np.flatnonzero(~found.broken)
-        for row, reason in found.reasons.items():
-            self._quarantine(rows, chosen[row : row + 1], reason)
-        struct = found.rows if len(good) == len(chosen) else found.rows.take(pa.array(good))
-        columns = dict(zip([each.name for each in struct.type], struct.flatten(), strict=True))
-        chosen = chosen[good]
+        if found.reasons:
+            self._quarantine(rows, chosen[list(found.reasons)], *found.reasons.values())
+        self._write_events(name, topic, rows, chosen[found.places], schema, found.rows)
+
+    def _without_fields(self, topic: TopicSettings, values: SchemaValues, schema: int) -> str | None:
+        objection = topic.fields.objection(values.type)
+        return None if objection is None else f"schema {schema} has no rows: {objection}"
+
+    def _write_events(
+        self, name: str, topic: TopicSettings, rows: Rows, chosen: Any, schema: int, events: pa.StructArray
+    ) -> None:
+        """`events`: what was read of the chosen ones."""
+        hours = rows.hours[chosen]
+        meta = rows.meta(chosen)
+        if topic.fields.id:
+            ids = topic.fields.ids(events)
+            self._told["no_id"] += ids.null_count
+            meta["_event_id"] = pc.coalesce(ids, meta["_event_id"])
+        if topic.fields.time:
+            times, reasons = topic.fields.times(events)
+            now = self._now_us(rows)[chosen]
+            for reason, wrong in self._wrong_times(times, now):
+                reasons |= {row: reason for row in np.flatnonzero(wrong).tolist() if row not in reasons}
+            if reasons:
+                self._quarantine(
+                    rows, chosen[list(reasons)], *reasons.values(), ids=meta["_event_id"].take(list(reasons))
+                )
+                good = np.setdiff1d(np.arange(len(chosen)), list(reasons))
+                events, chosen, times = events.take(pa.array(good)), chosen[good], times[good]
+                meta = {column: array.take(pa.array(good)) for column, array in meta.items()}
+            meta["_event_time"] = pa.array(times, pa.timestamp("us", "UTC"))
+            hours = times // envelope.HOUR_US
+        columns = dict(zip([each.name for each in events.type], events.flatten(), strict=True))
         if topic.kind == "changes":
             columns["_deleted"] = pa.array(np.zeros(len(chosen), np.bool_))
-        self._write(name, schema, columns | rows.meta(chosen), rows, chosen)
+        self._write(name, schema, columns | meta, rows, chosen, hours)
 
-    def _quarantine(self, rows: Rows, chosen: Any, reason: str) -> None:
-        """The id of a row is its place, and its hour that in which it was found: its own may be what is wrong."""
+    def _quarantine(self, rows: Rows, chosen: Any, *reasons: str, ids: pa.Array | None = None) -> None:
+        """The id of a row is its place, and its hour that in which it was found: its own may be what is wrong.
+
+        Args:
+            reasons: Of each record its own, or the one that all have.
+            ids: The events' own; by default those of `rows`.
+        """
         if len(chosen) == 0:
             return
         picked = pa.array(chosen)
         records = rows.records
-        now = self._now_us(records)[chosen]
+        now = self._now_us(rows)[chosen]
         columns = rows.meta(chosen) | {
-            "_event_id": envelope.places(records).take(picked),
+            "_event_id": envelope.places(records, self._log(_topic_of(records))).take(picked),
             "_event_time": pa.array(now, pa.timestamp("us", "UTC")),
             "topic": records.column("topic").take(picked),
-            "event_id": rows.ids.take(picked),
-            "reason": pa.array([reason] * len(chosen), pa.string()),
+            "event_id": rows.ids.take(picked) if ids is None else ids,
+            "reason": pa.array(reasons * (len(chosen) // len(reasons)), pa.string()),
             "value": records.column("value").take(picked),
             "record_time": records.column("timestamp").take(picked),
         }
@@ -209,14 +284,23 @@ class IngestTask:
         """Of a backfill: of each record number and time (us) of the batch that it came with."""
         if not self._settings.batches:
             return None
-        place = f"{records.column('topic')[0].as_py()} {records.column('partition')[0].as_py()}"
+        place = f"{_topic_of(records)} {records.column('partition')[0].as_py()}"
         ends, numbers, times = (np.array(each, np.int64) for each in self._settings.batches[place])
         index = np.searchsorted(ends, records.column("offset").to_numpy(), side="right")
         return numbers[index], times[index] * 1000
 
-    def _now_us(self, records: pa.RecordBatch) -> Any:
-        origin = self._origin(records)
-        return origin[1] if origin is not None else np.full(len(records), self._settings.now_ms * 1000, np.int64)
+    def _now_us(self, rows: Rows) -> Any:
+        return rows.origin[1] if rows.origin is not None else np.full(len(rows), self._settings.now_ms * 1000, np.int64)
+
+
+def _seed_of_task(settings: IngestSettings) -> str:
+    context = TaskContext.get()
+    return f"{settings.attempt} {context.partitionId() if context is not None else 0}"
+
+
+def _topic_of(records: pa.RecordBatch) -> str:
+    name: str = records.column("topic")[0].as_py()
+    return name
 
 
 @dataclass
@@ -328,14 +412,16 @@ def _file(
 
 
 def _grouped(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Of one partition, some ten thousand records at a time: what is done for each batch costs less then."""
+    """Of one partition, some ten thousand records at a time: what is done for each batch costs less then. Large records are
+    fewer: a column holds no more than 2 GiB."""
     waiting: list[pa.RecordBatch] = []
-    rows = 0
+    rows = size = 0
     for batch in batches:
         waiting.append(batch)
         rows += len(batch)
-        if rows >= 50_000:
+        size += batch.nbytes
+        if rows >= 50_000 or size >= _BYTES_OF_A_GROUP:
             yield pa.concat_batches(waiting)
-            waiting, rows = [], 0
+            waiting, rows, size = [], 0, 0
     if rows:
         yield pa.concat_batches(waiting)

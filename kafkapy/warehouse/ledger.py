@@ -17,19 +17,41 @@ from dataclasses import replace
 from typing import Any
 
 from kafkapy.warehouse.file_system import FileSystem
-from kafkapy.warehouse.snapshot import Batch, BatchPart, HourGeneration, Offsets, Rollup, State, TableDefinition
+from kafkapy.warehouse.snapshot import (
+    Batch,
+    BatchPart,
+    HourGeneration,
+    Loss,
+    Offsets,
+    Rollup,
+    State,
+    TableDefinition,
+    TopicLog,
+)
 
 BATCHES, ROLLUPS, BASE, HISTORY = (f"_ledger/{name}" for name in ("batches", "rollups", "base", "history"))
 
 
+class LedgerError(ValueError):
+    """A record of the ledger is damaged; the text names its file."""
+
+
 class Ledger:
-    """Reads and adds. Raises OSError, FileExists if another process was first, ValueError for damaged records."""
+    """Reads and adds. Raises OSError, FileExists if another process was first, LedgerError for damaged records."""
 
     def __init__(self, files: FileSystem) -> None:
         self._files = files
 
     def load(self) -> State:
         """All records, folded."""
+        try:
+            return self._folded()
+        except LedgerError:
+            raise
+        except ValueError as error:
+            raise LedgerError(f"A record is missing in {self._files.url('_ledger')}: {error}") from None
+
+    def _folded(self) -> State:
         state = self._base()
         for number in self._numbers(ROLLUPS):
             if number >= state.rollups:
@@ -94,7 +116,7 @@ class Ledger:
         try:
             return json.loads(self._files.read(path))
         except ValueError as error:
-            raise ValueError(f"{self._files.url(path)} is no record of the warehouse's ledger: {error}") from None
+            raise LedgerError(f"{self._files.url(path)} is no record of the warehouse's ledger: {error}") from None
 
 
 def _with_batches(state: State, batches: list[Batch]) -> State:
@@ -117,22 +139,48 @@ def batch_json(batch: Batch) -> dict[str, Any]:
         "offsets": _offsets_json(batch.offsets),
         "parts": [part._asdict() for part in batch.parts],
         "tables": [table._asdict() for table in batch.tables],
+        **_places_json(batch),
     }
 
 
 def batch_of(found: Mapping[str, Any]) -> Batch:
-    parts = tuple(BatchPart(**part) for part in found["parts"])
-    return Batch(found["number"], _offsets_of(found["offsets"]), parts, _tables_of(found["tables"]), found["at_ms"])
+    return Batch(
+        found["number"],
+        _offsets_of(found["offsets"]),
+        tuple(BatchPart(**part) for part in found["parts"]),
+        _tables_of(found["tables"]),
+        found["at_ms"],
+        **_places_of(found),
+    )
+
+
+def _places_json(record: Batch | State) -> dict[str, Any]:
+    """What a batch and a base both say of logs. Older ledgers have none of it."""
+    return {
+        "logs": [log._asdict() for log in record.logs],
+        "losses": [loss._asdict() for loss in record.losses],
+        "unread": {log: {str(each): end for each, end in ends.items()} for log, ends in record.unread.items()},
+    }
+
+
+def _places_of(found: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "logs": tuple(TopicLog(**log) for log in found.get("logs", ())),
+        "losses": tuple(Loss(**loss) for loss in found.get("losses", ())),
+        "unread": {
+            log: {int(each): end for each, end in ends.items()} for log, ends in found.get("unread", {}).items()
+        },
+    }
 
 
 def rollup_json(rollup: Rollup) -> dict[str, Any]:
     generations = [_generation_json(each) for each in rollup.generations]
-    return {**rollup._asdict(), "generations": generations}
+    return {**rollup._asdict(), "generations": generations, "tables": [table._asdict() for table in rollup.tables]}
 
 
 def rollup_of(found: Mapping[str, Any]) -> Rollup:
     generations = tuple(map(_generation_of, found["generations"]))
-    return Rollup(**{**found, "generations": generations})
+    return Rollup(**{**found, "generations": generations, "tables": _tables_of(found.get("tables", []))})
 
 
 def _base_json(state: State) -> dict[str, Any]:
@@ -147,6 +195,7 @@ def _base_json(state: State) -> dict[str, Any]:
         "defined": list(state.defined),
         "placed": [_generation_json(each) for each in state.placed],
         "superseded": [[number, _generation_json(each)] for number, each in state.superseded],
+        **_places_json(state),
     }
 
 
@@ -163,6 +212,7 @@ def _base_of(found: Mapping[str, Any]) -> State:
         defined=tuple(found["defined"]),
         placed=tuple(map(_generation_of, found["placed"])),
         superseded=tuple((number, _generation_of(each)) for number, each in found["superseded"]),
+        **_places_of(found),
     )
 
 
@@ -175,20 +225,23 @@ def _generation_of(found: Mapping[str, Any]) -> HourGeneration:
 
 
 def _tables_of(found: list[dict[str, Any]]) -> tuple[TableDefinition, ...]:
-    return tuple(TableDefinition(**{**table, "schemas": tuple(table["schemas"])}) for table in found)
+    return tuple(
+        TableDefinition(**{**table, "schemas": tuple(table["schemas"]), "views": tuple(table.get("views", ()))})
+        for table in found
+    )
 
 
 def _offsets_json(offsets: Offsets) -> dict[str, dict[str, list[int]]]:
     return {
-        topic: {str(partition): list(bounds) for partition, bounds in partitions.items()}
-        for topic, partitions in offsets.items()
+        log: {str(partition): list(bounds) for partition, bounds in partitions.items()}
+        for log, partitions in offsets.items()
     }
 
 
 def _offsets_of(found: Mapping[str, Mapping[str, list[int]]]) -> Offsets:
     return {
-        topic: {int(partition): (first, end) for partition, (first, end) in partitions.items()}
-        for topic, partitions in found.items()
+        log: {int(partition): (first, end) for partition, (first, end) in partitions.items()}
+        for log, partitions in found.items()
     }
 
 

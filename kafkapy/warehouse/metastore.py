@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 from typing import Any
 
 from pyspark.sql.types import StructType
@@ -31,12 +31,12 @@ from kafkapy.warehouse.view_sql import (
     hours_name,
     hours_table,
     quoted,
+    type_sql,
     view_name,
     view_sql,
 )
 
 _PARTITIONS_AT_ONCE = 200
-_log = logging.getLogger("kafkapy.warehouse")
 
 
 class Metastore:
@@ -49,19 +49,29 @@ class Metastore:
         self._tables: dict[str, TableDefinition] = {}
         self._views: set[str] = set()
         """Those that are there."""
+        self._gone: set[str] = set()
+        """Names of views that are no more."""
         self._sql(f"CREATE DATABASE IF NOT EXISTS {quoted(database)}")
 
     def perform(self, effects: Iterable[Effect]) -> None:
-        waiting: list[AddPart] = []
-        for effect in effects:
-            _log.debug("%s", effect)
-            if isinstance(effect, AddPart):
-                waiting.append(effect)
-                continue
-            self._add_parts(waiting)
-            waiting.clear()
-            self._perform(effect)
-        self._add_parts(waiting)
+        for kind, some in groupby(effects, type):
+            if kind is AddPart:
+                self._add_parts([each for each in some if isinstance(each, AddPart)])
+            elif kind is PlaceHour:
+                self._place([each for each in some if isinstance(each, PlaceHour)])
+            else:
+                for effect in some:
+                    self._perform(effect)
+        self._drop_old_views()
+
+    def _drop_old_views(self) -> None:
+        """Of names that tables had before, when all that they are called now is there."""
+        shown = {table.view for table in self._tables.values()}
+        for old in {name for table in self._tables.values() for name in (table.name, *table.views)} - shown:
+            if old not in self._gone:
+                self._sql(f"DROP VIEW IF EXISTS {view_name(self._database, old)}")
+            self._gone.add(old)
+            self._views.discard(old)
 
     def _perform(self, effect: Effect) -> None:
         match effect:
@@ -70,8 +80,6 @@ class Metastore:
             case RegisterHours(name, generations):
                 hours = [(_hour(each.hour), each.path) for each in generations]
                 self._add(hours_table(self._database, self._tables[name]), hours)
-            case PlaceHour(hour):
-                self._place(hour)
             case ShowSnapshot(name, snapshot):
                 self._show(name, snapshot)
             case DropPart(batch, part):
@@ -83,6 +91,30 @@ class Metastore:
     def knows(self, table: TableDefinition) -> bool:
         return bool(self._spark.catalog.tableExists(f"{self._database}.{hours_name(table)}"))
 
+    def objection(self, table: TableDefinition) -> str | None:
+        """Why there can be no table of this definition; None if there can. It is made under another name, and dropped again.
+
+        Raises what Spark raises if the metastore cannot say.
+        """
+        trial = table._replace(name=f"{table.name}__trial")
+        snapshot = Snapshot(0, 1, "9999-12-31-23", 1, ())
+        try:
+            self._drop(trial)
+            self._create_both(trial, table.name)
+            self._sql(view_sql(self._database, trial, own_columns(table.columns, table.kind).names, snapshot))
+        except Exception as error:
+            self._sql(
+                f"SHOW TABLES IN {quoted(self._database)} LIKE 'none'"
+            )  # raises if the fault is the metastore's own
+            return _first_line(error)
+        finally:
+            self._drop(trial)
+        return None
+
+    def _drop(self, table: TableDefinition) -> None:
+        for name in (current_table(self._database, table), hours_table(self._database, table)):
+            self._sql(f"DROP TABLE IF EXISTS {name}")
+
     def learn(self, tables: Iterable[TableDefinition]) -> None:
         """Definitions of tables that are there."""
         self._tables |= {table.name: table for table in tables}
@@ -90,20 +122,18 @@ class Metastore:
     def drop_versions(self, table: TableDefinition) -> None:
         """Those before the last two: nobody's query is that old. Files stay."""
         for version in range(1, table.version - 1):
-            old = table._replace(version=version)
-            for name in (current_table(self._database, old), hours_table(self._database, old)):
-                self._sql(f"DROP TABLE IF EXISTS {name}")
+            self._drop(table._replace(version=version))
 
     def _show(self, name: str, snapshot: Snapshot) -> None:
         """Spark replaces a view by dropping it first, and readers find none meanwhile; a text is altered at once."""
         table = self._tables[name]
-        view = view_name(self._database, name)
+        view = view_name(self._database, table.view)
         text = view_sql(self._database, table, own_columns(table.columns, table.kind).names, snapshot)
-        if name not in self._views and not self._spark.catalog.tableExists(f"{self._database}.{name}"):
+        if table.view not in self._views and not self._spark.catalog.tableExists(f"{self._database}.{table.view}"):
             self._sql(f"CREATE VIEW {view} AS {text}")
         else:
             self._sql(f"ALTER VIEW {view} AS {text}")
-        self._views.add(name)
+        self._views.add(table.view)
 
     def _add_parts(self, added: Sequence[AddPart]) -> None:
         """Together, since each statement takes a while: after a kill there are those of many batches."""
@@ -113,11 +143,19 @@ class Metastore:
         for name, partitions in of_tables.items():
             self._add(current_table(self._database, self._tables[name]), partitions)
 
-    def _place(self, hour: HourGeneration) -> None:
-        name = hours_table(self._database, self._tables[hour.table])
-        self._add(name, [(_hour(hour.hour), hour.path)])
-        place = _text(self._files.url(hour.path))
-        self._sql(f"ALTER TABLE {name} PARTITION ({_hour(hour.hour)}) SET LOCATION {place}")
+    def _place(self, placed: Sequence[PlaceHour]) -> None:
+        """Together, as far as nothing was there before."""
+        of_tables: dict[str, list[HourGeneration]] = {}
+        for generation, _ in placed:
+            of_tables.setdefault(generation.table, []).append(generation)
+        for table, generations in of_tables.items():
+            name = hours_table(self._database, self._tables[table])
+            self._add(name, [(_hour(each.hour), each.path) for each in generations])
+        for generation, replaces in placed:
+            if replaces:
+                name = hours_table(self._database, self._tables[generation.table])
+                place = _text(self._files.url(generation.path))
+                self._sql(f"ALTER TABLE {name} PARTITION ({_hour(generation.hour)}) SET LOCATION {place}")
 
     def _add(self, table: str, partitions: Sequence[tuple[str, str]]) -> None:
         added = [f"PARTITION ({each}) LOCATION {_text(self._files.url(path))}" for each, path in partitions]
@@ -128,16 +166,20 @@ class Metastore:
     def _define(self, table: TableDefinition) -> None:
         """Both places of this version of its columns. What every table has comes first."""
         self._tables[table.name] = table
+        self._gone.discard(table.view)
+        self._create_both(table, table.name)
+
+    def _create_both(self, table: TableDefinition, directory: str) -> None:
         own = from_json(table.columns).fields
         meta = own_columns([], table.kind).fields
         for name, columns, partitions, place in (
             (current_name(table), StructType([*meta, *HOUR.fields, *own]), (IN_BATCH, IN_SCHEMA), "current"),
             (hours_name(table), StructType([*meta, *ORIGIN.fields, *own]), ("ds", "hr"), "hours"),
         ):
-            self._create(name, columns, partitions, f"{place}/{table.name}")
+            self._create(name, columns, partitions, f"{place}/{directory}")
 
     def _create(self, name: str, columns: StructType, partitions: tuple[str, ...], path: str) -> None:
-        listed = ", ".join(f"{quoted(each.name)} {_type(each.dataType)}" for each in columns)
+        listed = ", ".join(f"{quoted(each.name)} {type_sql(each.dataType)}" for each in columns)
         by = ", ".join(f"{partition} STRING" for partition in partitions)
         self._sql(
             f"CREATE TABLE IF NOT EXISTS {quoted(self._database)}.{quoted(name)} ({listed}, {by}) USING PARQUET "
@@ -148,8 +190,9 @@ class Metastore:
         self._spark.sql(text)
 
 
-def _type(type: Any) -> str:
-    return str(type.simpleString())
+def _first_line(error: Exception) -> str:
+    """Of Spark's messages, which have the statement and Java's stack behind it."""
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)[:300]
 
 
 def _part(batch: int, schema: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,15 +13,16 @@ from typing import Any
 
 from kafkapy.common.prometheus_text import CONTENT_TYPE
 from kafkapy.warehouse.audit import kept_report
-from kafkapy.warehouse.metrics import RunProgress, freshness_seconds, prometheus
+from kafkapy.warehouse.metrics import RunProgress, prometheus
 from kafkapy.warehouse.snapshot import State
 from kafkapy.warehouse.warehouse import Warehouse
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 60rem; padding: 0 1rem; color: #1b2733; }
 table { border-collapse: collapse; width: 100%; } th, td { padding: .2rem .6rem; text-align: right; }
-th:first-child, td:first-child, th:nth-child(2), td:nth-child(2), .good, .bad { text-align: left; }
-tr:nth-child(even) { background: #f3f6f9; } .bad { color: #b3261e; font-weight: 600; } svg { width: 100%; height: auto; }
+th:first-child, td:first-child, th:nth-child(2), td:nth-child(2), .good, .bad, .poor { text-align: left; }
+tr:nth-child(even) { background: #f3f6f9; } .bad { color: #b3261e; font-weight: 600; } .poor { color: #8a5200; }
+svg { width: 100%; height: auto; }
 """
 _WIDTH, _HEIGHT = 900, 180
 _HOURS = 72
@@ -69,12 +71,15 @@ def serve(warehouse: Warehouse, progress: RunProgress) -> Iterator[str | None]:
 
 def page(state: State, progress: RunProgress, report: Mapping[str, Any] | None) -> str:
     """HTML."""
-    fresh = [(each.done_ms, found) for each in progress.batches() if (found := freshness_seconds(each)) is not None]
+    samples = progress.samples()
     parts = [
+        _now(progress),
         "<h2>Completeness</h2>",
-        completeness_picture(report["hours"]) + _audit_table(report) if report else "<p>No audit has been run yet.</p>",
+        _completeness(report) if report else "<p>No audit has been run yet.</p>",
         "<h2>Freshness</h2>",
-        freshness_picture(fresh) if fresh else "<p>No batch has been committed by this process yet.</p>",
+        freshness_picture([(each.at_ms, each.freshness_seconds) for each in samples])
+        if samples
+        else "<p>This process has not looked at the topics yet.</p>",
         "<h2>Tables</h2>",
         _tables(state),
     ]
@@ -85,22 +90,61 @@ def page(state: State, progress: RunProgress, report: Mapping[str, Any] | None) 
     )
 
 
-def completeness_picture(hours: Sequence[Mapping[str, Any]]) -> str:
-    """A bar an hour and topic: how much of what the log has is in tables."""
-    if not hours:
-        return "<p>The last audit found no hour.</p>"
-    hours = sorted(hours, key=lambda each: (each["hour"], each["topic"]))[-_HOURS:]
-    step = _WIDTH / len(hours)
-    bars = []
+def _now(progress: RunProgress) -> str:
+    """What fails, and what waits."""
+    found = []
+    for what, failure in sorted(progress.failures().items()):
+        text = f"{what} has failed {failure.attempts} times in a row, at last at {_time(failure.at_ms)}: {failure.text}"
+        found.append(f'<p class="bad">{escape(text)}</p>')
+    lag = progress.lag
+    if lag is not None:
+        now = progress.time.milliseconds()
+        absent = [[topic, '<td class="bad">there is no such topic</td>', ""] for topic in lag.absent]
+        rows = [[topic, records, f"{age:.1f} s"] for topic, (records, age) in lag.by_topic(now).items()]
+        found.append("<h2>Lag</h2>" + _table(["topic", "records that wait", "since"], [*rows, *absent]))
+    return "".join(found)
+
+
+def _completeness(report: Mapping[str, Any]) -> str:
+    topics = sorted({hour["topic"] for hour in report["hours"]})
+    pictures = [
+        completeness_picture(topic, [each for each in report["hours"] if each["topic"] == topic]) for topic in topics
+    ]
+    lost = [f'<li class="bad">{escape(loss)}</li>' for loss in [*report.get("losses", ()), *report.get("gaps", ())]]
+    losses = f"<h3>Never read</h3><ul>{''.join(lost)}</ul>" if lost else ""
+    return (
+        f"<p>Audit of {_time(report['at_ms'])}. Green are rows, amber is in the quarantine, red has a problem; what is missing "
+        f"is blank.</p>{losses}{''.join(pictures) or '<p>It found no hour.</p>'}{_audit_table(report)}"
+    )
+
+
+def completeness_picture(topic: str, hours: Sequence[Mapping[str, Any]]) -> str:
+    """A bar an hour: how much of what should be there is in tables, and how much in the quarantine."""
+    hours = sorted(hours, key=lambda each: each["hour"])[-_HOURS:]
+    step = _WIDTH / max(len(hours), 8)
+    whole = _HEIGHT - 64
+    shapes = []
     for index, hour in enumerate(hours):
-        height = max(hour["completeness"] * (_HEIGHT - 40), 1)
-        colour = "#b3261e" if hour["problems"] else "#2e7d5b"
-        label = f"{hour['topic']} {hour['hour']}: {hour['completeness']:.4%} of {hour['events']} events"
-        bars.append(
-            f'<rect x="{index * step:.1f}" y="{_HEIGHT - 20 - height:.1f}" width="{max(step - 2, 1):.1f}" '
-            f'height="{height:.1f}" fill="{colour}"><title>{escape(label)}</title></rect>'
-        )
-    return _picture("Completeness by hour", bars, hours[0]["hour"], hours[-1]["hour"], "100 %")
+        place, width = index * step, max(step - 2, 1)
+        rows = hour["readable"] * whole
+        quarantined = (hour["completeness"] - hour["readable"]) * whole
+        problems = "; ".join(hour["problems"]) or "complete"
+        label = f"{topic} {hour['hour']}: {hour['rows']} rows, {hour['quarantined']} in the quarantine: {problems}"
+        bottom = _HEIGHT - 44
+        for height, below, colour in (
+            (rows, 0.0, "#b3261e" if hour["problems"] else "#2e7d5b"),
+            (quarantined, rows, "#c77700"),
+        ):
+            if height > 0:
+                shapes.append(
+                    f'<rect x="{place:.1f}" y="{bottom - below - height:.1f}" width="{width:.1f}" height="{height:.1f}" '
+                    f'fill="{colour}"><title>{escape(label)}</title></rect>'
+                )
+        if index % math.ceil(len(hours) / 24) == 0:
+            shapes.append(_text(place, _HEIGHT - 30, hour["hour"][11:]))
+        if index == 0 or hour["hour"][:10] != hours[index - 1]["hour"][:10]:
+            shapes.append(_text(place, _HEIGHT - 16, hour["hour"][:10]))
+    return _picture(f"Completeness of {topic} by hour", shapes, _HEIGHT - 44, f"{topic}: 100 %")
 
 
 def freshness_picture(points: Sequence[tuple[int, float]]) -> str:
@@ -115,29 +159,37 @@ def freshness_picture(points: Sequence[tuple[int, float]]) -> str:
     dots = [
         f'<circle cx="{each.partition(",")[0]}" cy="{each.partition(",")[2]}" r="3" fill="#1f5fa8"/>' for each in places
     ]
-    return _picture("Freshness in seconds", [line, *dots], _time(first), _time(last), f"{most:.1f} s")
+    ends = [_text(0, _HEIGHT - 4, _time(first)), _text(_WIDTH, _HEIGHT - 4, _time(last), "end")]
+    return _picture("Freshness in seconds", [line, *dots, *ends], _HEIGHT - 20, f"{most:.1f} s")
 
 
-def _picture(title: str, shapes: Sequence[str], left: str, right: str, top: str) -> str:
+def _picture(title: str, shapes: Sequence[str], base: float, top: str) -> str:
+    """`base`: where the line of 0 is."""
     return (
         f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(title)}"><title>{escape(title)}</title>'
-        f'<line x1="0" y1="{_HEIGHT - 20}" x2="{_WIDTH}" y2="{_HEIGHT - 20}" stroke="#99a"/>{"".join(shapes)}'
-        f'<text x="0" y="{_HEIGHT - 4}" font-size="12">{escape(left)}</text>'
-        f'<text x="{_WIDTH}" y="{_HEIGHT - 4}" font-size="12" text-anchor="end">{escape(right)}</text>'
-        f'<text x="0" y="10" font-size="12">{escape(top)}</text></svg>'
+        f'<line x1="0" y1="{base}" x2="{_WIDTH}" y2="{base}" stroke="#99a"/>{"".join(shapes)}{_text(0, 10, top)}</svg>'
     )
+
+
+def _text(x: float, y: float, text: str, anchor: str = "start") -> str:
+    return f'<text x="{x:.1f}" y="{y}" font-size="12" text-anchor="{anchor}">{escape(text)}</text>'
 
 
 def _audit_table(report: Mapping[str, Any]) -> str:
     rows = []
     for hour in sorted(report["hours"], key=lambda each: (each["hour"], each["topic"]), reverse=True)[:_HOURS]:
-        problems = "; ".join(hour["problems"])
         sent = "-" if hour["sent"] is None else hour["sent"]
         numbers = [sent, hour["records"], hour["events"], hour["rows"], hour["quarantined"]]
-        end = f'<td class="bad">{escape(problems)}</td>' if problems else '<td class="good">complete</td>'
-        rows.append([hour["topic"], hour["hour"], *numbers, end])
+        rows.append([hour["topic"], hour["hour"], *numbers, _verdict(hour)])
     names = ["topic", "hour", "sent", "records in the log", "events", "rows", "quarantined", ""]
-    return f"<p>Audit of {_time(report['at_ms'])}</p>" + _table(names, rows)
+    return _table(names, rows)
+
+
+def _verdict(hour: Mapping[str, Any]) -> str:
+    problems = "; ".join(hour["problems"])
+    reasons = "".join(f"<br>{count} in the quarantine: {escape(reason)}" for reason, count in hour["reasons"].items())
+    kind = "bad" if problems else "poor" if reasons else "good"
+    return f'<td class="{kind}">{escape(problems or "complete")}{reasons}</td>'
 
 
 def _tables(state: State) -> str:
@@ -148,7 +200,7 @@ def _tables(state: State) -> str:
         for hour in sorted(hours, reverse=True)[:24]:
             generation = state.generations.get((table, hour))
             found = [generation.rows, generation.dropped] if generation else ["-", "-"]
-            rows.append([table, hour, *found, current.get(hour, 0)])
+            rows.append([state.tables[table].view, hour, *found, current.get(hour, 0)])
     return _table(["table", "hour", "rolled up", "came twice", "in current"], rows)
 
 

@@ -1,4 +1,4 @@
-"""An hour's rows go from current into a generation of its partition, each event once.
+"""Hours' rows go from current into generations of their partitions, each event once in its hour.
 
 Duplicates are few, so they are looked for by a hash of the id alone; only rows whose hash is there twice are compared whole, and
 the ones that lose are left out by their place. The wide rows are read once, sorted where they are, and written.
@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 import logging
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 from uuid import uuid4
 
-from kafkapy.warehouse.columns import IN_BATCH, IN_SCHEMA, ORIGIN, own_columns
-from kafkapy.warehouse.snapshot import Hour, HourGeneration, Move, Rollup, State, TableDefinition
-from kafkapy.warehouse.view_sql import current_table, in_current
+from kafkapy.warehouse.columns import HOUR, IN_BATCH, IN_SCHEMA, ORIGIN, own_columns
+from kafkapy.warehouse.snapshot import Hour, HourGeneration, Move, Rollup, State, TableDefinition, joined_offsets
+from kafkapy.warehouse.view_sql import current_table, in_current, in_hours
 from kafkapy.warehouse.warehouse import Warehouse
 
 _log = logging.getLogger("kafkapy.warehouse")
@@ -25,7 +25,15 @@ MOST_BROADCAST = 1_000_000
 """Hashes, or places of rows that lose, of which each process gets a copy (some 100 bytes a row). Above that Spark itself decides
 how to join."""
 BYTES_OF_A_TASK = 16 << 20
-"""Of an hour's Parquet files, for each task that looks for ids which are there twice."""
+"""Of Parquet files, for each task that looks for ids which are there twice."""
+SMALL_HOUR_BYTES = 16 << 20
+"""Of Parquet files. Hours below it are written together."""
+JOB_BYTES = 1 << 30
+"""Of hours that are written together."""
+_HOUR_OF_PATH = "/ds=([^/]+)/hr=([^/]+)/([^/]+/)?[^/]+$"
+"""Of a generation's file; in older ones a directory follows."""
+PLACE = ["_batch", "_partition", "_offset"]
+"""No two rows of a table have the same: a batch reads one log of each topic."""
 
 
 class OutrunError(RuntimeError):
@@ -42,9 +50,9 @@ def roll_up(warehouse: Warehouse, cutoff: Hour, at: Callable[[str], object] = la
     if not moves:
         return None
     generations = []
-    for move in moves:
-        generations.append(_generation(warehouse, state, move))
-        at(f"wrote {move.table} {move.hour}")
+    for together in _groups(warehouse, moves):
+        generations += _generations(warehouse, state, together)
+        at(f"wrote {together[0].table} {', '.join(move.hour for move in together)}")
 
     def record(now: State) -> Rollup:
         # Batches that came meanwhile stay in current: the boundary is the end that was seen at first.
@@ -58,54 +66,108 @@ def roll_up(warehouse: Warehouse, cutoff: Hour, at: Callable[[str], object] = la
     return rollup
 
 
-def _generation(warehouse: Warehouse, state: State, move: Move) -> HourGeneration:
-    table = state.tables[move.table]
-    columns = [*own_columns(table.columns, table.kind).names, *ORIGIN.names]
-    where = in_current(state.snapshot(move.table), move.hour)
-    numbers = sorted({number for number, _ in move.parts})
+def _groups(warehouse: Warehouse, moves: Sequence[Move]) -> Iterator[list[Move]]:
+    """Hours of a table that one job writes. A large one has its own: its rows stay where they are."""
+    small: dict[str, list[tuple[Move, int]]] = {}
+    for move in moves:
+        size = _size(warehouse, move)
+        if size > SMALL_HOUR_BYTES:
+            yield [move]
+        else:
+            small.setdefault(move.table, []).append((move, size))
+    for found in small.values():
+        together: list[Move] = []
+        total = 0
+        for move, size in found:
+            if together and total + size > JOB_BYTES:
+                yield together
+                together, total = [], 0
+            together.append(move)
+            total += size
+        yield together
+
+
+def _size(warehouse: Warehouse, move: Move) -> int:
+    """About how many bytes of files the hour's rows take. Files of a batch may have many hours."""
+    size = warehouse.files.size(move.before.path)[1] if move.before is not None else 0
+    for _, part in move.parts:
+        whole = sum(part.hours.values())
+        size += warehouse.files.size(part.path)[1] * part.hours[move.hour] // max(whole, 1)
+    return size
+
+
+def _generations(warehouse: Warehouse, state: State, moves: Sequence[Move]) -> list[HourGeneration]:
+    """`moves`: of one table."""
+    table = state.tables[moves[0].table]
+    columns = [*own_columns(table.columns, table.kind).names, *ORIGIN.names, *HOUR.names]
+    numbers = sorted({number for move in moves for number, _ in move.parts})
+    hours = in_hours("", [move.hour for move in moves])
+    where = f"{in_current(state.snapshot(table.name))} AND {hours}"
     where += f" AND {IN_BATCH} IN ({', '.join(repr(f'{number:012}') for number in numbers)})"
     rows = warehouse.spark.table(current_table(warehouse.config.database, table)).where(where)
     rows = rows.withColumn("_batch", rows[IN_BATCH].cast("long")).withColumn("_schema", rows[IN_SCHEMA].cast("int"))
     rows = rows.select(*columns)
-    count = sum(part.hours[move.hour] for _, part in move.parts)
-    paths = [part.path for _, part in move.parts]
-    if move.before is not None:
-        rows = rows.unionByName(read_generation(warehouse, table, move.before).select(*columns))
-        count += move.before.rows
-        paths.append(move.before.path)
-    share = max(1, sum(warehouse.files.size(path)[1] for path in dict.fromkeys(paths)))
-    return write_generation(warehouse, table, move.hour, rows, count, share)
+    counts = {move.hour: sum(part.hours[move.hour] for _, part in move.parts) for move in moves}
+    before = [move.before for move in moves if move.before is not None]
+    if before:
+        rows = rows.unionByName(read_generations(warehouse, table, before).select(*columns))
+        for each in before:
+            counts[each.hour] += each.rows
+    return write_generations(warehouse, table, rows, counts, max(1, sum(_size(warehouse, move) for move in moves)))
 
 
-def read_generation(warehouse: Warehouse, table: TableDefinition, generation: HourGeneration) -> Any:
+def read_generations(warehouse: Warehouse, table: TableDefinition, generations: Sequence[HourGeneration]) -> Any:
+    """Their rows, with the hours that these are of."""
+    from pyspark.sql import functions as f
     from pyspark.sql.types import StructType
 
     schema = StructType([*own_columns(table.columns, table.kind).fields, *ORIGIN.fields])
-    return warehouse.spark.read.schema(schema).parquet(warehouse.files.url(generation.path))
+    rows = warehouse.spark.read.schema(schema).parquet(*(warehouse.files.url(each.path) for each in generations))
+    place = f.col("_metadata.file_path")
+    return rows.select(
+        *rows.columns,
+        *(f.regexp_extract(place, _HOUR_OF_PATH, group).alias(name) for group, name in enumerate(HOUR.names, 1)),
+    )
 
 
-def write_generation(
-    warehouse: Warehouse, table: TableDefinition, hour: Hour, rows: Any, count: int, size: int
-) -> HourGeneration:
-    """`rows`: those of the hour, some of them twice; `count`, `size`: how many (0: not known) and about how many bytes."""
+def write_generations(
+    warehouse: Warehouse, table: TableDefinition, rows: Any, counts: Mapping[Hour, int], size: int
+) -> list[HourGeneration]:
+    """Write hours of a table anew.
+
+    Args:
+        rows: those of the hours, some of them twice, with `ds` and `hr`.
+        counts: how many of each hour; 0: not known.
+        size: about how many bytes of files they take.
+    """
     tasks = max(warehouse.spark.sparkContext.defaultParallelism, size // BYTES_OF_A_TASK)
     with (
         _counted(_twice(rows, table.kind, tasks)) as (twice, _),
         _counted(_losers(rows, table.kind, twice, tasks)) as (losers, lost),
     ):
         if lost:
-            rows = rows.join(losers, ["_partition", "_offset"], "left_anti")
-        path = f"hours/{table.name}/ds={hour[:10]}/hr={hour[11:]}/g{warehouse.state.rollups:09}-{uuid4().hex[:8]}"
+            rows = rows.join(losers, PLACE, "left_anti")
+        directory = f"hours/{table.name}/g{warehouse.state.rollups:09}-{uuid4().hex[:8]}"
         files = max(math.ceil(size / (warehouse.config.file_mib << 20)), 1)
         if files > 1 or size > 32 << 20:
             files = max(files, min(warehouse.spark.sparkContext.defaultParallelism, size >> 24))
-        names = [*own_columns(table.columns, table.kind).names, *ORIGIN.names]
-        sorted_rows = rows.select(*names).coalesce(files).sortWithinPartitions("_event_time", "_event_id")
-        sorted_rows.write.parquet(warehouse.files.url(path), compression="zstd")
-    made = _described(warehouse, table, hour, path, count)
-    if count and made.rows + lost != count:
-        told = f"{hour} of {table.name} has {count} rows in its batches, of which {made.rows + lost} were read"
-        raise RuntimeError(f"{told}: nothing is changed")
+        names = [*own_columns(table.columns, table.kind).names, *ORIGIN.names, *HOUR.names]
+        # Several hours are small: the rows of each go to one task, which makes one file of them.
+        rows = (
+            rows.select(*names).coalesce(files)
+            if len(counts) == 1
+            else rows.select(*names).repartition(files, *HOUR.names)
+        )
+        ordered = rows.sortWithinPartitions(*HOUR.names, "_event_time", "_event_id")
+        ordered.write.partitionBy(*HOUR.names).parquet(warehouse.files.url(directory), compression="zstd")
+    made = _described(warehouse, table, directory, counts)
+    expected, found = sum(counts.values()), sum(each.rows for each in made) + lost
+    if all(counts.values()) and found != expected:
+        hours = ", ".join(counts)
+        raise RuntimeError(
+            f"{hours} of {table.name}: batches and hours have {expected} rows by the ledger, and {found} were read. Files "
+            "are missing, or damaged: nothing is changed. `audit` says which; `backfill` builds an hour again from its topic"
+        )
     return made
 
 
@@ -126,7 +188,7 @@ def _counted(rows: Any) -> Iterator[tuple[Any, int]]:
 def _hashed(rows: Any, kind: str) -> Any:
     from pyspark.sql import functions as f
 
-    return rows.withColumn("_hash", f.xxhash64(_identity(kind)))
+    return rows.withColumn("_hash", f.xxhash64(*HOUR.names, _identity(kind)))
 
 
 def _identity(kind: str) -> str:
@@ -134,7 +196,7 @@ def _identity(kind: str) -> str:
 
 
 def _twice(rows: Any, kind: str, tasks: int) -> Any:
-    """Hashes of ids (of keys, in a table of changes) that several rows have."""
+    """Hashes of hours and ids (of keys, in a table of changes) that several rows have."""
     from pyspark.sql import functions as f
 
     # Hardly any is there twice, so to count them before they are shuffled gains nothing. What is kept has as many tasks as its
@@ -144,35 +206,56 @@ def _twice(rows: Any, kind: str, tasks: int) -> Any:
 
 
 def _losers(rows: Any, kind: str, twice: Any, tasks: int) -> Any:
-    """Places of rows that stay behind: of each id all but the first, of each key all but the last."""
+    """Places of rows that stay behind: in each hour of each id all but the first, of each key all but the last."""
     from pyspark.sql import Window
     from pyspark.sql import functions as f
 
     identity, order = _identity(kind), "desc" if kind == "changes" else "asc"
-    places = [getattr(f.col(name), order)() for name in ("_batch", "_partition", "_offset")]
-    rank = f.row_number().over(Window.partitionBy(identity).orderBy(*places))
-    candidates = _hashed(rows, kind).join(twice, "_hash", "left_semi").repartition(tasks, identity)
-    return candidates.withColumn("_rank", rank).where("_rank > 1").select("_partition", "_offset")
+    places = [getattr(f.col(name), order)() for name in PLACE]
+    rank = f.row_number().over(Window.partitionBy(*HOUR.names, identity).orderBy(*places))
+    candidates = _hashed(rows, kind).join(twice, "_hash", "left_semi").repartition(tasks, *HOUR.names, identity)
+    return candidates.withColumn("_rank", rank).where("_rank > 1").select(*PLACE)
 
 
-def _described(warehouse: Warehouse, table: TableDefinition, hour: Hour, path: str, count: int) -> HourGeneration:
-    """What is in it, as it was written: its offsets are in a file beside the rows, too, for whoever finds the directory."""
+def _described(
+    warehouse: Warehouse, table: TableDefinition, directory: str, counts: Mapping[Hour, int]
+) -> list[HourGeneration]:
+    """What is in it, as it was written: the places of an hour's rows are in a file beside them, too, for readers that find the
+    directory."""
     from pyspark.sql import functions as f
+    from pyspark.sql.types import StructType
 
-    written = warehouse.spark.read.parquet(warehouse.files.url(path))
-    found = written.groupBy("_partition").agg(f.min("_offset"), f.max("_offset"), f.count("*")).collect()
-    offsets = {table.topic: {row[0]: (row[1], row[2] + 1) for row in found}}
-    rows = sum(row[3] for row in found)
-    generation = HourGeneration(table.name, hour, path, rows, max(count - rows, 0), offsets)
-    told = {"topic": table.topic, "offsets": {str(row[0]): [row[1], row[2] + 1] for row in found}, "rows": rows}
+    schema = StructType([*own_columns(table.columns, table.kind).fields, *ORIGIN.fields, *HOUR.fields])
+    written = warehouse.spark.read.schema(schema).parquet(warehouse.files.url(directory))
+    topic = f.lit(table.topic) if table.topic else f.col("topic")
+    groups = written.groupBy(*HOUR.names, topic.alias("_topic"), "_batch", "_partition")
+    found: dict[Hour, list[Any]] = {hour: [] for hour in counts}
+    for row in groups.agg(f.min("_offset"), f.max("_offset"), f.count("*")).collect():
+        found[f"{row[0]}-{row[1]}"].append(row[2:])
+    return [_generation(warehouse, table.name, hour, directory, found[hour], counts[hour]) for hour in counts]
+
+
+def _generation(
+    warehouse: Warehouse, table: str, hour: Hour, directory: str, groups: Sequence[Any], count: int
+) -> HourGeneration:
+    """`groups`: topic, batch and partition, with first and last offset and how many rows these are."""
+    logs = {(topic, batch): warehouse.state.log_of(topic, batch) for topic, batch, *_ in groups}
+    offsets = joined_offsets(
+        [{logs[topic, batch].name: {part: (first, last + 1)}} for topic, batch, part, first, last, _ in groups]
+    )
+    rows = sum(group[-1] for group in groups)
+    path = f"{directory}/ds={hour[:10]}/hr={hour[11:]}"
+    ids = {log.name: log for log in logs.values()}
+    told = {
+        "rows": rows,
+        "logs": [
+            {
+                "topic": ids[name].topic,
+                "topic_id": ids[name].topic_id,
+                "offsets": {str(partition): list(bounds) for partition, bounds in sorted(partitions.items())},
+            }
+            for name, partitions in sorted(offsets.items())
+        ],
+    }
     warehouse.files.create(f"{path}/_offsets.json", json.dumps(told, sort_keys=True).encode())
-    return generation
-
-
-def hours_between(first: Hour, last: Hour) -> Iterable[Hour]:
-    """Both included."""
-    import numpy as np
-
-    begin, end = (np.datetime64(f"{hour[:10]}T{hour[11:]}", "h") for hour in (first, last))
-    for each in np.arange(begin, end + 1):
-        yield str(each).replace("T", "-")
+    return HourGeneration(table, hour, path, rows, max(count - rows, 0), offsets)

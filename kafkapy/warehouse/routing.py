@@ -1,10 +1,12 @@
-"""Which table the values of a schema go to; tables begin and grow by it. Pure, but for what the registry says of a schema."""
+"""Which table the values of a schema go to; tables begin and grow by it. Pure."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import count
 from typing import Any, NamedTuple
 
 from pyspark.sql.types import StructType
@@ -14,6 +16,7 @@ from kafkapy.warehouse.config import TableConfig
 from kafkapy.warehouse.snapshot import TableDefinition
 
 QUARANTINE_TABLE = "quarantine"
+_LONGEST_WORDS = 60
 
 
 class SchemaFacts(NamedTuple):
@@ -28,11 +31,7 @@ class SchemaFacts(NamedTuple):
 def route(
     tables: Mapping[str, TableDefinition], config: TableConfig, schema: str, facts: SchemaFacts
 ) -> TableDefinition:
-    """The definition of the table for values of `schema`, as it is to be from now on.
-
-    A topic's first record and its first model are the table of the topic's name; others are beside it, `name_record`,
-    `name_v2`.
-    """
+    """The definition of the table for values of `schema`, as it is to be from now on."""
     of_topic = [table for table in tables.values() if table.topic == config.topic]
     for table in of_topic:
         if schema in table.schemas:
@@ -46,8 +45,15 @@ def route(
             return grown
     taken = [table.model for table in same]
     model = facts.model if facts.model is not None and facts.model not in taken else max(taken, default=0) + 1
-    name = _name(config.name, facts.record, model, of_topic, tables)
+    stem = config.name if not of_topic else f"{config.name}_{words_of(facts.record) or 'v'}"
+    name = next(name for name in _numbered(stem) if name not in tables)
     return TableDefinition(name, config.topic, config.kind, facts.columns.jsonValue(), facts.record, model, (schema,))
+
+
+def _numbered(stem: str) -> Iterator[str]:
+    yield stem
+    for number in count(2):
+        yield f"{stem}_{number}"
 
 
 def _grown(table: TableDefinition, schema: str, facts: SchemaFacts) -> TableDefinition | None:
@@ -73,23 +79,16 @@ def for_deletions(tables: Mapping[str, TableDefinition], config: TableConfig, sc
     return TableDefinition(config.name, config.topic, config.kind, StructType([]).jsonValue(), "", 1, (schema,))
 
 
-def _name(
-    base: str, record: str, model: int, of_topic: list[TableDefinition], tables: Mapping[str, TableDefinition]
-) -> str:
-    """The topic's first table has its name; others are beside it. A name that is taken gets a number."""
-    first = next((table for table in of_topic if table.name == base), None)
-    stem = base if first is None or first.record == record or not record else f"{base}_{_snake(record)}"
-    name = stem if (not of_topic or model == 1) and stem not in tables else f"{stem}_v{model}"
-    number = model
-    while name in tables:
-        number += 1
-        name = f"{stem}_v{number}"
-    return name
+def words_of(record: str) -> str:
+    """A record's own name as part of a table's: `shop.BookingCancelled` is booking_cancelled."""
+    own = record.rpartition(".")[2]
+    found = "_".join(re.findall(r"[A-Za-z0-9]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", own))).lower()
+    return found if len(found) <= _LONGEST_WORDS else f"{found[:_LONGEST_WORDS]}_{digest_of(record)}"
 
 
-def _snake(name: str) -> str:
-    own = name.rpartition(".")[2]
-    return re.sub(r"\W", "_", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", own)).lower()
+def digest_of(name: str) -> str:
+    """Eight digits that tell names apart."""
+    return hashlib.blake2b(name.encode(), digest_size=4).hexdigest()
 
 
 def quarantine() -> TableDefinition:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -31,6 +32,7 @@ def spark_configs(config: WarehouseConfig) -> dict[str, str]:
         "spark.sql.warehouse.dir": str(place / "spark-warehouse"),
         "spark.sql.sources.partitionOverwriteMode": "dynamic",
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+        "spark.sql.variable.substitute": "false",  # names of fields may look like ${variables}
         "spark.sql.adaptive.enabled": "true",
         "spark.scheduler.mode": "FAIR",
         "spark.ui.showConsoleProgress": "false",
@@ -46,6 +48,38 @@ def spark_configs(config: WarehouseConfig) -> dict[str, str]:
     return {**found, **config.spark}
 
 
+class SparkJobs:
+    """Jobs of one kind: they share Spark's cores evenly with those of other kinds, and can be cancelled together."""
+
+    def __init__(self, spark: Any, kind: str) -> None:
+        self._spark = spark
+        self._kind = kind
+
+    def naming(self, step: Callable[[], float | None]) -> Callable[[], float | None]:
+        """`step`, whose jobs are of this kind. Spark keeps that by thread."""
+
+        def named() -> float | None:
+            context = self._spark.sparkContext
+            context.setJobGroup(f"warehouse {self._kind}", f"The warehouse's {self._kind}")
+            context.setLocalProperty("spark.scheduler.pool", self._kind)
+            return step()
+
+        return named
+
+    def cancel(self) -> None:
+        self._spark.sparkContext.cancelJobGroup(f"warehouse {self._kind}")
+
+
+def session_has_ended(spark: Any) -> bool:
+    """Has Spark's context been stopped, or is its JVM gone?"""
+    from py4j.protocol import Py4JError
+
+    try:
+        return bool(spark.sparkContext._jsc.sc().isStopped())
+    except (AttributeError, Py4JError, OSError):
+        return True
+
+
 def session(config: WarehouseConfig) -> Any:
     """By spark-submit: that one's master and memory; else `local[*]`, unless the configuration says otherwise."""
     place = metastore_directory(config)
@@ -57,12 +91,10 @@ def session(config: WarehouseConfig) -> Any:
     from pyspark.sql import SparkSession
 
     from kafkapy.spark import KafkaDataSource
-    from kafkapy.warehouse.ranges_source import OffsetRangesSource
 
     builder = SparkSession.builder
     for name, value in spark_configs(config).items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
     spark.dataSource.register(KafkaDataSource)
-    spark.dataSource.register(OffsetRangesSource)
     return spark

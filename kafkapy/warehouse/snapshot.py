@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 Hour = str
@@ -29,14 +30,53 @@ Hour = str
 FIRST_HOUR: Hour = "0000-00-00-00"
 
 Offsets = Mapping[str, Mapping[int, tuple[int, int]]]
-"""By topic and partition: the first, and the one after the last."""
+"""By log (the name of a `TopicLog`) and partition: the first, and the one after the last."""
+
+
+class TopicLog(NamedTuple):
+    """What a topic's name has stood for since batch number `batch`: a topic that was deleted and made again has another log,
+    in which the same offsets are other records. A place is (log, partition, offset).
+
+    `name`: the topic's own for the first log that the ledger knows, and `topic@batch` for a later one ("@" cannot be in
+    Kafka's names of topics). `topic_id`: Kafka's, in hexadecimal; empty if it is not known (old brokers and old ledgers).
+    """
+
+    name: str
+    topic: str
+    topic_id: str = ""
+    batch: int = 0
+
+
+class Loss(NamedTuple):
+    """Offsets that were gone before they were read: no row will ever come of them. `end`: the one after the last that was
+    seen. `at_ms`: when this was found."""
+
+    log: str
+    topic: str
+    partition: int
+    first: int
+    end: int
+    reason: str
+    at_ms: int
+
+    def __str__(self) -> str:
+        return f"{self.topic} partition {self.partition}, offsets {self.first} to {self.end - 1}: {self.reason}"
 
 
 class TableDefinition(NamedTuple):
-    """`kind`: "events" (the first of each id stays) or "changes" (the last of each key). `columns`: Spark's schema as JSON,
-    without those of every table. `record`, `model`: which events of the topic are its rows. `schemas`: of their values.
-    `version`: of the columns. Each has tables of its own in the metastore, which never change: sessions remember a table's
-    columns, but ask for a view's text each time.
+    """What a table is: its rows and columns, and the view that shows them.
+
+    | field | what |
+    | --- | --- |
+    | `name` | what it is called in the ledger and in directories; never changes |
+    | `kind` | "events" (the first of each id stays) or "changes" (the last of each key) |
+    | `columns` | Spark's schema as JSON, without those of every table |
+    | `record`, `model` | which events of the topic are its rows |
+    | `schemas` | of their values |
+    | `version` | of the columns; each has tables of its own in the metastore |
+    | `views` | names that its view has had, if one was another than `name`; the last one counts |
+
+    Tables of the metastore never change: sessions remember a table's columns, but ask for a view's text each time.
     """
 
     name: str
@@ -47,6 +87,14 @@ class TableDefinition(NamedTuple):
     model: int = 1
     schemas: tuple[str, ...] = ()
     version: int = 1
+    views: tuple[str, ...] = ()
+
+    @property
+    def view(self) -> str:
+        return self.views[-1] if self.views else self.name
+
+    def viewed_as(self, name: str) -> TableDefinition:
+        return self if name == self.view else self._replace(views=(*self.views, name))
 
 
 class BatchPart(NamedTuple):
@@ -65,6 +113,11 @@ class Batch(NamedTuple):
     tables: tuple[TableDefinition, ...] = ()
     """Those that are new or have changed."""
     at_ms: int = 0
+    logs: tuple[TopicLog, ...] = ()
+    """Those that begin with this batch, or whose id is known from here on."""
+    losses: tuple[Loss, ...] = ()
+    unread: Mapping[str, Mapping[int, int]] = MappingProxyType({})
+    """By log and partition: how far the log went when the batch was planned, where that is further than the batch."""
 
     def rows(self, table: str) -> Mapping[Hour, int]:
         found: dict[Hour, int] = {}
@@ -76,7 +129,8 @@ class Batch(NamedTuple):
 
 
 class HourGeneration(NamedTuple):
-    """An hour of a table. `dropped`: rows that were there twice (or, of changes, were followed by others)."""
+    """An hour of a table. `dropped`: rows that were there twice (or, of changes, were followed by others). `offsets`: of the
+    logs that its rows are from."""
 
     table: str
     hour: Hour
@@ -87,13 +141,15 @@ class HourGeneration(NamedTuple):
 
 
 class Rollup(NamedTuple):
-    """Rows of batches below `boundary` with hours below `cutoff` are in generations from here on."""
+    """Rows of batches below `boundary` with hours below `cutoff` are in generations from here on. `tables`: those that are new or
+    have changed."""
 
     number: int
     boundary: int
     cutoff: Hour
     generations: tuple[HourGeneration, ...]
     at_ms: int = 0
+    tables: tuple[TableDefinition, ...] = ()
 
 
 class Snapshot(NamedTuple):
@@ -140,6 +196,22 @@ class State:
     """Those of the last rollup: whoever makes the next one has seen to it that the metastore has them."""
     superseded: tuple[tuple[int, HourGeneration], ...] = ()
     """Generations that others have taken the place of, with the number of the rollup that did it."""
+    logs: tuple[TopicLog, ...] = ()
+    """In order: of a topic the last one counts."""
+    losses: tuple[Loss, ...] = ()
+    unread: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+    """As the last batch has it."""
+
+    def log_of(self, topic: str, batch: int | None = None) -> TopicLog:
+        """What batch number `batch` has read of a topic; by default what the next one reads, if it is not made again."""
+        at = self.end if batch is None else batch
+        found = [log for log in self.logs if log.topic == topic and log.batch <= at]
+        return found[-1] if found else TopicLog(topic, topic)
+
+    def earlier_logs(self, topic: str) -> tuple[TopicLog, ...]:
+        """Those of topics of that name which are gone."""
+        current = self.log_of(topic)
+        return tuple(log for log in self.logs if log.topic == topic and log.name != current.name)
 
     def with_batch(self, batch: Batch) -> State:
         """Raises ValueError if it is not the next."""
@@ -148,10 +220,13 @@ class State:
         return replace(
             self,
             batches={**self.batches, batch.number: batch},
-            tables={**self.tables, **{table.name: table for table in batch.tables}},
+            tables=_grown(self.tables, batch.tables),
             end=batch.number + 1,
             defined=tuple(table.name for table in batch.tables),
             offsets=joined_offsets([self.offsets, batch.offsets]),
+            logs=(*(log for log in self.logs if log.name not in {new.name for new in batch.logs}), *batch.logs),
+            losses=(*self.losses, *batch.losses),
+            unread=batch.unread,
         )
 
     def with_rollup(self, rollup: Rollup) -> State:
@@ -166,6 +241,8 @@ class State:
         return replace(
             self,
             generations={**self.generations, **{(new.table, new.hour): new for new in rollup.generations}},
+            tables=_grown(self.tables, rollup.tables),
+            defined=tuple(dict.fromkeys([*self.defined, *(table.name for table in rollup.tables)])),
             boundary=rollup.boundary,
             cutoff=rollup.cutoff,
             rollups=rollup.number + 1,
@@ -249,6 +326,20 @@ def joined_offsets(many: Sequence[Offsets]) -> dict[str, dict[int, tuple[int, in
     return found
 
 
+def _grown(tables: Mapping[str, TableDefinition], changed: Iterable[TableDefinition]) -> dict[str, TableDefinition]:
+    """Definitions only grow. The one that has grown most counts: the ledger is not read in the order in which it was written."""
+    found = dict(tables)
+    for table in changed:
+        known = found.get(table.name, table)
+        if (table.version, len(table.schemas), len(table.views)) >= (
+            known.version,
+            len(known.schemas),
+            len(known.views),
+        ):
+            found[table.name] = table
+    return found
+
+
 def _key(generation: HourGeneration) -> str:
     return generation.path
 
@@ -264,9 +355,10 @@ class AddPart(NamedTuple):
 
 
 class PlaceHour(NamedTuple):
-    """The hour's partition, at its new place."""
+    """The hour's partition, at its new place. `replaces`: another generation was there."""
 
     generation: HourGeneration
+    replaces: bool = True
 
 
 class ShowSnapshot(NamedTuple):
@@ -325,7 +417,20 @@ def _shown_parts(state: State) -> list[AddPart]:
 
 def effects_of_rollup(state: State, rollup: Rollup) -> list[Effect]:
     """`state`: with the rollup."""
-    return [*map(PlaceHour, rollup.generations), *_views(state)]
+    anew = {table.name for table in rollup.tables}
+    return [
+        *map(DefineTable, rollup.tables),
+        *_registered(state, anew),
+        *(add for add in _shown_parts(state) if add.part.table in anew),
+        *_placed(state, rollup.generations),
+        *_views(state),
+    ]
+
+
+def _placed(state: State, generations: Iterable[HourGeneration]) -> list[PlaceHour]:
+    """Those of the last rollup."""
+    replaced = {(old.table, old.hour) for number, old in state.superseded if number == state.rollups - 1}
+    return [PlaceHour(each, (each.table, each.hour) in replaced) for each in generations]
 
 
 def effects_of_restart(state: State, lost: Iterable[str] = ()) -> list[Effect]:
@@ -334,7 +439,7 @@ def effects_of_restart(state: State, lost: Iterable[str] = ()) -> list[Effect]:
         *map(DefineTable, state.tables.values()),
         *_registered(state, {*state.defined, *lost}),
         *_shown_parts(state),
-        *map(PlaceHour, state.placed),
+        *_placed(state, state.placed),
         *_views(state),
     ]
 

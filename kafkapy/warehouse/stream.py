@@ -1,136 +1,164 @@
-"""`run`: the streaming query that fills current, and beside it a rollup whenever an hour is over."""
+"""`run`: the batches that fill current, and beside them a rollup whenever hours are over. Each in a thread of its own."""
 
 from __future__ import annotations
 
-import json
 import logging
 import threading
-import time as clock
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 
-from kafkapy.consumer.range_reader import EARLIEST
-from kafkapy.warehouse.client_options import client_options
+from kafkapy.errors import AuthorizationError, SaslAuthenticationFailedError
+from kafkapy.warehouse.cluster import Cluster
+from kafkapy.warehouse.config import ConfigError
 from kafkapy.warehouse.file_system import FileExists
+from kafkapy.warehouse.lag import LagWatch
+from kafkapy.warehouse.ledger import LedgerError
+from kafkapy.warehouse.metrics import CommittedBatch, RunProgress
+from kafkapy.warehouse.plan import (
+    BatchPlan,
+    Bounds,
+    LogLook,
+    Looks,
+    PlanRules,
+    RecordsLostError,
+    falls_short,
+    plan_batch,
+)
 from kafkapy.warehouse.rollup import OutrunError, roll_up
-from kafkapy.warehouse.snapshot import Batch, Hour, State
-from kafkapy.warehouse.tasks import run_tasks
+from kafkapy.warehouse.session import SparkJobs, session_has_ended
+from kafkapy.warehouse.snapshot import Hour
+from kafkapy.warehouse.supervision import Worker
+from kafkapy.warehouse.tasks import run_batch
 from kafkapy.warehouse.warehouse import Warehouse
 
 _log = logging.getLogger("kafkapy.warehouse")
 
+LOOKS = 3
+"""So often a log is looked at that seems to have become shorter: a new leader may say so for a moment."""
+SWEEP_MS = 60_000
 
-class CheckpointError(Exception):
-    """Checkpoint and ledger do not fit each other; the text says what to do."""
 
-
-class CommittedBatch(NamedTuple):
-    """`rows`: by table. `began_ms`, `done_ms`: when it was planned, and when its rows could be queried. `oldest_ms`, `newest_ms`:
-    of its events' times; None if it has none. `no_id`: events without an id."""
-
-    number: int
-    rows: dict[str, int]
-    began_ms: int
-    done_ms: int
-    oldest_ms: int | None
-    newest_ms: int | None
-    no_id: int
-
-    @classmethod
-    def of(cls, batch: Batch, rows: Sequence[Any], began_ms: int, done_ms: int) -> CommittedBatch:
-        told = [json.loads(row.told) for row in rows if not row.name]
-        oldest = [each["oldest_ms"] for each in told if each["oldest_ms"] is not None]
-        newest = [each["newest_ms"] for each in told if each["newest_ms"] is not None]
-        tables = {part.table: sum(batch.rows(part.table).values()) for part in batch.parts}
-        ends = min(oldest, default=None), max(newest, default=None)
-        return cls(batch.number, tables, began_ms, done_ms, *ends, sum(each["no_id"] for each in told))
+class MadeAgainError(RuntimeError):
+    """A topic was made again while a batch was read: what was read may be of either, and comes to nothing."""
 
 
 class Stream:
-    """One query over all topics. `on_batch`: told of each batch that is committed."""
+    """Reads all topics, batch by batch.
 
-    def __init__(self, warehouse: Warehouse, on_batch: Callable[[CommittedBatch], object] = lambda batch: None) -> None:
+    Args:
+        on_batch: called with each batch that is committed.
+        cluster: whose topics they are; by default the configuration's.
+        told: called with each error, and with None when all is well again.
+    """
+
+    def __init__(
+        self,
+        warehouse: Warehouse,
+        on_batch: Callable[[CommittedBatch], object] = lambda batch: None,
+        cluster: Cluster | None = None,
+        told: Callable[[Exception | None], object] = lambda error: None,
+    ) -> None:
         self._warehouse = warehouse
         self._on_batch = on_batch
-        self._base = 0
-        self._query: Any = None
+        self._cluster = cluster or Cluster(warehouse.config)
+        self._told = told
+        self._absent: set[str] = set()
+        self._target: Looks | None = None
+        """What a stream ends with that reads what was there when it began."""
+        self._available_now = False
 
-    def start(self, available_now: bool = False) -> Any:
-        """The query. `available_now`: it ends when it has read what was there."""
-        warehouse = self._warehouse
-        config = warehouse.config
-        fresh = not warehouse.files.names("_checkpoint")
-        self._base = self._checkpoint()
-        reader = warehouse.spark.readStream.format("kafkapy-ranges")
-        options = {
-            **warehouse.source_options(),
-            "maxOffsetsPerTrigger": str(config.max_events_per_batch),
-            "minPartitions": str(warehouse.spark.sparkContext.defaultParallelism),
-            "startingOffsets": config.starting_offsets,
-        }
-        if fresh and warehouse.state.offsets:
-            partitions = partitions_of(warehouse)
-            options["startingOffsets"] = starting_offsets(warehouse.state, config.starting_offsets, partitions)
-        for name, value in options.items():
-            reader = reader.option(name, value)
-        trigger: dict[str, Any] = (
-            {"availableNow": True}
-            if available_now
-            else {"processingTime": f"{int(config.trigger_seconds * 1000)} milliseconds"}
+    def start(self, available_now: bool = False) -> Worker:
+        """In a thread. `available_now`: it ends when it has read what was there."""
+        worker = self.worker(available_now)
+        worker.start()
+        return worker
+
+    def worker(self, available_now: bool = False) -> Worker:
+        self._available_now = available_now
+        spark = self._warehouse.spark
+        jobs = SparkJobs(spark, "ingestion")
+        return Worker(
+            "Reading", jobs.naming(self.step), lambda error: is_permanent(spark, error), self._told, jobs.cancel
         )
-        writer = reader.load().writeStream.foreachBatch(self._batch).trigger(**trigger)
-        place = warehouse.files.url(f"_checkpoint/{self._base:012}")
-        self._query = writer.option("checkpointLocation", place).queryName(f"warehouse {config.database}").start()
-        return self._query
 
-    def _checkpoint(self) -> int:
-        """The number of the batch that Spark calls 0: the name of the checkpoint's directory says it."""
-        files = self._warehouse.files
-        found = [int(name) for name in files.names("_checkpoint") if name.isdigit()]
-        if found:
-            return max(found)
-        files.make_directory(f"_checkpoint/{self._warehouse.state.end:012}")
-        return self._warehouse.state.end
-
-    def _batch(self, ranges: Any, spark_number: int) -> None:
+    def step(self) -> float | None:
+        """Plan a batch and make it, if there is anything for one. Seconds until the next; None after the last."""
         warehouse = self._warehouse
-        number = self._base + spark_number
-        if number < warehouse.state.end:  # it was committed, and Spark was stopped before it knew
-            return
-        if number > warehouse.state.end:
-            raise CheckpointError(
-                f"Spark's checkpoint is at batch {number}, but the ledger ends with batch {warehouse.state.end - 1}. One of "
-                "them is not of this warehouse: put the ledger back, or delete the directory _checkpoint to go on where "
-                "the ledger ends"
-            )
         now = warehouse.time.milliseconds()
-        directory = warehouse.attempt(number)
-        rows = run_tasks(warehouse, ranges, warehouse.settings(directory, now), directory)
-        batch = warehouse.commit_batch(number, directory, rows, now)
+        number, plan = warehouse.state.end, self._plan(now)
+        if plan.is_due:
+            self._batch(number, plan, now)
+        if plan.more:
+            return 0.0
+        if self._available_now:
+            return None
+        trigger = warehouse.config.trigger_seconds * 1000
+        return (trigger - warehouse.time.milliseconds() % trigger) / 1000
+
+    def _plan(self, now: int) -> BatchPlan:
+        config, state = self._warehouse.config, self._warehouse.state
+        looks = self._look()
+        if self._available_now:
+            self._target = self._target or looks
+            looks = capped(looks, self._target)
+        rules = PlanRules(config.max_events_per_batch, config.starting_offsets, config.on_data_loss)
+        logs = {topic: state.log_of(topic) for topic in looks}
+        seen = {log.name: self._cluster.ends.get((topic, log.topic_id), {}) for topic, log in logs.items()}
+        return plan_batch(state, looks, rules, now, seen)
+
+    def _look(self) -> Looks:
+        warehouse = self._warehouse
+        for _ in range(LOOKS):
+            looks = self._cluster.look()
+            if not any(self._seems_short(topic, look) for topic, look in looks.items()):
+                break
+            warehouse.time.sleep(1)
+        absent = {table.topic for table in warehouse.config.tables} - looks.keys()
+        for topic in sorted(absent - self._absent):
+            _log.warning("There is no topic %s: its events are read when it is there", topic)
+        self._absent = absent
+        return looks
+
+    def _seems_short(self, topic: str, look: LogLook) -> bool:
+        state = self._warehouse.state
+        log = state.log_of(topic)
+        positions = {partition: end for partition, (_, end) in state.offsets.get(log.name, {}).items()}
+        return log.topic_id in ("", look.topic_id) and falls_short(look, positions)
+
+    def _batch(self, number: int, plan: BatchPlan, now: int) -> None:
+        warehouse = self._warehouse
+        for loss in plan.losses:
+            _log.error("Lost: %s", loss)
+        logs = {log.topic: log for log in (*warehouse.state.logs, *plan.logs)}
+        names = {topic: log.name for topic, log in logs.items()}
+        directory, rows = run_batch(warehouse, number, plan.ranges, now, names)
+        self._check_ids({topic: logs[topic].topic_id for topic in {each.partition.topic for each in plan.ranges}})
+        batch = warehouse.commit_batch(number, directory, rows, now, plan)
         if batch is not None:
             self._on_batch(CommittedBatch.of(batch, rows, now, warehouse.time.milliseconds()))
 
-
-def starting_offsets(state: State, first: str, partitions: Mapping[str, Iterable[int]]) -> str:
-    """Where the ledger ends; partitions that it does not know from their beginning. Without a ledger: as configured.
-    `partitions`: of all topics."""
-    if not state.offsets:
-        return first
-    known = {
-        topic: {str(each): state.offsets.get(topic, {}).get(each, (0, EARLIEST))[1] for each in sorted(numbers)}
-        for topic, numbers in partitions.items()
-    }
-    return json.dumps(known)
+    def _check_ids(self, read: Mapping[str, str]) -> None:
+        """An id never comes again: if it is the same before and after, so it was in between."""
+        ids = self._cluster.topic_ids() if read else {}
+        for topic, id in read.items():
+            if ids.get(topic, "") != id:
+                raise MadeAgainError(f"The topic {topic} was deleted, or made again, while it was read")
 
 
-def partitions_of(warehouse: Warehouse) -> dict[str, set[int]]:
-    """Of the topics that there are. Raises what a client raises."""
-    from kafkapy import KafkaConsumer
-
-    with KafkaConsumer(**client_options(warehouse.config.kafka)) as consumer:
-        found = {table.topic: consumer.partitions_for_topic(table.topic) for table in warehouse.config.tables}
-    return {topic: set(numbers) for topic, numbers in found.items() if numbers}
+def capped(looks: Looks, target: Looks) -> dict[str, LogLook]:
+    """No further than `target`; a log that was not there then is not read."""
+    found = {}
+    for topic, look in looks.items():
+        until = target.get(topic)
+        if until is not None and until.topic_id == look.topic_id:
+            partitions = {
+                partition: Bounds(bounds.first, min(bounds.stable, until.partitions[partition].stable), bounds.end)
+                for partition, bounds in look.partitions.items()
+                if partition in until.partitions
+            }
+            found[topic] = LogLook(look.topic_id, partitions)
+    return found
 
 
 def hour_at(ms: float) -> Hour:
@@ -142,38 +170,82 @@ def due_cutoff(now_ms: int, delay_minutes: float) -> Hour:
     return hour_at(now_ms - delay_minutes * 60_000)
 
 
+class Rollups:
+    """Rolls hours up when they are over, and deletes what no view shows any more."""
+
+    def __init__(self, warehouse: Warehouse) -> None:
+        self._warehouse = warehouse
+        self._swept_ms = warehouse.time.monotonic_ms()
+
+    def step(self) -> float:
+        """Seconds until the next look at the clock."""
+        warehouse = self._warehouse
+        cutoff = due_cutoff(warehouse.time.milliseconds(), warehouse.config.rollup_delay_minutes)
+        if cutoff > warehouse.state.cutoff and warehouse.state.moves(cutoff):
+            try:
+                roll_up(warehouse, cutoff)
+            except (OutrunError, FileExists) as error:
+                _log.info("%s", error)
+        if warehouse.time.monotonic_ms() - self._swept_ms >= SWEEP_MS:
+            warehouse.sweep()
+            self._swept_ms = warehouse.time.monotonic_ms()
+        return 1.0
+
+
+def is_permanent(spark: Any, error: Exception) -> bool:
+    """Is there no sense in another attempt? Where Spark's session is gone there is none."""
+    known = (RecordsLostError, ConfigError, LedgerError, AuthorizationError, SaslAuthenticationFailedError)
+    return isinstance(error, known) or session_has_ended(spark)
+
+
 def run(
     warehouse: Warehouse,
     stopped: threading.Event,
     available_now: bool = False,
     on_batch: Callable[[CommittedBatch], object] = lambda batch: None,
     on_round: Callable[[], None] = lambda: None,
+    progress: RunProgress | None = None,
 ) -> None:
-    """Until it is stopped, or the query ends; raises what the query fails with."""
-    stream = Stream(warehouse, on_batch)
-    query = stream.start(available_now)
-    swept = clock.monotonic()
+    """Until `stopped` is set, or (`available_now`) all is read that was there. Raises what one of the threads has given up with:
+    each has tried again as often as `supervision` says, unless the error is permanent.
+
+    `on_round`: called about once a second. `progress`: told of batches, errors and lags.
+    """
+    progress = progress or RunProgress(warehouse.time)
+
+    def told(batch: CommittedBatch) -> None:
+        progress.add(batch)
+        on_batch(batch)
+
+    cluster = Cluster(warehouse.config)
+    stream = Stream(warehouse, told, cluster, progress.telling("reading"))
+    workers = [stream.worker(available_now)]
+    if not available_now:
+        workers += _beside(warehouse, cluster, progress)
+    for worker in workers:
+        worker.start()
     try:
-        while not stopped.is_set() and query.isActive:
-            query.awaitTermination(1)
-            if not available_now:
-                swept = _housekeeping(warehouse, swept)
+        while not stopped.is_set() and workers[0].isActive:
+            workers[0].wait(1)
+            for worker in workers:
+                worker.check()
             on_round()
-        if query.exception() is not None:
-            raise query.exception()
+        workers[0].check()
     finally:
-        if query.isActive:
-            query.stop()
+        for worker in workers:
+            worker.stop()
+        cluster.close()
 
 
-def _housekeeping(warehouse: Warehouse, swept: float) -> float:
-    cutoff = due_cutoff(warehouse.time.milliseconds(), warehouse.config.rollup_delay_minutes)
-    if cutoff > warehouse.state.cutoff and warehouse.state.moves(cutoff):
-        try:
-            roll_up(warehouse, cutoff)
-        except (OutrunError, FileExists) as error:
-            _log.info("%s", error)
-    if clock.monotonic() - swept > 60:
-        warehouse.sweep()
-        swept = clock.monotonic()
-    return swept
+def _beside(warehouse: Warehouse, cluster: Cluster, progress: RunProgress) -> list[Worker]:
+    spark = warehouse.spark
+    jobs = SparkJobs(spark, "rollup")
+    rollups = Worker(
+        "Rolling up",
+        jobs.naming(Rollups(warehouse).step),
+        lambda error: is_permanent(spark, error),
+        progress.telling("rolling up"),
+        jobs.cancel,
+    )
+    watch = LagWatch(warehouse.config, cluster, warehouse.time)
+    return [rollups, Worker("Watching", lambda: progress.watch(watch, lambda: warehouse.state))]

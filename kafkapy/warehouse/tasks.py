@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kafkapy.spark.offset_ranges import OffsetRange, divide, share_tasks
 from kafkapy.warehouse.ingest import FILES, IngestSettings, ingest
 from kafkapy.warehouse.warehouse import Warehouse, part_path
 
@@ -12,9 +14,21 @@ _LAST = "PAR1"
 """How each Parquet file ends."""
 
 
-def run_tasks(warehouse: Warehouse, ranges: Any, settings: IngestSettings, directory: str) -> list[Any]:
-    """`ranges`: a DataFrame of `RANGES`. Gives back rows of `FILES`, without contents."""
-    rows = ranges.mapInArrow(ingest(settings), FILES)
+def run_tasks(
+    warehouse: Warehouse, ranges: Sequence[OffsetRange], settings: IngestSettings, directory: str
+) -> list[Any]:
+    """Read `ranges` in as many tasks as there are cores, at least. Gives back rows of `FILES`, without contents."""
+    cores = warehouse.spark.sparkContext.defaultParallelism
+    tasks = share_tasks(divide(ranges, cores), cores)
+    if not tasks:
+        return []
+    rows = warehouse.spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(ingest(settings, tasks), FILES)
+    return written_files(warehouse, rows, directory)
+
+
+def written_files(warehouse: Warehouse, rows: Any, directory: str) -> list[Any]:
+    """`rows`: a DataFrame of `FILES`, whose tasks write into `directory`. Gives back its rows, without contents; the files are
+    there then."""
     found = rows.drop("content").collect() if warehouse.files.is_local else _through_the_jvm(warehouse, rows, directory)
     for row in found:
         if row.name:
@@ -27,6 +41,19 @@ def run_tasks(warehouse: Warehouse, ranges: Any, settings: IngestSettings, direc
             else:
                 warehouse.files.rename(f"{path}/_{row.name}", f"{path}/{row.name}")
     return list(found)
+
+
+def run_batch(
+    warehouse: Warehouse, number: int, ranges: Sequence[OffsetRange], now_ms: int, logs: Mapping[str, str]
+) -> tuple[str, list[Any]]:
+    """The directory of an attempt at a batch, and what its tasks gave back. Values that no table can hold are in the
+    quarantine. `logs`: see `IngestSettings`."""
+    while True:
+        directory = warehouse.attempt(number)
+        rows = run_tasks(warehouse, ranges, warehouse.settings(directory, now_ms, logs), directory)
+        if not warehouse.refuse(rows):
+            return directory, rows
+        warehouse.files.delete(directory)
 
 
 def _through_the_jvm(warehouse: Warehouse, rows: Any, directory: str) -> list[Any]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType
+
 from kafkapy.warehouse.columns import HOUR, IN_BATCH, IN_SCHEMA, ORIGIN
 from kafkapy.warehouse.snapshot import FIRST_HOUR, Hour, Snapshot, TableDefinition
 
@@ -31,7 +33,7 @@ def view_sql(database: str, table: TableDefinition, columns: Sequence[str], snap
     both = ", ".join(map(quoted, [*columns, *ORIGIN.names, *HOUR.names]))
     first = f"SELECT {both} FROM {hours_table(database, table)} AS h WHERE {published}"
     if snapshot.late:
-        late = _hours("h", snapshot.late)
+        late = in_hours("h", snapshot.late)
         same = "h.ds = c.ds AND h.hr = c.hr AND "
         if table.kind == "changes":
             inner = f"SELECT 1 FROM {current} AS c WHERE c._n = 1 AND {same}h._key = c._key"
@@ -67,12 +69,13 @@ def before(alias: str, cutoff: Hour) -> str:
     return f"({ds} < '{cutoff[:10]}' OR ({ds} = '{cutoff[:10]}' AND {hr} < '{cutoff[11:]}'))"
 
 
-def _hours(alias: str, hours: Sequence[Hour]) -> str:
+def in_hours(alias: str, hours: Sequence[Hour]) -> str:
     """By day, so that the text stays short."""
+    ds, hr = (f"{alias}.{name}" if alias else name for name in HOUR.names)
     days: dict[str, list[str]] = {}
     for hour in hours:
         days.setdefault(hour[:10], []).append(f"'{hour[11:]}'")
-    found = [f"({alias}.ds = '{day}' AND {alias}.hr IN ({', '.join(each)}))" for day, each in days.items()]
+    found = [f"({ds} = '{day}' AND {hr} IN ({', '.join(each)}))" for day, each in days.items()]
     return f"({' OR '.join(found)})"
 
 
@@ -98,3 +101,14 @@ def view_name(database: str, table: str) -> str:
 
 def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
+
+
+def type_sql(type: DataType) -> str:
+    """A column's type as a statement has it, with the names inside quoted."""
+    if isinstance(type, StructType):
+        return f"STRUCT<{', '.join(f'{quoted(each.name)}: {type_sql(each.dataType)}' for each in type)}>"
+    if isinstance(type, ArrayType):
+        return f"ARRAY<{type_sql(type.elementType)}>"
+    if isinstance(type, MapType):
+        return f"MAP<{type_sql(type.keyType)}, {type_sql(type.valueType)}>"
+    return type.simpleString()

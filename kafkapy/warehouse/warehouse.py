@@ -11,19 +11,30 @@ from typing import Any
 from uuid import uuid4
 
 from kafkapy.common.time import SystemTime, Time
+from kafkapy.schemas.errors import SchemaRegistryError
 from kafkapy.schemas.registry_client import SchemaRegistryClient
+from kafkapy.schemas.serde import describe
 from kafkapy.schemas.types import AVRO, JSON
 from kafkapy.warehouse.config import TableConfig, WarehouseConfig
 from kafkapy.warehouse.decoding import DELETION, value_decoder
+from kafkapy.warehouse.event_fields import EventFields
 from kafkapy.warehouse.file_system import FileExists, FileSystem, file_system
 from kafkapy.warehouse.ingest import QUARANTINED, IngestSettings, TopicSettings
 from kafkapy.warehouse.ledger import Ledger
 from kafkapy.warehouse.metastore import Metastore
-from kafkapy.warehouse.routing import SchemaFacts, for_deletions, model_of, quarantine, record_name, route
+from kafkapy.warehouse.plan import BatchPlan
+from kafkapy.warehouse.routing import (
+    QUARANTINE_TABLE,
+    SchemaFacts,
+    for_deletions,
+    model_of,
+    quarantine,
+    record_name,
+    route,
+)
 from kafkapy.warehouse.snapshot import (
     Batch,
     BatchPart,
-    Offsets,
     Rollup,
     State,
     TableDefinition,
@@ -31,8 +42,8 @@ from kafkapy.warehouse.snapshot import (
     effects_of_restart,
     effects_of_rollup,
     effects_of_sweep,
-    joined_offsets,
 )
+from kafkapy.warehouse.view_names import named
 
 _log = logging.getLogger("kafkapy.warehouse")
 
@@ -53,6 +64,8 @@ class Warehouse:
         """When the views began to show each rollup, by its number (ms)."""
         self._topics = {table.topic: _settings(table) for table in config.tables}
         self._registry = SchemaRegistryClient.from_conf(config.registry) if config.registry else None
+        self._refused: dict[tuple[str, int], str] = {}
+        """By topic and schema, why no table can hold its values."""
 
     def start(self) -> None:
         """What is decided is done: by this process now, if the last one could not."""
@@ -81,8 +94,14 @@ class Warehouse:
 
     # -- batches
 
-    def settings(self, directory: str, now_ms: int, batches: Mapping[str, Any] | None = None) -> IngestSettings:
-        """For tasks that write into `directory`."""
+    def settings(
+        self,
+        directory: str,
+        now_ms: int,
+        logs: Mapping[str, str] | None = None,
+        batches: Mapping[str, Any] | None = None,
+    ) -> IngestSettings:
+        """For tasks that write into `directory`. `logs`, `batches`: see `IngestSettings`."""
         config = self.config
         place = directory
         if self.files.is_local:
@@ -97,7 +116,13 @@ class Warehouse:
             now_ms,
             int(config.max_future_minutes * 60_000),
             dict(batches or {}),
+            dict(logs or {}),
+            refused=dict(self._refused),
         )
+
+    def reading(self, topic: str) -> tuple[str, TopicSettings]:
+        """The registry's configuration, as JSON, and how values of a topic are read."""
+        return json.dumps(dict(self.config.registry)), self._topics[topic]
 
     def source_options(self) -> dict[str, str]:
         kafka = {f"kafka.{name}": value for name, value in self.config.kafka.items()}
@@ -107,10 +132,43 @@ class Warehouse:
         """A directory that no other attempt at a batch has."""
         return f"current/{number:012}-{uuid4().hex[:8]}"
 
-    def commit_batch(self, number: int, directory: str, rows: Sequence[Any], at_ms: int) -> Batch | None:
-        """`rows`: what tasks gave back. From here on the batch is there. None: another process has committed it."""
+    def refuse(self, rows: Sequence[Any]) -> bool:
+        """Does no table hold a schema among what tasks gave back? The tasks must run again then: with the settings that there
+        are from now on they put such values into the quarantine.
+
+        Raises what the registry and the metastore raise.
+        """
+        tables = dict(self.state.tables)
+        before = len(self._refused)
+        for topic, schema in _schemas(rows):
+            try:
+                changed = self._routed(tables, topic, schema)
+            except Exception as error:
+                if getattr(error, "retriable", False) or isinstance(error, SchemaRegistryError):
+                    raise
+                objections: list[str | None] = [describe(error)]
+            else:
+                fresh = [new for new in changed.values() if self._is_fresh(new)]
+                objections = [self.metastore.objection(table) for table in fresh]
+            objection = next(filter(None, objections), None)
+            if objection is None:
+                tables |= changed
+            else:
+                _log.error("No table can hold schema %d of topic %s: %s", schema, topic, objection)
+                self._refused[topic, schema] = f"no table can hold schema {schema}: {objection}"
+        return len(self._refused) > before
+
+    def _is_fresh(self, table: TableDefinition) -> bool:
+        """Has the metastore no table of this definition yet?"""
+        known = self.state.tables.get(table.name)
+        return known is None or known.version != table.version
+
+    def commit_batch(
+        self, number: int, directory: str, rows: Sequence[Any], at_ms: int, plan: BatchPlan
+    ) -> Batch | None:
+        """`rows`: what the tasks of `plan` gave back. From here on the batch is there. None: another process has committed it."""
         self._settle()
-        batch = self.batch_of(number, directory, rows, at_ms)
+        batch = self.batch_of(number, directory, rows, at_ms, plan)
         with self.lock:
             try:
                 self.ledger.add_batch(batch)
@@ -123,40 +181,48 @@ class Warehouse:
             self._settle()
         return batch
 
-    def batch_of(self, number: int, directory: str, rows: Sequence[Any], at_ms: int) -> Batch:
+    def batch_of(self, number: int, directory: str, rows: Sequence[Any], at_ms: int, plan: BatchPlan) -> Batch:
         """The files that tasks have told of, and the tables that they belong to."""
         parts: dict[tuple[str, str, str], dict[str, int]] = {}
-        tables = dict(self.state.tables)
-        ranges: list[Offsets] = []
+        tables = {**self.state.tables, **self.tables_for(rows)}
+        names = {(table.topic, schema): name for name, table in tables.items() for schema in table.schemas}
         for row in rows:
-            if not row.name:
-                told = json.loads(row.told)["ranges"]
-                ranges += [{topic: {partition: (start, until)}} for topic, partition, start, until in told]
-                continue
-            path = part_path(directory, row)
-            table = self._table(tables, row.topic, row.schema)
-            tables[table.name] = table
-            hours = parts.setdefault((table.name, str(row.schema), path), {})
-            for hour, count in json.loads(row.hours).items():
-                hours[hour] = hours.get(hour, 0) + count
+            if row.name:
+                key = names[row.topic, str(row.schema)], str(row.schema), part_path(directory, row)
+                hours = parts.setdefault(key, {})
+                for hour, count in json.loads(row.hours).items():
+                    hours[hour] = hours.get(hour, 0) + count
         changed = tuple(table for name, table in tables.items() if self.state.tables.get(name) != table)
         found = tuple(BatchPart(*key, hours) for key, hours in sorted(parts.items()))
-        return Batch(number, joined_offsets(ranges), found, changed, at_ms)
+        unread = plan.unread(self.state.offsets)
+        return Batch(number, plan.offsets, found, changed, at_ms, plan.logs, plan.losses, unread)
 
-    def _table(self, tables: Mapping[str, TableDefinition], topic: str, schema: int) -> TableDefinition:
+    def tables_for(self, rows: Sequence[Any]) -> dict[str, TableDefinition]:
+        """The tables that are new, or other than they were, when they have what tasks gave back."""
+        tables = dict(self.state.tables)
+        for topic, schema in _schemas(rows):
+            tables |= self._routed(tables, topic, schema)
+        return {name: table for name, table in tables.items() if self.state.tables.get(name) != table}
+
+    def _routed(self, tables: Mapping[str, TableDefinition], topic: str, schema: int) -> dict[str, TableDefinition]:
+        """The tables that are new, or other than they were, when one of them has the values of a schema."""
+        if any(table.topic == topic and str(schema) in table.schemas for table in tables.values()):
+            return {}
         if schema == QUARANTINED:
-            return tables.get("quarantine") or quarantine()
+            return {QUARANTINE_TABLE: quarantine()}
         config = self.config.table(topic)
         if schema == DELETION:
-            return for_deletions(tables, config, str(schema))
-        for table in tables.values():
-            if table.topic == topic and str(schema) in table.schemas:
-                return table
-        return route(tables, config, str(schema), self._facts(topic, schema))
+            table, by_schema = for_deletions(tables, config, str(schema)), False
+        else:
+            facts = self._facts(topic, schema)
+            table, by_schema = route(tables, config, str(schema), facts), facts.model is None
+        whole = {**tables, table.name: table}
+        found = {each.name: each for each in named(whole, config, self.config.tables, by_schema)}
+        return {name: each for name, each in found.items() if tables.get(name) != each}
 
     def _facts(self, topic: str, schema: int) -> SchemaFacts:
-        settings = self._topics[topic]
-        decoder = value_decoder(json.dumps(dict(self.config.registry)), settings.schema, settings.schema_type)
+        registry, settings = self.reading(topic)
+        decoder = value_decoder(registry, settings.schema, settings.schema_type)
         values = decoder.of(schema)
         assert not isinstance(values, str), values
         if settings.schema:
@@ -207,6 +273,11 @@ class Warehouse:
                 self.files.delete(f"current/{name}")
 
 
+def _schemas(rows: Sequence[Any]) -> list[tuple[str, int]]:
+    """By topic, in order: what tasks were first with is of no account."""
+    return sorted({(row.topic, row.schema) for row in rows if row.name})
+
+
 def part_path(directory: str, row: Any) -> str:
     """Where a file lies that a task has told of."""
     return f"{directory}/s={row.schema}" if row.schema == QUARANTINED else f"{directory}/{row.topic}/s={row.schema}"
@@ -215,4 +286,5 @@ def part_path(directory: str, row: Any) -> str:
 def _settings(table: TableConfig) -> TopicSettings:
     text = Path(table.schema).read_text() if table.schema else ""
     kind = JSON if table.format == "json" else AVRO
-    return TopicSettings(table.kind, table.id_header, text, kind if text else "")
+    fields = EventFields(table.id_field, table.time_field)
+    return TopicSettings(table.kind, table.id_header, text, kind if text else "", fields)

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafkapy.schemas.avro_columns import Reader, compile_reader, read_values
-from kafkapy.schemas.column_types import type_of_avro, without_times
+from kafkapy.schemas.column_types import type_of_avro, without_logical_types
 
 INNER = {"type": "record", "name": "Inner", "fields": [{"name": "x", "type": "int"}, {"name": "y", "type": "string"}]}
 FIELDS: dict[str, tuple[Any, st.SearchStrategy[Any]]] = {
@@ -45,14 +45,14 @@ def schema_of(names: list[str]) -> Any:
 
 def columnar(schema: Any) -> tuple[Reader, pa.DataType]:
     type = type_of_avro(schema)
-    reader = compile_reader(fastavro.parse_schema(without_times(schema)), type)
+    reader = compile_reader(fastavro.parse_schema(without_logical_types(schema)), type)
     assert reader is not None
     return reader, type
 
 
 def written(schema: Any, value: Any) -> bytes:
     out = BytesIO()
-    fastavro.schemaless_writer(out, fastavro.parse_schema(without_times(schema)), value)
+    fastavro.schemaless_writer(out, fastavro.parse_schema(without_logical_types(schema)), value)
     return out.getvalue()
 
 

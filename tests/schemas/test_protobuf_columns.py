@@ -98,6 +98,39 @@ def test_lists_maps_and_enums() -> None:
     assert read(rows, made(kinds=[0, 1, 7], counts={"a": 1})) == {"kinds": ["A", "B", "7"], "counts": [("a", 1)]}
 
 
+class Rows(arrow.ColumnDecoder):
+    """Without a registry."""
+
+    def __init__(self, rows: MessageRows) -> None:
+        self.registry, self.type, self._rows = None, rows.type, rows
+
+    def reader(self, schema_id: int | None) -> Any:
+        return self._rows.read
+
+
+def test_whatever_bytes_hold_it_is_their_own_fault() -> None:
+    made = message_of(
+        field("at", 1, FIELD.TYPE_MESSAGE, ".google.protobuf.Timestamp"),
+        field("kind", 2, FIELD.TYPE_ENUM, ".p.All.Kind"),
+        field("text", 3, FIELD.TYPE_STRING),
+        field("counts", 4, FIELD.TYPE_MESSAGE, ".p.All.CountsEntry", repeated=True),
+    )
+    far = made()
+    far.at.seconds = 2**63 - 1
+    odd = made(kind=-1, text="\0", counts={"": 1, "\n": 2})
+    odd.at.seconds, odd.at.nanos = -(2**40), -1
+    good = [b"\0" + each.SerializeToString() for each in (made(text="a"), far, odd)]
+    values = [*good, b"\0\x1a\x01\xff", b"\0\x1a\x05a", b"", b"\x02\x02", b"\xff" * 30, b"\0\x0a" + b"\x7f"]
+    decoder = Rows(MessageRows(made.DESCRIPTOR))
+    found, failures = decoder.read(values)
+    assert sorted(failures) == [1, 3, 4, 5, 6, 7, 8]
+    assert found.field("kind").to_pylist()[::2][:2] == ["A", "-1"]
+    for row, value in enumerate(values):
+        alone, failed = decoder.read([value])
+        assert (0 in failed) == (row in failures)
+        assert alone.to_string() == found.slice(row, 1).to_string()
+
+
 def test_a_message_that_contains_itself_has_no_type() -> None:
     made = message_of(field("next", 1, FIELD.TYPE_MESSAGE, ".p.All"))
     with pytest.raises(SerdeError, match=r"p\.All contains itself"):

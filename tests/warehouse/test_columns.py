@@ -41,7 +41,16 @@ def test_what_no_file_can_be_read_as_is_another_model(one: pa.DataType, other: p
         (pa.struct([("_offset", pa.int32())]), "_offset has the name"),
         (pa.struct([("ds", pa.int32())]), "ds has the name"),
         (pa.struct([("a", pa.int32()), ("A", pa.int32())]), "are the same column"),
-        (pa.struct([("a,b", pa.int32())]), "no name for a column"),
+        (pa.struct([("p", pa.struct([("x", pa.int32()), ("X", pa.int32())]))]), r"p\.X, p\.x are the same column"),
+        (
+            pa.struct([("l", pa.list_(pa.struct([("\N{LATIN SMALL LETTER LONG S}", pa.int32()), ("s", pa.int32())])))]),
+            "are the same column",
+        ),
+        (
+            pa.struct([("m", pa.map_(pa.string(), pa.struct([("a", pa.struct([]))])))]),
+            r"m\.a is a record without fields",
+        ),
+        (pa.struct([("d", pa.decimal256(39, 0))]), "39 digits has no type in Spark"),
     ],
 )
 def test_schemas_without_rows(type: pa.DataType, reason: str) -> None:

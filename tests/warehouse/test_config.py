@@ -24,7 +24,7 @@ def load(tmp_path: Path, text: str) -> WarehouseConfig:
 
 def test_the_least(tmp_path: Path) -> None:
     config = load(tmp_path, MINIMUM)
-    assert config.kafka == {"bootstrap.servers": "localhost:9092"}
+    assert config.kafka == {"bootstrap.servers": "localhost:9092", "isolation.level": "read_committed"}
     assert config.root == str(tmp_path / "tables")
     assert config.tables[0].name == "shop_bookings"
     assert config.trigger_seconds == 60
@@ -52,6 +52,9 @@ def test_the_example() -> None:
         (('topic = "shop.bookings"', 'topic = "quarantine"'), "needs itself"),
         (('topic = "shop.bookings"', 'topic = "b"\n[[tables]]\ntopic = "b"'), "b is there twice"),
         (('root = "tables"', 'root = "t"\ntrigger_seconds = 0'), "above 0"),
+        (('root = "tables"', 'root = "t"\non_data_loss = "ignore"'), '"fail" or "continue", not \'ignore\''),
+        (('root = "tables"', 'root = "t"\nstarting_offsets = "soon"'), '"earliest", "latest" or offsets'),
+        (('root = "tables"', 'root = "t"\nkafka."isolation.level" = "serializable"'), '"isolation.level" is'),
         (("root", "root ="), "is no TOML"),
     ],
 )

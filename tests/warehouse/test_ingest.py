@@ -14,10 +14,10 @@ pytest.importorskip("jsonschema")
 
 import fastavro
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from kafkapy.warehouse import envelope
-from kafkapy.warehouse.ingest import QUARANTINED, IngestSettings, IngestTask, TopicSettings
+from kafkapy.warehouse.ingest import TopicSettings
+from tests.warehouse.ran_task import NOW, Ran
 from tests.warehouse.records import HOUR_MS, Sent, records
 
 SCHEMA = {
@@ -27,36 +27,12 @@ SCHEMA = {
 }
 JSON_SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}, "text": {"type": "string"}}}
 NESTED = {"type": "record", "name": "R", "fields": [{"name": "tags", "type": {"type": "array", "items": "string"}}]}
-NOW = HOUR_MS + 10 * 3_600_000
 
 
 def avro(schema: Any, value: Any) -> bytes:
     out = BytesIO()
     fastavro.schemaless_writer(out, fastavro.parse_schema(schema), value)
     return out.getvalue()
-
-
-class Ran:
-    """A task over records, and what it has written: rows by topic ("" is the quarantine)."""
-
-    def __init__(self, directory: Path, read: list[pa.RecordBatch], topic: TopicSettings, **settings: Any) -> None:
-        options = {"kafka.bootstrap.servers": "localhost:1", "subscribe": "t"}
-        registry = settings.pop("registry", "{}")
-        given = IngestSettings({"t": topic}, registry, options, str(directory), "a", NOW, 3_600_000, **settings)
-        task = IngestTask(given)
-        task._reader = type("Reader", (), {"read": lambda self, partition: iter(read)})()
-        self.files = task.run([("t", 0, 0, sum(map(len, read)))])
-        self.rows: dict[str, list[dict[str, Any]]] = {}
-        for file in self.files:
-            if file["name"]:
-                middle = f"s={file['schema']}" if file["schema"] == QUARANTINED else f"t/s={file['schema']}"
-                table = pq.read_table(directory / middle / f"_{file['name']}", partitioning=None)
-                assert len(table) == file["rows"] == sum(json.loads(file["hours"]).values())
-                self.rows.setdefault(file["topic"], []).extend(table.to_pylist())
-
-    @property
-    def told(self) -> Any:
-        return json.loads(self.files[-1]["told"])
 
 
 AVRO = TopicSettings("events", "event-id", json.dumps(SCHEMA), "AVRO")

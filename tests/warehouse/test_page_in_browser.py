@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 
 from kafkapy.warehouse.audit import AuditedHour, AuditReport
+from kafkapy.warehouse.lag import LagReport, PartitionLag
 from kafkapy.warehouse.metrics import RunProgress
 from kafkapy.warehouse.page import page
 from kafkapy.warehouse.snapshot import State
-from kafkapy.warehouse.stream import CommittedBatch
 from tests.waiting import HANG_SECONDS
 from tests.warehouse.records import HOUR_MS
 
@@ -82,22 +82,23 @@ def pictures(text: str, directory: Path) -> dict[str, Any]:
 
 
 def test_pictures_show_what_the_numbers_say(tmp_path: Path) -> None:
-    whole = AuditedHour("t", "2026-11-24-00", records=10, events=10, rows=10, row_events=10, found=10)
-    half = AuditedHour("t", "2026-11-24-01", records=10, events=10, rows=5, row_events=5, found=5)
+    whole = AuditedHour("t", "2026-11-24-00", records=10, rows=10)
+    half = AuditedHour("t", "2026-11-24-01", records=10, rows=5, missing=5, gaps=["partition 0"])
+    broken = AuditedHour("t", "2026-11-24-02", records=10, quarantined=10, reasons={"the record has no value": 10})
     progress = RunProgress()
     for number, seconds in enumerate((5, 20)):
-        done = HOUR_MS + number * 60_000
-        progress.add(
-            CommittedBatch(number, {"t": 1}, done - 1000, done, done - seconds * 1000, done - seconds * 1000, 0)
-        )
-    report = AuditReport(HOUR_MS, [half, whole]).to_json()
+        at = HOUR_MS + number * 60_000
+        progress.add_lag(LagReport(at, (PartitionLag("t", 0, 1, at - seconds * 1000),)))
+    report = AuditReport(HOUR_MS, [half, whole, broken]).to_json()
     found = pictures(page(State(), progress, report), tmp_path)
-    bars, texts = (found["Completeness by hour"][name] for name in ("bars", "texts"))
+    bars, texts = (found["Completeness of t by hour"][name] for name in ("bars", "texts"))
     heights = [bar["bottom"] - bar["top"] for bar in bars]
     assert heights[1] / heights[0] == pytest.approx(0.5, abs=0.02), "the first hour stands first"
+    assert heights[2] == pytest.approx(heights[0], abs=1)
     assert bars[0]["right"] < bars[1]["left"]
-    red, green = (int(part) for part in re.findall(r"\d+", bars[1]["fill"])[:2])
-    assert red > green, "what is not complete is red"
+    good, bad, poor = (tuple(int(part) for part in re.findall(r"\d+", bar["fill"])[:3]) for bar in bars)
+    assert good[1] > good[0] and bad[0] > 2 * bad[1], "what is not complete is red"
+    assert poor != good and poor[0] > poor[1] > poor[2], "what is in the quarantine is amber"
     for bar in bars:
         assert all(text["bottom"] <= bar["top"] or text["top"] >= bar["bottom"] for text in texts), "no text on a bar"
     first, second = found["Freshness in seconds"]["dots"]

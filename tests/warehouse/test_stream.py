@@ -1,37 +1,188 @@
+"""The stream over a cluster that is a table of offsets, and over tasks that say what they were to read."""
+
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
 
-from prometheus_client.parser import text_string_to_metric_families
+import pytest
 
-from kafkapy.bus.audit_counters import AuditRecord
-from kafkapy.warehouse.audit import AuditedHour, AuditReport, sent_by_hour, table_of
-from kafkapy.warehouse.metrics import RunProgress, prometheus, status_text
-from kafkapy.warehouse.page import page
-from kafkapy.warehouse.snapshot import Batch, BatchPart, HourGeneration, Rollup, State, TableDefinition
-from kafkapy.warehouse.stream import CommittedBatch, due_cutoff, starting_offsets
-from tests.exposition_grammar import check
+pytest.importorskip("pyspark")
+pytest.importorskip("fastavro")
 
-HOUR = "2026-11-24-00"
-
-
-def state() -> State:
-    table = TableDefinition("t", "topic", "events", {})
-    first = Batch(0, {"topic": {0: (0, 9)}}, (BatchPart("t", "1", "p", {HOUR: 9}),), (table,))
-    rolled = (
-        State()
-        .with_batch(first)
-        .with_rollup(Rollup(0, 1, "2026-11-24-01", (HourGeneration("t", HOUR, "g", 8, 1, {}),)))
-    )
-    return rolled.with_batch(
-        Batch(1, {"topic": {0: (9, 12)}}, (BatchPart("t", "1", "q", {HOUR: 1, "2026-11-24-01": 2}),))
-    )
+from kafkapy.common.time import MockTime
+from kafkapy.spark.offset_ranges import OffsetRange
+from kafkapy.warehouse import stream
+from kafkapy.warehouse import tasks as warehouse_tasks
+from kafkapy.warehouse.config import WarehouseConfig
+from kafkapy.warehouse.metrics import CommittedBatch
+from kafkapy.warehouse.plan import Bounds, LogLook, RecordsLostError
+from kafkapy.warehouse.stream import MadeAgainError, Rollups, Stream, due_cutoff, is_permanent
+from kafkapy.warehouse.warehouse import Warehouse
+from tests.warehouse.test_two_processes import HOUR, File, Statements
 
 
-def test_a_new_checkpoint_begins_where_the_ledger_ends() -> None:
-    assert starting_offsets(State(), "latest", {}) == "latest"
-    found = json.loads(starting_offsets(state(), "latest", {"topic": [0, 1], "new": [0]}))
-    assert found == {"topic": {"0": 12, "1": -2}, "new": {"0": -2}}
+class Logs:
+    """In place of `Cluster`: one topic, and ids for the next questions."""
+
+    def __init__(self, *ends: int) -> None:
+        self.topic_id = "a"
+        self.bounds = [Bounds(0, end, end) for end in ends]
+        self.ends: dict[tuple[str, str], dict[int, int]] = {}
+        self.looks = 0
+        self.exists = True
+
+    def look(self) -> dict[str, LogLook]:
+        self.looks += 1
+        return {"t": LogLook(self.topic_id, dict(enumerate(self.bounds)))} if self.exists else {}
+
+    def topic_ids(self) -> dict[str, str]:
+        return {"t": self.topic_id} if self.exists else {}
+
+
+class Tasks:
+    """In place of `run_tasks`: a row a record. `before`: called before each."""
+
+    def __init__(self) -> None:
+        self.read: list[tuple[int, int]] = []
+        self.logs: list[dict[str, str]] = []
+        self.during: Callable[[], object] = lambda: None
+
+    def __call__(self, warehouse: Any, ranges: Sequence[OffsetRange], settings: Any, directory: str) -> list[File]:
+        self.during()
+        self.read += [(each.start, each.until) for each in ranges]
+        self.logs.append(settings.logs)
+        told = json.dumps({"no_id": 1, "oldest_ms": 5, "newest_ms": 9})
+        files = [File("t", 0, f"{each.start}", each.size, json.dumps({HOUR: each.size})) for each in ranges]
+        return [*files, File("", 0, "", 0, "{}", told)] if files else []
+
+
+@pytest.fixture
+def tasks(monkeypatch: pytest.MonkeyPatch) -> Tasks:
+    made = Tasks()
+    monkeypatch.setattr(warehouse_tasks, "run_tasks", made)
+    return made
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Warehouse:
+    fields = [{"name": "n", "type": "int"}]
+    (tmp_path / "t.avsc").write_text(json.dumps({"type": "record", "name": "T", "fields": fields}))
+    found: Any = {
+        "root": "tables",
+        "kafka": {"bootstrap.servers": "h:1"},
+        "max_events_per_batch": 10,
+        "tables": [{"topic": "t", "format": "avro", "schema": "t.avsc"}],
+    }
+    made = Warehouse(Statements(), WarehouseConfig.of(found, tmp_path), MockTime(1_000_000_500))
+    made.start()
+    return made
+
+
+def stream_over(warehouse: Warehouse, logs: Any, batches: list[CommittedBatch] | None = None) -> Stream:
+    return Stream(warehouse, (batches if batches is not None else []).append, logs)
+
+
+def test_a_batch_follows_at_once_if_more_is_there(warehouse: Warehouse, tasks: Tasks) -> None:
+    batches: list[CommittedBatch] = []
+    reading = stream_over(warehouse, Logs(12), batches)
+    assert reading.step() == 0.0
+    assert reading.step() == 19.5, "the next full minute"
+    assert tasks.read == [(0, 10), (10, 12)]
+    assert [(each.number, each.rows, each.no_id, each.oldest_ms) for each in batches] == [
+        (0, {"t": 10}, 1, 5),
+        (1, {"t": 2}, 1, 5),
+    ]
+    reading.step()
+    assert warehouse.state.end == 2, "nothing new is no batch"
+
+
+def test_another_process_goes_on_where_the_ledger_ends(warehouse: Warehouse, tasks: Tasks) -> None:
+    logs = Logs(5)
+    stream_over(warehouse, logs).step()
+    again = Warehouse(warehouse.spark, warehouse.config, warehouse.time)
+    again.start()
+    logs.bounds = [Bounds(0, 7, 7)]
+    stream_over(again, logs).step()
+    assert tasks.read == [(0, 5), (5, 7)]
+
+
+def test_a_batch_of_a_topic_that_was_made_again_meanwhile_comes_to_nothing(warehouse: Warehouse, tasks: Tasks) -> None:
+    logs = Logs(5)
+    reading = stream_over(warehouse, logs)
+
+    def meanwhile() -> None:
+        logs.topic_id = "b"
+        tasks.during = lambda: None
+
+    tasks.during = meanwhile
+    with pytest.raises(MadeAgainError):
+        reading.step()
+    assert warehouse.state.end == 0
+    reading.step()
+    assert tasks.read == [(0, 5), (0, 5)]
+
+
+def test_places_in_a_topic_that_was_made_again_have_its_name(warehouse: Warehouse, tasks: Tasks) -> None:
+    logs = Logs(5)
+    reading = stream_over(warehouse, logs)
+    reading.step()
+    logs.topic_id = "b"
+    reading.step()
+    assert tasks.logs == [{"t": "t"}, {"t": "t@1"}]
+
+
+def test_a_log_that_is_short_for_a_moment_is_looked_at_again(warehouse: Warehouse, tasks: Tasks) -> None:
+    logs = Logs(5)
+    reading = stream_over(warehouse, logs)
+    reading.step()
+    logs.bounds = [Bounds(0, 3, 3)]
+    looks, look = logs.looks, logs.look
+
+    def with_news() -> dict[str, LogLook]:
+        if logs.looks == looks + 1:
+            logs.bounds = [Bounds(0, 6, 6)]
+        return look()
+
+    logs.look = with_news  # type: ignore[method-assign]
+    reading.step()
+    assert tasks.read == [(0, 5), (5, 6)]
+    logs.bounds = [Bounds(0, 3, 3)]
+    with pytest.raises(RecordsLostError):
+        reading.step()
+
+
+def test_a_topic_that_is_not_there_is_waited_for(warehouse: Warehouse, tasks: Tasks) -> None:
+    logs = Logs(5)
+    logs.exists = False
+    reading = stream_over(warehouse, logs)
+    reading.step()
+    assert tasks.read == []
+    logs.exists = True
+    reading.step()
+    assert tasks.read == [(0, 5)]
+
+
+def test_what_is_available_now_ends(warehouse: Warehouse, tasks: Tasks) -> None:
+    logs = Logs(15)
+    reading = stream_over(warehouse, logs)
+    reading.worker(available_now=True)
+    assert reading.step() == 0.0
+    logs.bounds = [Bounds(0, 99, 99)]
+    assert reading.step() is None
+    assert tasks.read == [(0, 10), (10, 15)]
+
+
+def test_lost_records_are_an_error_that_no_attempt_mends(warehouse: Warehouse, tasks: Tasks) -> None:
+    logs = Logs(5)
+    reading = stream_over(warehouse, logs)
+    reading.step()
+    logs.bounds = [Bounds(8, 9, 9)]
+    with pytest.raises(RecordsLostError) as found:
+        reading.step()
+    assert is_permanent(warehouse.spark, found.value)
 
 
 def test_an_hour_is_due_after_the_delay() -> None:
@@ -40,60 +191,17 @@ def test_an_hour_is_due_after_the_delay() -> None:
     assert due_cutoff(at + 300_000, 5) == "2026-11-24-01"
 
 
-def test_the_status() -> None:
-    lines = [line.split() for line in status_text(state()).splitlines()]
-    assert ["t", HOUR, "8", "1", "1"] in lines
-    assert ["t", "2026-11-24-01", "-", "-", "2"] in lines
-    assert "topic is read to 0: 12" in status_text(state())
-
-
-def report(**changes: int) -> AuditReport:
-    hour = AuditedHour("topic", HOUR, sent=9, records=10, events=9, rows=8, row_events=8, quarantined=1, found=9)
-    for name, value in changes.items():
-        setattr(hour, name, value)
-    return AuditReport(0, [hour])
-
-
-def test_what_an_audit_finds() -> None:
-    assert report().is_good
-    for changes, problem in (
-        ({"found": 8}, "1 events of the log are in no table"),
-        ({"rows": 9}, "1 rows are there twice"),
-        ({"found": 10}, "1 events of the tables are not in the log"),
-        ({"sent": 11}, "1 events that producers have sent are not in the log"),
-    ):
-        found = report(**changes)
-        assert not found.is_good
-        assert problem in table_of(found)
-    assert report(found=8).hours[0].completeness == 8 / 9
-    assert report(found=10, trimmed=True).is_good
-
-
-def test_of_a_counter_the_largest_counts() -> None:
-    def counter(producer: str, sent: int) -> AuditRecord:
-        return AuditRecord(producer, "a", "topic", "2026-11-24T00", sent, 0, sent, 0, False)
-
-    counters = [counter("p", 5), counter("q", 7), counter("p", 3), counter("p", 9)]
-    assert sent_by_hour(counters) == {("topic", HOUR): 16}
-
-
-def test_metrics_and_the_page() -> None:
-    progress = RunProgress()
-    progress.add(CommittedBatch(0, {"t": 9}, 1000, 3500, 500, 1500, 2))
-    found = prometheus(state(), progress, report(found=8).to_json())
-    check(found)
-    values = {
-        (sample.name.removeprefix("kafkapy_warehouse_"), *sample.labels.values()): sample.value
-        for family in text_string_to_metric_families(found)
-        for sample in family.samples
-    }
-    assert values["freshness_seconds",] == 2.0
-    assert values["batch_seconds",] == 2.5
-    assert values["rows_total", "t"] == 9
-    assert values["current_rows", "t"] == 3
-    assert values["completeness", "topic", HOUR] == 8 / 9
-    assert values["audit_problems", "topic", HOUR] == 1
-    text = page(state(), progress, report(found=8).to_json())
-    assert text.count("<svg") == 2
-    assert "1 events of the log are in no table" in text
-    assert "No audit has been run yet" in page(State(), RunProgress(), None)
+def test_hours_are_rolled_up_when_they_are_over(
+    warehouse: Warehouse, tasks: Tasks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream_over(warehouse, Logs(5)).step()
+    time: Any = warehouse.time
+    rolled: list[str] = []
+    monkeypatch.setattr(stream, "roll_up", lambda warehouse, cutoff: rolled.append(cutoff))
+    rollups = Rollups(warehouse)
+    time.now_ms = 1_795_482_000_000
+    rollups.step()
+    assert rolled == []
+    time.now_ms += 300_000
+    rollups.step()
+    assert rolled == ["2026-11-24-01"]

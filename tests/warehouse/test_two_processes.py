@@ -14,6 +14,7 @@ pytest.importorskip("pyspark")
 pytest.importorskip("fastavro")
 
 from kafkapy.warehouse.config import WarehouseConfig
+from kafkapy.warehouse.plan import BatchPlan
 from kafkapy.warehouse.snapshot import HourGeneration, Rollup, State
 from kafkapy.warehouse.view_sql import batch_name
 from kafkapy.warehouse.warehouse import Warehouse
@@ -75,9 +76,9 @@ def process(tmp_path: Path, statements: Statements) -> Callable[[], Warehouse]:
 
 
 def batch(warehouse: Warehouse, number: int) -> None:
-    told = File("", 0, "", 0, "{}", json.dumps({"ranges": [["t", 0, number, number + 1]]}))
-    rows = [File("t", 0, f"{number}.parquet", 1, json.dumps({HOUR: 1})), told]
-    assert warehouse.commit_batch(number, f"current/{batch_name(number)}-a", rows, 0) is not None
+    rows = [File("t", 0, f"{number}.parquet", 1, json.dumps({HOUR: 1})), File("", 0, "", 0, "{}")]
+    plan = BatchPlan(offsets={"t": {0: (number, number + 1)}})
+    assert warehouse.commit_batch(number, f"current/{batch_name(number)}-a", rows, 0, plan) is not None
 
 
 def rollup(state: State) -> Rollup:

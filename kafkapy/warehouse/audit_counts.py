@@ -1,0 +1,227 @@
+"""What the audit counts with Spark: records of the log beside rows of the views, place by place.
+
+The log is read anew, as a reader of committed records sees it, without the sink's code. A record is found if a row or the
+quarantine has its place; one that is not found may be an event that came again, which is looked for by its id.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from kafkapy.warehouse.audited_fields import AUDITED_FIELDS, audited_fields
+from kafkapy.warehouse.config import CHANGES, TableConfig
+from kafkapy.warehouse.envelope import id_sql
+from kafkapy.warehouse.plan import LogLook
+from kafkapy.warehouse.snapshot import Hour, State
+from kafkapy.warehouse.view_sql import before, current_table, hours_table, in_current, view_name
+from kafkapy.warehouse.warehouse import Warehouse
+
+QUARANTINE = "quarantine"
+
+
+class AuditedRange(NamedTuple):
+    """Offsets of a partition that the log has. `read`: where those end that the ledger has."""
+
+    partition: int
+    first: int
+    read: int
+    end: int
+
+
+class MissingRecords(NamedTuple):
+    """Of an hour and a partition: how many, the first and the last."""
+
+    hour: Hour
+    partition: int
+    records: int
+    first: int
+    last: int
+
+
+class TopicCounts(NamedTuple):
+    """By hour. `records`: of the log. `again`: of those, events that came before. `waiting`: records that the ledger does not
+    have yet. `strangers`: rows that no record of the log has made. `elsewhere`: rows in another hour than their record's."""
+
+    records: Mapping[Hour, int]
+    again: Mapping[Hour, int]
+    waiting: Mapping[Hour, int]
+    strangers: Mapping[Hour, int]
+    elsewhere: Mapping[Hour, int]
+    missing: tuple[MissingRecords, ...]
+
+
+def audited_ranges(state: State, topic: str, look: LogLook) -> list[AuditedRange]:
+    """What the log and the ledger both know; nothing of a log that is not the ledger's."""
+    log = state.log_of(topic)
+    if log.topic_id not in ("", look.topic_id):
+        return []
+    found = []
+    for partition, (first, read) in sorted(state.offsets.get(log.name, {}).items()):
+        bounds = look.partitions.get(partition)
+        if bounds is not None and bounds.stable > max(first, bounds.first):
+            start = max(first, bounds.first)
+            found.append(AuditedRange(partition, start, min(max(read, start), bounds.stable), bounds.stable))
+    return found
+
+
+def count_topic(
+    warehouse: Warehouse, state: State, table: TableConfig, look: LogLook, is_compacted: bool
+) -> TopicCounts:
+    """Raises what Spark and the cluster raise. `is_compacted`: rows may be of records that the log has no more."""
+    from pyspark.sql import functions as f
+
+    ranges = audited_ranges(state, table.topic, look)
+    log = _log(warehouse, table, look, ranges)
+    rows = topic_rows(warehouse, state, table)
+    current = state.log_of(table.topic)
+    begun = current.batch if state.earlier_logs(table.topic) else 0
+    placed = rows.where(f"_batch >= {begun}").groupBy("_partition", "_offset")
+    placed = placed.agg(f.max("good").alias("good"), f.max("hour").alias("row_hour"))
+    bounds = warehouse.spark.createDataFrame(
+        [(each.partition, each.first, each.read) for each in ranges], "_partition int, first long, read long"
+    )
+    joined = log.join(placed, ["_partition", "_offset"], "full").join(f.broadcast(bounds), "_partition")
+    kind = f.expr(
+        "CASE WHEN hour IS NULL THEN IF(_offset >= first AND _offset < read AND good = 1, 'strangers', '') "
+        "WHEN _offset >= read THEN 'waiting' WHEN good IS NULL THEN 'open' "
+        "WHEN good = 1 AND row_hour <> hour THEN 'elsewhere' ELSE 'found' END"
+    )
+    kept = joined.select(
+        "_partition", "_offset", "id", f.coalesce("hour", "row_hour").alias("hour"), kind.alias("kind")
+    )
+    kept = kept.where("kind <> ''").persist()
+    try:
+        counts: dict[str, dict[Hour, int]] = {}
+        for name, hour, count in kept.groupBy("kind", "hour").count().collect():
+            counts.setdefault(name, {})[hour] = count
+        known = rows.where("good = 1").select("hour", "id").distinct()
+        missing = kept.where("kind = 'open'").join(known, ["hour", "id"], "left_anti").groupBy("hour", "_partition")
+        lost = missing.agg(f.count("*"), f.min("_offset"), f.max("_offset")).collect()
+    finally:
+        kept.unpersist()
+    return _counts(counts, [MissingRecords(*row) for row in lost], is_compacted)
+
+
+def _counts(kinds: Mapping[str, Mapping[Hour, int]], missing: list[MissingRecords], is_compacted: bool) -> TopicCounts:
+    records: dict[Hour, int] = {}
+    for kind in ("found", "elsewhere", "open"):
+        for hour, count in kinds.get(kind, {}).items():
+            records[hour] = records.get(hour, 0) + count
+    again = dict(kinds.get("open", {}))
+    for each in missing:
+        again[each.hour] -= each.records
+    strangers = {} if is_compacted else kinds.get("strangers", {})
+    return TopicCounts(
+        records,
+        {hour: count for hour, count in again.items() if count},
+        kinds.get("waiting", {}),
+        strangers,
+        kinds.get("elsewhere", {}),
+        tuple(sorted(missing)),
+    )
+
+
+def _log(warehouse: Warehouse, table: TableConfig, look: LogLook, ranges: list[AuditedRange]) -> Any:
+    """Its records: `_partition`, `_offset`, `hour`, `id` (null: it has none)."""
+    spark = warehouse.spark
+    if not ranges:
+        return spark.createDataFrame([], "_partition int, _offset long, hour string, id string")
+    reader = spark.read.format("kafkapy").option("subscribe", table.topic).option("includeHeaders", "true")
+    for name, value in warehouse.config.kafka.items():
+        reader = reader.option(f"kafka.{name}", value)
+    first = {each.partition: each.first for each in ranges}
+    end = {each.partition: each.end for each in ranges}
+    for name, offsets in (("startingOffsets", first), ("endingOffsets", end)):
+        whole = {str(p): offsets.get(p, bounds.stable) for p, bounds in look.partitions.items()}
+        reader = reader.option(name, json.dumps({table.topic: whole}))
+    records = reader.load()
+    header = table.id_header.replace("\\", "\\\\").replace("'", "\\'")
+    identity = id_sql(f"element_at(filter(headers, h -> h.key = '{header}'), -1).value")
+    if table.id_field or table.time_field:
+        records = records.mapInArrow(audited_fields(*warehouse.reading(table.topic)), AUDITED_FIELDS)
+        identity = "id"
+    if table.kind == CHANGES:
+        identity = "nullif(hex(key), '')"
+    return records.selectExpr(
+        "partition AS _partition",
+        "offset AS _offset",
+        "date_format(timestamp, 'yyyy-MM-dd-HH') AS hour",
+        f"{identity} AS id",
+    )
+
+
+def topic_rows(warehouse: Warehouse, state: State, table: TableConfig) -> Any:
+    """Rows of a topic's views, and what the quarantine has of it: `hour`, `id`, `_partition`, `_offset`, `_batch`, `good` (0: in
+    the quarantine), `reason`."""
+    database = warehouse.config.database
+    identity = "hex(_key)" if table.kind == CHANGES else "_event_id"
+    place = "_partition, _offset, _batch"
+    parts = [
+        f"SELECT concat(ds, '-', hr) AS hour, {identity} AS id, {place}, 1 AS good, '' AS reason "
+        f"FROM {view_name(database, each.view)}"
+        for each in state.tables.values()
+        if each.topic == table.topic
+    ]
+    if QUARANTINE in state.tables:
+        topic = table.topic.replace("\\", "\\\\").replace("'", "\\'")
+        parts.append(
+            f"SELECT date_format(record_time, 'yyyy-MM-dd-HH') AS hour, event_id AS id, {place}, 0 AS good, reason "
+            f"FROM {view_name(database, QUARANTINE)} WHERE topic = '{topic}'"
+        )
+    if not parts:
+        columns = "hour string, id string, _partition int, _offset long, _batch long, good int, reason string"
+        return warehouse.spark.createDataFrame([], columns)
+    return warehouse.spark.sql(" UNION ALL ".join(parts))
+
+
+class RowCounts(NamedTuple):
+    """Of a topic's tables in an hour. `doubles`: rows beyond the first of an event. `quarantined`, `reasons`: of records with
+    times in that hour."""
+
+    hour: Hour
+    rows: int
+    doubles: int
+    quarantined: int
+    reasons: Mapping[str, int]
+
+
+def count_rows(warehouse: Warehouse, state: State, table: TableConfig) -> Iterator[RowCounts]:
+    from pyspark.sql import functions as f
+
+    rows = topic_rows(warehouse, state, table).where(f"_batch < {state.end}")
+    events = rows.where("good = 1").groupBy("hour", "id").count()
+    found = {
+        hour: (whole, whole - once)
+        for hour, whole, once in events.groupBy("hour").agg(f.sum("count"), f.count("*")).collect()
+    }
+    reasons: dict[Hour, dict[str, int]] = {}
+    for hour, reason, count in rows.where("good = 0").groupBy("hour", "reason").count().collect():
+        reasons.setdefault(hour, {})[reason] = count
+    for hour in found.keys() | reasons.keys():
+        of_hour = reasons.get(hour, {})
+        yield RowCounts(hour, *found.get(hour, (0, 0)), sum(of_hour.values()), of_hour)
+
+
+def rows_without_files(warehouse: Warehouse, state: State) -> Iterator[tuple[str, Hour, int]]:
+    """Table, hour, rows that the ledger has and no file: of directories that were deleted, or partitions that were dropped. Files
+    that are there are counted, whatever the views make of them."""
+    for table in state.tables.values():
+        expected: dict[Hour, int] = dict(state.current_rows(table.name))
+        for (name, hour), generation in state.generations.items():
+            if name == table.name:
+                expected[hour] = expected.get(hour, 0) + generation.rows
+        snapshot, database = state.snapshot(table.name), warehouse.config.database
+        current = f"SELECT ds, hr FROM {current_table(database, table)} WHERE {in_current(snapshot)}"
+        hours = (
+            f"SELECT ds, hr FROM {hours_table(database, table)} "
+            f"WHERE _batch < {snapshot.boundary} AND {before('', snapshot.cutoff)}"
+        )
+        counted = warehouse.spark.sql(f"{current} UNION ALL {hours}").groupBy("ds", "hr").count()
+        found = {f"{ds}-{hr}": count for ds, hr, count in counted.collect()}
+        if table.kind == CHANGES and warehouse.ledger.has_more_than(state):
+            continue  # a later state of a key has taken the place of an earlier one meanwhile
+        for hour, rows in sorted(expected.items()):
+            if found.get(hour, 0) < rows:
+                yield table.name, hour, rows - found.get(hour, 0)
