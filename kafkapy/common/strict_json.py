@@ -11,19 +11,32 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
+_COMMENT_OR_STRING = re.compile(r'"(?:[^"\\]|\\.)*+"|(?P<comment>/\*.*?\*/|//[^\r\n]*)', re.DOTALL)
+_NOT_A_LINE_END = re.compile(r"[^\r\n]")
 
 
 class JsonError(ValueError):
     """The text is no JSON, or the value has none; the message says where and why."""
 
 
-def loads(text: str | bytes | bytearray, parse_float: Callable[[str], Any] | None = None) -> Any:
+class JsonDepthError(JsonError):
+    """The values are nested deeper than the stack has room for."""
+
+
+class JsonSurrogateError(JsonError):
+    """A string holds half a surrogate pair."""
+
+
+def loads(
+    text: str | bytes | bytearray, parse_float: Callable[[str], Any] | None = None, *, comments: bool = False
+) -> Any:
     """Read one JSON value.
 
     Args:
         text: The document. Bytes are UTF-8, UTF-16 or UTF-32, with or without a byte order mark.
         parse_float: Makes the value of a number with a fraction or an exponent, `decimal.Decimal` for one. Default: a float,
             and a number that no float can hold is refused.
+        comments: Also takes `/* … */` and `// …` between the values, as Avro's parser does. Default: False.
 
     Raises:
         JsonError: The text is no JSON, names NaN or Infinity, holds a number beyond a float's range, half a surrogate pair,
@@ -38,6 +51,8 @@ def loads(text: str | bytes | bytearray, parse_float: Callable[[str], Any] | Non
     """
     if not isinstance(text, str):
         text = _decoded(bytes(text))
+    if comments:
+        text = without_comments(text)
     decoder = _DECODER if parse_float is None else _decoder(parse_float)
     value = _read(decoder.decode, text)
     _refuse_half_pairs(text, value)
@@ -67,7 +82,16 @@ def dumps(value: Any, **options: Any) -> str:
     try:
         return json.dumps(value, allow_nan=False, **options)
     except (ValueError, RecursionError) as error:
-        raise JsonError("values are nested too deeply" if isinstance(error, RecursionError) else str(error)) from None
+        raise _as_json_error(error) from None
+
+
+def without_comments(text: str) -> str:
+    """The text with spaces for its comments, so that all else stays where it is."""
+    return _COMMENT_OR_STRING.sub(_blank, text) if "/" in text else text
+
+
+def _blank(found: re.Match[str]) -> str:
+    return found[0] if found["comment"] is None else _NOT_A_LINE_END.sub(" ", found[0])
 
 
 def _decoded(text: bytes) -> str:
@@ -80,23 +104,29 @@ def _decoded(text: bytes) -> str:
 def _read(decode: Callable[[str], T], text: str) -> T:
     try:
         return decode(text)
-    except JsonError:
-        raise
-    except RecursionError:
-        raise JsonError("values are nested too deeply") from None
-    except ValueError as error:
-        raise JsonError(str(error)) from None
+    except (ValueError, RecursionError) as error:
+        raise _as_json_error(error) from None
 
 
 def _refuse_half_pairs(text: str, value: Any) -> None:
     """Raise JsonError if a string of the value, which was read from the text, holds half a surrogate pair."""
-    if _SURROGATE_ESCAPE.search(text):
-        try:
+    try:
+        if _SURROGATE_ESCAPE.search(text):
             json.dumps(value, ensure_ascii=False, default=str).encode()
-        except UnicodeEncodeError:
-            raise JsonError("a string holds half a surrogate pair, which no encoding of Unicode can hold") from None
-        except RecursionError:
-            raise JsonError("values are nested too deeply") from None
+        else:
+            text.encode()
+    except (ValueError, RecursionError) as error:
+        raise _as_json_error(error) from None
+
+
+def _as_json_error(error: Exception) -> JsonError:
+    if isinstance(error, JsonError):
+        return error
+    if isinstance(error, RecursionError):
+        return JsonDepthError("values are nested too deeply")
+    if isinstance(error, UnicodeEncodeError):
+        return JsonSurrogateError("a string holds half a surrogate pair, which no encoding of Unicode can hold")
+    return JsonError(str(error))
 
 
 def _refuse_constant(name: str) -> Any:

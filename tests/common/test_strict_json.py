@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkapy.common.strict_json import JsonError, dumps, load_first, loads
+from kafkapy.common.strict_json import JsonDepthError, JsonError, JsonSurrogateError, dumps, load_first, loads
 
 VALUES = st.recursive(
     st.none()
@@ -74,3 +74,17 @@ def test_reads_values_one_after_the_other() -> None:
     with pytest.raises(JsonError, match="half a surrogate pair"):
         load_first(r'1 "\ud83d"', 2)
     assert load_first(r'1 "\ud83d"') == (1, 1), "what follows is not looked at"
+
+
+def test_a_text_holds_no_half_pair() -> None:
+    with pytest.raises(JsonSurrogateError):
+        loads('"\ud83d"')
+    with pytest.raises(JsonDepthError):
+        loads("[" * 200_000)
+
+
+def test_comments_are_taken_where_they_are_asked_for() -> None:
+    text = '/* a */ {"a": // one\n "/* no */", "b//": 1}'
+    assert loads(text, comments=True) == {"a": "/* no */", "b//": 1}
+    with pytest.raises(JsonError, match="Expecting value"):
+        loads(text)
