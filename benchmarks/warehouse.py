@@ -281,7 +281,8 @@ def freshness(bench: Bench, bootstrap: str, trigger: float, rate: int, seconds: 
 
     import numpy as np
 
-    from kafkapy.warehouse.stream import CommittedBatch, run
+    from kafkapy.warehouse.metrics import CommittedBatch
+    from kafkapy.warehouse.stream import run
 
     name = f"fresh_{trigger:g}".replace(".", "_")
     with AdminClient(bootstrap) as admin:

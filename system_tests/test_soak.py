@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import psutil
 import pytest
@@ -70,12 +69,6 @@ def test_a_process_forgets_its_stopped_clients(soak: Soak, face: str, short: boo
     assert not growth
 
 
-class Started(NamedTuple):
-    """What an HTTP service asks of the broker's process that it is to use."""
-
-    bootstrap: str
-
-
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("work", [_ask_registry, _ask_proxy], ids=["registry", "proxy"])
 def test_an_http_server_forgets(
@@ -84,7 +77,7 @@ def test_an_http_server_forgets(
     """Its resident memory is measured, which is in use in pieces; so a leak of 4 KB an operation is one that is seen."""
     count = 100 if short else soak_operations
     kind = SchemaRegistryProcess if work is _ask_registry else RestProxyProcess
-    service = kind(tmp_path, Started(soak.bootstrap))
+    service = kind(tmp_path, soak)
     service.start()
     try:
         assert service.process is not None

@@ -59,9 +59,11 @@ def unenforced(properties: Mapping[str, str]) -> list[str]:
 def _listeners(properties: Mapping[str, str]) -> list[EndPoint]:
     """Those that can be read: `KafkaConfig` says what is wrong with others."""
     text, protocols = (
-        KafkaConfig.definition[name].parse(properties[name])
-        if name in properties
-        else KafkaConfig.definition[name].default
+        str(
+            KafkaConfig.definition[name].parse(properties[name])
+            if name in properties
+            else KafkaConfig.definition[name].default
+        )
         for name in ("listeners", "listener.security.protocol.map")
     )
     try:
