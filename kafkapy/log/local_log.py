@@ -167,18 +167,26 @@ class LocalLog:
         there been room for any records."""
         if segment is None:
             return []
-        position = info.fetch_offset_metadata.relative_position_in_segment + len(info.records)
-        upper_bound = segment.offset_above(position)
-        if upper_bound is None:
-            higher = self.segments.higher(segment.base_offset)
-            upper_bound = higher.base_offset if higher is not None else self.log_end_offset
+        upper_bound = -1
         aborted: list[tuple[int, int]] = []
         for later in self.segments.from_offset(segment.base_offset):
+            if not later.txn_index.count:
+                continue
+            if upper_bound < 0:
+                upper_bound = self._upper_bound(info, segment)
             found, complete = later.collect_aborted_txns(start_offset, upper_bound)
             aborted += [(txn.producer_id, txn.first_offset) for txn in found]
             if complete:
                 break
         return aborted
+
+    def _upper_bound(self, info: FetchDataInfo, segment: LogSegment) -> int:
+        """An offset above all that were read."""
+        upper_bound = segment.offset_above(info.fetch_offset_metadata.relative_position_in_segment + len(info.records))
+        if upper_bound is not None:
+            return upper_bound
+        higher = self.segments.higher(segment.base_offset)
+        return higher.base_offset if higher is not None else self.log_end_offset
 
     # -- growing, truncating
 
