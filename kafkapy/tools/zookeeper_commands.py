@@ -13,7 +13,7 @@ from kafkapy.clients.software import VERSION
 from kafkapy.zk.embedded import codes
 from kafkapy.zk.embedded.acls import OPEN_ACL, Acl, Acls
 from kafkapy.zk.embedded.codes import Code
-from kafkapy.zk.embedded.plain_tree import CONTAINER, EPHEMERAL, SEQUENTIAL, PlainTree, Stat, TreeError
+from kafkapy.zk.embedded.plain_tree import CONTAINER, EPHEMERAL, SEQUENTIAL, NodeStat, PlainTree, TreeError
 from kafkapy.zk.paths import reason_invalid
 
 _PERMISSIONS = {
@@ -262,7 +262,7 @@ def _acls(text: str) -> Acls:
     return tuple(acls)
 
 
-def _stat_text(stat: Stat) -> str:
+def _stat_text(stat: NodeStat) -> str:
     return "\n".join((
         f"cZxid = {_hex(stat.czxid)}", f"ctime = {_date(stat.ctime_ms)}", f"mZxid = {_hex(stat.mzxid)}",
         f"mtime = {_date(stat.mtime_ms)}", f"pZxid = {_hex(stat.pzxid)}", f"cversion = {stat.cversion}",

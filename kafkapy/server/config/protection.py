@@ -58,18 +58,19 @@ def unenforced(properties: Mapping[str, str]) -> list[str]:
 
 def _listeners(properties: Mapping[str, str]) -> list[EndPoint]:
     """Those that can be read: `KafkaConfig` says what is wrong with others."""
-    text, protocols = (
-        str(
-            KafkaConfig.definition[name].parse(properties[name])
-            if name in properties
-            else KafkaConfig.definition[name].default
-        )
-        for name in ("listeners", "listener.security.protocol.map")
-    )
+    protocols = _value(properties, "listener.security.protocol.map")
     try:
-        return parse_end_points(text, security_protocol_map("listener.security.protocol.map", protocols))
+        return parse_end_points(
+            _value(properties, "listeners"), security_protocol_map("listener.security.protocol.map", protocols)
+        )
     except ConfigException:
         return []
+
+
+def _value(properties: Mapping[str, str], name: str) -> str:
+    """The config's text, or its default."""
+    key = KafkaConfig.definition[name]
+    return str(key.parse(properties[name]) if name in properties else key.default)
 
 
 def require_enforceable(properties: Mapping[str, str]) -> None:

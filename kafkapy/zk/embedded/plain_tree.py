@@ -27,8 +27,8 @@ class TreeError(Exception):
         self.path = path
 
 
-class Stat(NamedTuple):
-    """ZooKeeper's record of a node, in the order of the wire."""
+class NodeStat(NamedTuple):
+    """ZooKeeper's `Stat` of a node, in the order of the wire."""
 
     czxid: int
     mzxid: int
@@ -51,14 +51,14 @@ class PlainTree:
         self._client = client
         self._chroot = chroot
 
-    def data(self, path: str) -> tuple[bytes | None, Stat]:
+    def data(self, path: str) -> tuple[bytes | None, NodeStat]:
         answer = self._ask(codes.GET_DATA, path, _NO_WATCH)
         return answer.buffer(), _stat(answer)
 
-    def stat(self, path: str) -> Stat:
+    def stat(self, path: str) -> NodeStat:
         return _stat(self._ask(codes.EXISTS, path, _NO_WATCH))
 
-    def children(self, path: str) -> tuple[list[str], Stat]:
+    def children(self, path: str) -> tuple[list[str], NodeStat]:
         """Names, sorted."""
         answer = self._ask(codes.GET_CHILDREN2, path, _NO_WATCH)
         return sorted(answer.vector(answer.string)), _stat(answer)
@@ -88,17 +88,17 @@ class PlainTree:
             body += INT.pack(flags)
         return self._without_chroot(self._ask(kind, path, body).string())
 
-    def set_data(self, path: str, data: bytes | None, version: int = -1) -> Stat:
+    def set_data(self, path: str, data: bytes | None, version: int = -1) -> NodeStat:
         return _stat(self._ask(codes.SET_DATA, path, buffer(data) + INT.pack(version)))
 
     def delete(self, path: str, version: int = -1) -> None:
         self._ask(codes.DELETE, path, INT.pack(version))
 
-    def acls(self, path: str) -> tuple[Acls, Stat]:
+    def acls(self, path: str) -> tuple[Acls, NodeStat]:
         answer = self._ask(codes.GET_ACL, path)
         return decode_acls(answer), _stat(answer)
 
-    def set_acls(self, path: str, acls: Acls, version: int = -1) -> Stat:
+    def set_acls(self, path: str, acls: Acls, version: int = -1) -> NodeStat:
         return _stat(self._ask(codes.SET_ACL, path, encode_acls(acls) + INT.pack(version)))
 
     def sync(self, path: str) -> None:
@@ -139,5 +139,5 @@ class PlainTree:
         return path.removeprefix(self._chroot) or "/"
 
 
-def _stat(answer: Decoder) -> Stat:
-    return Stat(*STAT.unpack(answer.take(STAT.size)))
+def _stat(answer: Decoder) -> NodeStat:
+    return NodeStat(*STAT.unpack(answer.take(STAT.size)))
