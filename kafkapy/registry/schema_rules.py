@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from kafkapy.registry.formats.strictness import Strictness
 from kafkapy.registry.levels import reasons_against
 from kafkapy.registry.records import (
     RegistryRecord,
@@ -64,6 +65,7 @@ class SchemaRules:
         if found is not None and request.version in (None, found.version) and request.id in (None, found.id):
             return RegistryChange([], {"id": found.id})
         if not importing:
+            self._validate(subject, request.content)
             config = self._state.config_in_scope(subject, self._default_config)
             reasons = reasons_against(
                 config["compatibilityLevel"],
@@ -125,6 +127,11 @@ class SchemaRules:
         normalize = normalize or bool(self._state.config_in_scope(subject, self._default_config).get("normalize"))
         return content._replace(text=schema.normalized if normalize else schema.canonical)
 
+    def _validate(self, subject: str, content: SchemaContent) -> None:
+        """As a new schema. Raises RegistryRefusal."""
+        if self._state.config_in_scope(subject, self._default_config).get("validateNewSchemas", True):
+            self._library.sound(subject, self._library.with_versions(subject, content), Strictness.NEW)
+
     def _find(self, subject: str, content: SchemaContent, deleted: bool) -> RegisteredVersion | None:
         """The newest version that is this schema, in whatever layout."""
         versions = self._state.versions(subject, deleted)[::-1]
@@ -156,6 +163,7 @@ class SchemaRules:
         self, subject: str, request: SchemaRequest, previous: list[RegisteredVersion], normalize: bool
     ) -> list[str]:
         """Why it could not be registered after these versions, at the level that holds for the subject."""
+        self._validate(subject, request.content)
         content = self._canonical(subject, request.content, normalize)
         config = self._state.config_in_scope(subject, self._default_config)
         level = config["compatibilityLevel"]

@@ -14,6 +14,10 @@ from kafkapy.registry.subjects import ALL_CONTEXTS, DEFAULT_CONTEXT, QualifiedSu
 from kafkapy.schemas.types import SchemaReference
 
 
+MAX_NUMBER = 2**31 - 1
+"""Of versions and ids."""
+
+
 class SchemaContent(NamedTuple):
     """What an id stands for. `metadata` and `rule_set` are kept and given back as they came (None: there are none)."""
 
@@ -50,7 +54,8 @@ class SchemaContent(NamedTuple):
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> SchemaContent:
         references = tuple(
-            SchemaReference(each["name"], each["subject"], each["version"]) for each in content.get("references") or ()
+            SchemaReference(each["name"], each["subject"], _number_in(each, "version", -1))
+            for each in content.get("references") or ()
         )
         kind = content.get("schemaType") or "AVRO"
         return cls(content["schema"], kind, references, content.get("metadata"), content.get("ruleSet"))
@@ -206,7 +211,16 @@ def _same_context(subject: str, wanted: QualifiedSubject) -> bool:
 
 def _version_of(value: dict[str, Any]) -> RegisteredVersion:
     content = SchemaContent.from_json(value)
-    return RegisteredVersion(value["subject"], value["version"], value["id"], content, bool(value.get("deleted")))
+    version, schema_id = _number_in(value, "version", 1), _number_in(value, "id", 0)
+    return RegisteredVersion(value["subject"], version, schema_id, content, bool(value.get("deleted")))
+
+
+def _number_in(content: dict[str, Any], name: str, least: int) -> int:
+    """A version or an id. Raises ValueError, KeyError."""
+    number = content[name]
+    if type(number) is not int or not least <= number <= MAX_NUMBER:
+        raise ValueError(f"{name} is {number!r}, and must be a whole number from {least} to {MAX_NUMBER}")
+    return number
 
 
 def _referred(version: RegisteredVersion) -> list[tuple[str, int]]:
