@@ -98,7 +98,11 @@ def dumps(value: Any, *, sort_keys: bool = False, number: Callable[[ExactNumber]
     """
     if isinstance(value, dict):
         members = sorted(value.items()) if sort_keys else value.items()
-        return "{" + ",".join([f"{_scalar(key)}:{dumps(each, sort_keys=sort_keys, number=number)}" for key, each in members]) + "}"
+        return (
+            "{"
+            + ",".join([f"{_scalar(key)}:{dumps(each, sort_keys=sort_keys, number=number)}" for key, each in members])
+            + "}"
+        )
     if isinstance(value, list | tuple):
         return "[" + ",".join([dumps(each, sort_keys=sort_keys, number=number) for each in value]) + "]"
     return number(value) if isinstance(value, ExactNumber) else _scalar(value)
@@ -123,3 +127,28 @@ def _depth(text: str) -> int:
         elif character in "]}":
             depth -= 1
     return deepest
+
+
+def is_multiple(number: Decimal | int, of: Decimal | int) -> bool:
+    """Is a finite number a whole multiple of another, that is not 0? Exactly, and quickly for exponents of any size.
+
+    Example:
+        >>> is_multiple(ExactNumber("0.3"), ExactNumber("0.1")), is_multiple(ExactNumber("1e400"), 3)
+        (True, False)
+    """
+    digits, exponent = _whole(number)
+    divisor, divisor_exponent = _whole(of)
+    if divisor == 0 or digits == 0:
+        return digits == 0 and divisor != 0
+    shift = exponent - divisor_exponent
+    if shift >= 0:
+        return digits * pow(10, shift, divisor) % divisor == 0
+    return -shift <= len(str(digits)) and digits % (divisor * 10**-shift) == 0
+
+
+def _whole(number: Decimal | int) -> tuple[int, int]:
+    """Digits without zeros at the end, and an exponent of ten."""
+    _, digits, exponent = Decimal(number).as_tuple()
+    assert isinstance(exponent, int)
+    text = "".join(map(str, digits)).rstrip("0")
+    return int(text or "0"), exponent + len(digits) - len(text)

@@ -61,7 +61,9 @@ def loads(
     except JsonError:
         raise
     except UnicodeEncodeError:
-        raise JsonSurrogateError("a string holds half a surrogate pair, which no encoding of Unicode can hold") from None
+        raise JsonSurrogateError(
+            "a string holds half a surrogate pair, which no encoding of Unicode can hold"
+        ) from None
     except UnicodeDecodeError as error:
         raise JsonError(f"the text is not {error.encoding}: {error.reason} at byte {error.start}") from None
     except RecursionError:

@@ -29,9 +29,7 @@ class SchemaLibrary:
         self._collect(QualifiedSubject.parse(subject), content, found, ())
         return parse(content.schema_type, content.text, Documents(tuple(found.items())), strictness)
 
-    def sound(
-        self, subject: str, content: SchemaContent, strictness: Strictness = Strictness.GIVEN
-    ) -> ParsedSchema:
+    def sound(self, subject: str, content: SchemaContent, strictness: Strictness = Strictness.GIVEN) -> ParsedSchema:
         """`read`. Raises RegistryRefusal."""
         try:
             return self.read(subject, content, strictness)

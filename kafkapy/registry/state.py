@@ -13,7 +13,6 @@ from kafkapy.registry.records import RegistryRecord
 from kafkapy.registry.subjects import ALL_CONTEXTS, DEFAULT_CONTEXT, QualifiedSubject, scopes
 from kafkapy.schemas.types import SchemaReference
 
-
 MAX_NUMBER = 2**31 - 1
 """Of versions and ids."""
 

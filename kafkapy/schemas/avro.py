@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from io import BytesIO
 from typing import Any
 
+from kafkapy.common import strict_json
 from kafkapy.common.extras import need
 from kafkapy.schemas.registry_client import SchemaRegistryClient
 from kafkapy.schemas.serde import SchemaDeserializer, SchemaSerializer, with_references
@@ -132,9 +134,19 @@ def read_value(
 
 
 def json_of(schema: str) -> AvroSchema:
-    """Raises ValueError."""
-    parsed: AvroSchema = json.loads(schema)
+    """An Avro schema's text, which may have comments, as Avro's own parser takes it.
+
+    Raises:
+        ValueError: It is no JSON.
+    """
+    parsed: AvroSchema = strict_json.loads(schema, parse_float=_float, comments=True)
     return parsed
+
+
+def _float(text: str) -> float | str:
+    """Avro's name for what no double can hold, as in Java."""
+    number = float(text)
+    return number if math.isfinite(number) else "Infinity" if number > 0 else "-Infinity"
 
 
 def _schema(given: str | Schema | None) -> Schema | None:

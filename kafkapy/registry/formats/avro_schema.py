@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
 
 from kafkapy.common import exact_json
 from kafkapy.registry.compatibility.avro import can_read

@@ -162,7 +162,9 @@ class AvroReader:
         order = content.get("order", "ascending")
         order = order.lower() if isinstance(order, str) else order
         if order not in ("ascending", "descending", "ignore"):
-            raise SchemaParseError(f"Field {name}: order is {exact_json.dumps(order)}; it is ascending, descending or ignore")
+            raise SchemaParseError(
+                f"Field {name}: order is {exact_json.dumps(order)}; it is ascending, descending or ignore"
+            )
         kind = self.read(content["type"], namespace)
         return AvroField(
             name,

@@ -97,10 +97,7 @@ class ProtoBuilder:
         message.name = tree.name
         self._elements(message, tree.elements)
         if self._proto3:
-            for field in message.field:
-                if field.proto3_optional:  # as protoc does: a oneof of its own
-                    field.oneof_index = len(message.oneof_decl)
-                    message.oneof_decl.add(name=f"_{field.name}")
+            _add_synthetic_oneofs(message)
 
     def _elements(self, message: Any, elements: Iterable[Any]) -> None:
         for element in elements:
@@ -182,6 +179,19 @@ class ProtoBuilder:
                 field.extendee = tree.typeName
             elif _kind(element) == "Group":
                 self._group(fields, types, element).extendee = tree.typeName
+
+
+def _add_synthetic_oneofs(message: Any) -> None:
+    """A oneof for each `optional` of proto3, with a name that is free, as protoc makes it."""
+    taken = {field.name for field in message.field} | {oneof.name for oneof in message.oneof_decl}
+    for field in message.field:
+        if field.proto3_optional:
+            name = field.name if field.name.startswith("_") else f"_{field.name}"
+            while name in taken:
+                name = f"X{name}"
+            taken.add(name)
+            field.oneof_index = len(message.oneof_decl)
+            message.oneof_decl.add(name=name)
 
 
 def _capitalized(word: str) -> str:
