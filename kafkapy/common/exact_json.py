@@ -40,7 +40,7 @@ class ExactNumber(Decimal):
     __repr__ = __str__
 
     @property
-    def canonical(self) -> str:
+    def canonical_text(self) -> str:
         """Equal for equal numbers, and for no whole number that was written without fraction and exponent."""
         if not self:
             return "0E0"
@@ -110,7 +110,7 @@ def dumps(value: Any, *, sort_keys: bool = False, number: Callable[[ExactNumber]
 
 def identity_of(value: Any) -> str:
     """A text that is equal for equal JSON: members in any order, 0.1 or 0.10, but 1, 1.0 and true differ."""
-    return dumps(value, sort_keys=True, number=lambda found: found.canonical)
+    return dumps(value, sort_keys=True, number=lambda found: found.canonical_text)
 
 
 def _scalar(value: Any) -> str:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Mapping
 from io import BytesIO
 from typing import Any
 
-from kafkapy.common import strict_json
 from kafkapy.common.extras import need
+from kafkapy.schemas.avro_text import json_of
 from kafkapy.schemas.registry_client import SchemaRegistryClient
 from kafkapy.schemas.serde import SchemaDeserializer, SchemaSerializer, with_references
 from kafkapy.schemas.types import Schema
@@ -85,22 +84,55 @@ class AvroDeserializer(SchemaDeserializer[AvroSchema, T_co]):
     def _parse(self, schema: Schema) -> AvroSchema:
         if self._reader_schema is not None and self._reader is None:
             self._reader = parse(self.registry, self._reader_schema)
-        return parse(self.registry, schema)
+        return parse(self.registry, schema, is_written=True)
 
     def _read(self, writer: AvroSchema, written: Written) -> T_co:
         value: Any = read_value(written.payload, writer, self._reader, return_record_name=self._return_record_name)
         return value if self._from_dict is None else self._from_dict(value)
 
 
-def parse(registry: SchemaRegistryClient | None, schema: Schema) -> AvroSchema:
+def parse(registry: SchemaRegistryClient | None, schema: Schema, *, is_written: bool = False) -> AvroSchema:
     """With its references, written out where they are used first. Raises fastavro's errors for what is no schema, and what the
-    registry raises."""
+    registry raises.
+
+    `is_written`: values were written with the schema already. Defaults that don't fit their fields are left out then: an older
+    registry took them, and reading does not need them.
+    """
+    try:
+        return _parsed(registry, schema, json_of)
+    except fastavro.schema.SchemaParseException:
+        if not is_written:
+            raise
+        return _parsed(registry, schema, lambda text: _without_defaults(json_of(text)))
+
+
+def _without_defaults(schema: AvroSchema) -> AvroSchema:
+    """A schema whose fields have no defaults."""
+    if isinstance(schema, list):
+        return [_without_defaults(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept = dict(schema)
+    for name in ("type", "items", "values"):
+        if isinstance(kept.get(name), dict | list):
+            kept[name] = _without_defaults(kept[name])
+    if isinstance(kept.get("fields"), list):
+        kept["fields"] = [
+            _without_defaults({name: each for name, each in field.items() if name != "default"})
+            if isinstance(field, dict)
+            else field
+            for field in kept["fields"]
+        ]
+    return kept
+
+
+def _parsed(registry: SchemaRegistryClient | None, schema: Schema, load: Callable[[str], AvroSchema]) -> AvroSchema:
     named: dict[str, Any] = {}
     if schema.references and registry is not None:
         for used in with_references(registry, schema).values():
-            fastavro.parse_schema(json_of(used.schema_str), named)
+            fastavro.parse_schema(load(used.schema_str), named)
     definitions = dict(named)
-    parsed: AvroSchema = fastavro.parse_schema(json_of(schema.schema_str), named)
+    parsed: AvroSchema = fastavro.parse_schema(load(schema.schema_str), named)
     if definitions:
         parsed = fastavro.parse_schema(_written_out(parsed, definitions))
     return parsed
@@ -131,22 +163,6 @@ def read_value(
     if source.tell() != len(payload):
         raise ValueError(f"{len(payload) - source.tell()} bytes are left behind the value")
     return value
-
-
-def json_of(schema: str) -> AvroSchema:
-    """An Avro schema's text, which may have comments, as Avro's own parser takes it.
-
-    Raises:
-        ValueError: It is no JSON.
-    """
-    parsed: AvroSchema = strict_json.loads(schema, parse_float=_float, comments=True)
-    return parsed
-
-
-def _float(text: str) -> float | str:
-    """Avro's name for what no double can hold, as in Java."""
-    number = float(text)
-    return number if math.isfinite(number) else "Infinity" if number > 0 else "-Infinity"
 
 
 def _schema(given: str | Schema | None) -> Schema | None:

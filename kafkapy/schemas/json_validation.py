@@ -131,12 +131,13 @@ def _evolve(validator: Any, **changes: Any) -> Any:
 def _format_checker() -> Any:
     """Only what does not depend on further packages."""
     checker = jsonschema.FormatChecker(formats=())
-
-    @checker.checks("regex", raises=PatternError)
-    def is_pattern(value: object) -> bool:
-        return not isinstance(value, str) or ecma(value) is not None
-
+    checker.checks("regex", raises=PatternError)(_is_pattern)
     return checker
+
+
+def _is_pattern(value: object) -> bool:
+    """Raises PatternError for a text that is none."""
+    return not isinstance(value, str) or ecma(value) is not None
 
 
 # -- numbers

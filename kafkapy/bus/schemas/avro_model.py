@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from kafkapy.bus.schemas.model import EventModel, ModelEnum, ModelField, ModelRecord, union_of
 from kafkapy.bus.schemas.repository import RepositoryError
+from kafkapy.schemas.avro_text import json_of
 
 _SCALARS = {
     "null": "None",
@@ -34,7 +34,7 @@ _LOGICAL = {
 def read(text: str, name: str | None) -> EventModel:
     """Raises RepositoryError."""
     try:
-        schema = json.loads(text)
+        schema = json_of(text)
     except ValueError as error:
         raise RepositoryError(f"This is no Avro schema: it is no JSON: {error}") from None
     if not isinstance(schema, dict) or schema.get("type") != "record":

@@ -18,7 +18,7 @@ from kafkapy.common.patterns.pattern_reader import PatternError
 if TYPE_CHECKING:
     import regex
 
-__all__ = ["PatternError", "PatternTimeoutError", "TranslatedPattern", "ecma", "java", "python_or_java"]
+__all__ = ["PatternError", "PatternTimeoutError", "TranslatedPattern", "ecma", "java", "java_whole", "python_or_java"]
 
 MATCH_SECONDS = 1.0
 """The default limit of one match: a pattern and a text from outside may need exponential time."""
@@ -36,9 +36,16 @@ class TranslatedPattern:
         pattern: As the user wrote it.
     """
 
-    def __init__(self, pattern: str, compiled: regex.Pattern[str]) -> None:
+    def __init__(self, pattern: str, translated: str) -> None:
+        """Raises PatternError."""
+        from kafkapy.common.patterns.regex_engine import compiled
+
         self.pattern = pattern
-        self._compiled = compiled
+        self._translated = translated
+        self._compiled: regex.Pattern[str] = compiled(translated)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return TranslatedPattern, (self.pattern, self._translated)
 
     def __repr__(self) -> str:
         return f"TranslatedPattern({self.pattern!r})"
@@ -47,6 +54,13 @@ class TranslatedPattern:
         """Does it match somewhere in the text? Raises PatternTimeoutError."""
         try:
             return self._compiled.search(text, timeout=seconds) is not None
+        except TimeoutError:
+            raise self._too_long(text, seconds) from None
+
+    def match(self, text: str, seconds: float = MATCH_SECONDS) -> bool:
+        """Does it match at the beginning of the text? Raises PatternTimeoutError."""
+        try:
+            return self._compiled.match(text, timeout=seconds) is not None
         except TimeoutError:
             raise self._too_long(text, seconds) from None
 
@@ -87,7 +101,17 @@ def java(pattern: str) -> TranslatedPattern:
         True
     """
     _check_length(pattern)
-    return _compiled(pattern, JavaReader(pattern).translation())
+    return TranslatedPattern(pattern, JavaReader(pattern).translation())
+
+
+def java_whole(pattern: str) -> TranslatedPattern:
+    """`java`, for what must match a whole text, wherever it is matched: topics in Kafka's Java clients.
+
+    Raises:
+        PatternError: It is no pattern of Java.
+    """
+    java(pattern)
+    return java(rf"(?:{pattern})\z")
 
 
 @lru_cache(maxsize=1_000)
@@ -108,7 +132,7 @@ def ecma(pattern: str) -> TranslatedPattern:
     complaint: PatternError | None = None
     for translation in translations_of_ecma(pattern):
         try:
-            return _compiled(pattern, translation())
+            return TranslatedPattern(pattern, translation())
         except PatternError as error:
             complaint = complaint or error
     assert complaint is not None
@@ -133,9 +157,3 @@ def python_or_java(pattern: str) -> re.Pattern[str] | TranslatedPattern:
 def _check_length(pattern: str) -> None:
     if len(pattern) > _MAX_LENGTH:
         raise PatternError(f"it has {len(pattern)} characters, of {_MAX_LENGTH} at most")
-
-
-def _compiled(pattern: str, translated: str) -> TranslatedPattern:
-    from kafkapy.common.patterns.regex_engine import compiled
-
-    return TranslatedPattern(pattern, compiled(translated))

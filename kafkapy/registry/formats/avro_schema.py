@@ -42,7 +42,7 @@ class AvroSchema:
 
     @cached_property
     def identity(self) -> str:
-        return exact_json.dumps(to_json(self.root, set(self._declared)), number=lambda found: found.canonical)
+        return exact_json.dumps(to_json(self.root, set(self._declared)), number=lambda found: found.canonical_text)
 
     def formatted(self, wanted: str) -> str:
         """ "resolved": with what its references declare in their place."""

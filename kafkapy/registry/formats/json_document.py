@@ -60,7 +60,7 @@ class JsonDocumentSchema:
 
     @cached_property
     def identity(self) -> str:
-        return exact_json.dumps(self._content, number=lambda found: found.canonical)
+        return exact_json.dumps(self._content, number=lambda found: found.canonical_text)
 
     def formatted(self, wanted: str) -> str:
         return self.canonical
