@@ -30,7 +30,7 @@ from kafkapy.registry.refusals import (
 )
 from kafkapy.registry.requests import SchemaRequest
 from kafkapy.registry.schema_library import SchemaLibrary
-from kafkapy.registry.state import RegisteredVersion, RegistryState, SchemaContent
+from kafkapy.registry.state import MAX_NUMBER, RegisteredVersion, RegistryState, SchemaContent
 from kafkapy.registry.subjects import DEFAULT_CONTEXT, QualifiedSubject, checked_to_register
 
 
@@ -105,7 +105,7 @@ class SchemaRules:
     def _next_version(self, subject: str, request: SchemaRequest, importing: bool) -> int:
         latest = max((each.version for each in self._state.versions(subject, deleted=True)), default=0)
         if request.version is None:
-            return latest + 1
+            return _below_end(latest + 1, f"subject {subject}")
         if request.version != latest + 1 and not importing:
             raise invalid_schema("Version is not one more than previous version")
         return request.version
@@ -113,7 +113,9 @@ class SchemaRules:
     def _id(self, context: str, content: SchemaContent, wanted: int | None) -> int:
         known = self._state.id_of(context, content)
         if wanted is None:
-            return known if known is not None else self._state.highest_ids.get(context, 0) + 1
+            if known is not None:
+                return known
+            return _below_end(self._state.highest_ids.get(context, 0) + 1, f"context {context}")
         others = [each for each in self._state.by_id(context, wanted) if each.content != content]
         if others:
             prefix = f":{context}:" if context != DEFAULT_CONTEXT else ""
@@ -232,6 +234,13 @@ class SchemaRules:
         """What a subject that is gone leaves behind, taken back."""
         records = [mode_record(subject, None)] if subject in self._state.modes else []
         return records + ([config_record(subject, None)] if subject in self._state.configs else [])
+
+
+def _below_end(number: int, where: str) -> int:
+    """A new id or version, if there is one left. Raises RegistryRefusal."""
+    if number > MAX_NUMBER:
+        raise not_permitted(f"The highest number ({MAX_NUMBER}) is given out already in {where}")
+    return number
 
 
 def _same_text(one: SchemaContent, other: SchemaContent) -> bool:

@@ -116,12 +116,13 @@ class RegistryState:
 
     def _add(self, version: RegisteredVersion) -> None:
         context = QualifiedSubject.parse(version.subject).context
+        guid = version.content.guid  # what has no text fails here, before anything has changed
         versions = self.subjects.setdefault(version.subject, {})
         versions[version.version] = version
         if list(versions) != sorted(versions):
             self.subjects[version.subject] = dict(sorted(versions.items()))
         self._places.setdefault((context, version.id), {})[version.place] = None
-        self._ids_by_guid.setdefault(version.content.guid, {})[context, version.id] = None
+        self._ids_by_guid.setdefault(guid, {})[context, version.id] = None
         self.highest_ids[context] = max(self.highest_ids.get(context, 0), version.id)
         if context != DEFAULT_CONTEXT:
             self.contexts[context] = None

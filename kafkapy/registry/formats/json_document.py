@@ -43,11 +43,10 @@ class JsonDocumentSchema:
         whole = resource_of(self._content)
         try:
             uri = whole.id() or _ROOT
-            registry = registry_of(documents).with_resource(uri, whole)
-            scope = JsonScope(registry.resolver(uri), dialect)
-        except (AttributeError, TypeError, ValueError) as error:
-            raise SchemaParseError(f"An identifier makes no sense: {error}") from None
-        return JsonReader(is_new).read(self._content, scope)
+        except AttributeError:  # its identifier is no text
+            uri = _ROOT
+        resolver = registry_of(documents).with_resource(uri, whole).resolver(uri)
+        return JsonReader(is_new).read(self._content, JsonScope(resolver, dialect))
 
     @cached_property
     def canonical(self) -> str:

@@ -25,7 +25,7 @@ class JsonScope(NamedTuple):
         from kafkapy.schemas.json_validation import dialect_of, resource_of
 
         dialect = dialect_of(content, self.dialect)
-        if "$id" in content or "id" in content:
+        if isinstance(content.get("$id", content.get("id")), str):
             return JsonScope(self.resolver.in_subresource(resource_of(content, dialect)), dialect)
         return JsonScope(self.resolver, dialect)
 
@@ -37,7 +37,7 @@ class JsonScope(NamedTuple):
         try:
             recursive = keyword == "$recursiveRef"
             found = lookup_recursive_ref(self.resolver) if recursive else self.resolver.lookup(reference)
-        except (Unresolvable, LookupError, TypeError, ValueError):
+        except (Unresolvable, AttributeError, LookupError, TypeError, ValueError):
             raise SchemaParseError(f"The {keyword} {reference} leads to nothing") from None
         return found.contents, JsonScope(found.resolver, self.dialect)
 
