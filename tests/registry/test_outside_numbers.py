@@ -52,9 +52,10 @@ def test_numbers_in_bodies(registry: MemoryRegistry, field: str, number: str) ->
 
 def test_ids_have_an_end(registry: MemoryRegistry) -> None:
     registry.ask("PUT", "/mode/b", {"mode": "IMPORT"})
-    registry.register("b", '"long"', id=2**31 - 1, version=2**31 - 1)
-    assert registry.refused("POST", "/subjects/a/versions", {"schema": '"string"'}) == 42205
+    registry.register("b", '"bytes"', id=2**31 - 1, version=2**31 - 1)
+    assert registry.refused("POST", "/subjects/c/versions", {"schema": '"string"'}) == 42205
     registry.ask("PUT", "/mode/b", {"mode": "READWRITE"})
+    registry.ask("PUT", "/config/b", {"compatibility": "NONE"})
     assert registry.refused("POST", "/subjects/b/versions", {"schema": '"int"'}) == 42205
 
 
