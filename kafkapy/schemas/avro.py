@@ -99,40 +99,55 @@ def parse(registry: SchemaRegistryClient | None, schema: Schema, *, is_written: 
     registry took them, and reading does not need them.
     """
     try:
-        return _parsed(registry, schema, json_of)
+        return _parsed(registry, schema, _with_number)
     except fastavro.schema.SchemaParseException:
         if not is_written:
             raise
-        return _parsed(registry, schema, lambda text: _without_defaults(json_of(text)))
+        return _parsed(registry, schema, _without_default)
 
 
-def _without_defaults(schema: AvroSchema) -> AvroSchema:
-    """A schema whose fields have no defaults."""
+def _with_defaults(schema: AvroSchema, change: Callable[[dict[str, Any]], dict[str, Any]]) -> AvroSchema:
+    """A schema with each field, which may have a default, as `change` gives it."""
     if isinstance(schema, list):
-        return [_without_defaults(each) for each in schema]
+        return [_with_defaults(each, change) for each in schema]
     if not isinstance(schema, dict):
         return schema
-    kept = dict(schema)
+    own = dict(schema)
     for name in ("type", "items", "values"):
-        if isinstance(kept.get(name), dict | list):
-            kept[name] = _without_defaults(kept[name])
-    if isinstance(kept.get("fields"), list):
-        kept["fields"] = [
-            _without_defaults({name: each for name, each in field.items() if name != "default"})
-            if isinstance(field, dict)
-            else field
-            for field in kept["fields"]
+        if isinstance(own.get(name), dict | list):
+            own[name] = _with_defaults(own[name], change)
+    if isinstance(own.get("fields"), list):
+        own["fields"] = [
+            _with_defaults(change(field), change) if isinstance(field, dict) else field for field in own["fields"]
         ]
-    return kept
+    return own
 
 
-def _parsed(registry: SchemaRegistryClient | None, schema: Schema, load: Callable[[str], AvroSchema]) -> AvroSchema:
+def _without_default(field: dict[str, Any]) -> dict[str, Any]:
+    return {name: each for name, each in field.items() if name != "default"}
+
+
+def _with_number(field: dict[str, Any]) -> dict[str, Any]:
+    """A float's default that is written as a string (`"NaN"`) is that number."""
+    kind = field.get("type")
+    kind = kind.get("type") if isinstance(kind, dict) else kind
+    if kind in ("float", "double") and isinstance(field.get("default"), str):
+        try:
+            return {**field, "default": float(field["default"])}
+        except ValueError:
+            pass
+    return field
+
+
+def _parsed(
+    registry: SchemaRegistryClient | None, schema: Schema, change: Callable[[dict[str, Any]], dict[str, Any]]
+) -> AvroSchema:
     named: dict[str, Any] = {}
     if schema.references and registry is not None:
         for used in with_references(registry, schema).values():
-            fastavro.parse_schema(load(used.schema_str), named)
+            fastavro.parse_schema(_with_defaults(json_of(used.schema_str), change), named)
     definitions = dict(named)
-    parsed: AvroSchema = fastavro.parse_schema(load(schema.schema_str), named)
+    parsed: AvroSchema = fastavro.parse_schema(_with_defaults(json_of(schema.schema_str), change), named)
     if definitions:
         parsed = fastavro.parse_schema(_written_out(parsed, definitions))
     return parsed

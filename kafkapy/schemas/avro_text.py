@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from kafkapy.common import strict_json
@@ -12,6 +11,8 @@ from kafkapy.common.strict_json import JsonDepthError
 
 def json_of(schema: str) -> Any:
     """An Avro schema's text, which may have comments, as Avro's own parser takes it.
+
+    A number that no double can hold is infinite, as in Java.
 
     Raises:
         ValueError: It is no JSON.
@@ -24,12 +25,6 @@ def json_of(schema: str) -> Any:
 
 def _loads(schema: str) -> Any:
     try:
-        return strict_json.loads(schema, parse_float=_float, comments=True)
+        return strict_json.loads(schema, parse_float=float, comments=True)
     except JsonDepthError:
         raise RecursionError from None
-
-
-def _float(text: str) -> float | str:
-    """Avro's name for what no double can hold, as in Java."""
-    number = float(text)
-    return number if math.isfinite(number) else "Infinity" if number > 0 else "-Infinity"

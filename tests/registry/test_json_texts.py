@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kafkapy.common.patterns.match_budget import MatchBudget
-from kafkapy.registry.compatibility import Incompatibility, SchemaParseError, compare
+from kafkapy.registry.compatibility import SchemaParseError, compare
 from kafkapy.registry.compatibility.open_content import covering_property
 from kafkapy.registry.formats import parse
 from kafkapy.registry.formats.references import Documents
@@ -32,9 +32,10 @@ DRAFTS = [
 
 
 def changes(old: Any, new: Any) -> list[str]:
-    texts = [each if isinstance(each, str) else json.dumps(each) for each in (old, new)]
-    found: list[Incompatibility] = compare("JSON", *texts)
-    return [each.kind for each in found]
+    def text(schema: Any) -> str:
+        return schema if isinstance(schema, str) else json.dumps(schema)
+
+    return [each.kind for each in compare("JSON", text(old), text(new))]
 
 
 # -- numbers

@@ -300,7 +300,7 @@ def test_values_come_back(registry: SchemaRegistryClient, fields: list[Any], dat
 
 def test_comments_and_large_defaults_in_schemas() -> None:
     fields = '[{"name": "f", "type": "double", "default": 1e400}]'
-    text = '/* Licensed. */ {"type": "record", "name": "R", // the only one\n "fields": %s}' % fields
+    text = '/* Licensed. */ {"type": "record", "name": "R", // the only one\n "fields": ' + fields + "}"
     parsed = parse(None, Schema(text))
     empty = parse(None, Schema('{"type": "record", "name": "R", "fields": []}'))
     assert read_value(b"", empty, parsed) == {"f": float("inf")}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from kafkapy.bus.schemas.model import EventModel, ModelEnum, ModelField, ModelRecord, union_of
@@ -125,4 +126,6 @@ class _AvroReader:
             return None
         if name == "bytes":
             return repr(str(value).encode("latin-1"))
-        return repr(float(value)) if name == "float" else repr(value)
+        if name != "float":
+            return repr(value)
+        return repr(float(value)) if math.isfinite(float(value)) else f'float("{float(value)}")'

@@ -12,7 +12,7 @@ from enum import IntEnum
 from kafkapy.common.patterns.characters import ALL, DIGIT, WORD, code_points, members
 from kafkapy.common.patterns.java_dialect import JavaReader
 from kafkapy.common.patterns.java_properties import CATEGORIES
-from kafkapy.common.patterns.pattern_reader import Part, PatternReader
+from kafkapy.common.patterns.pattern_reader import PatternPart, PatternReader
 
 _CONTROLS = {"t": "\t", "n": "\n", "v": "\v", "f": "\f", "r": "\r"}
 _SPACE = code_points(*((9, 13), 0x20, 0xA0, 0x1680, (0x2000, 0x200A), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000, 0xFEFF))
@@ -90,7 +90,7 @@ class EcmaReader(PatternReader):
             self.fail(f"{character} needs an escape")
         return character
 
-    def group(self) -> Part:
+    def group(self) -> PatternPart:
         for opening in _OPENINGS:
             if self.takes(opening):
                 return self.enclosed(f"({opening}")

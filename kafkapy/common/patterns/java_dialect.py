@@ -9,7 +9,7 @@ import unicodedata
 
 from kafkapy.common.patterns.characters import DIGIT, WORD, code_points
 from kafkapy.common.patterns.java_properties import property_members
-from kafkapy.common.patterns.pattern_reader import Part, PatternReader
+from kafkapy.common.patterns.pattern_reader import PatternPart, PatternReader
 
 _FLAGS = "idmsuxU"
 _CONTROLS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "a": "\a", "e": "\x1b"}
@@ -58,7 +58,7 @@ class JavaReader(PatternReader):
             self.fail("a brace needs an escape")
         return character
 
-    def group(self) -> Part:
+    def group(self) -> PatternPart:
         for opening in _LOOKAROUNDS:
             if self.takes(opening):
                 return self.enclosed(f"({opening}")
@@ -72,7 +72,7 @@ class JavaReader(PatternReader):
         before = self.flags
         self._set_flags()
         if self.next() == ")":
-            return Part("")  # for what follows in the group around
+            return PatternPart("")  # for what follows in the group around
         part = self.enclosed("(?:")
         self.flags = before
         return part

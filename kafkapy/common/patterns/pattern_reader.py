@@ -22,7 +22,7 @@ class PatternError(ValueError):
     """A text is no regular expression of its dialect; the sentence says what is wrong, and where."""
 
 
-class Part(NamedTuple):
+class PatternPart(NamedTuple):
     """A part of the translation, and how many copies of single parts `regex` will make of it."""
 
     text: str
@@ -112,7 +112,7 @@ class PatternReader(ABC):
 
     # -- structure
 
-    def _alternatives(self) -> Part:
+    def _alternatives(self) -> PatternPart:
         self._depth += 1
         if self._depth > _MAX_DEPTH:
             self.fail(f"groups are nested deeper than {_MAX_DEPTH}")
@@ -120,17 +120,17 @@ class PatternReader(ABC):
         while self.takes("|"):
             parts.append(self._sequence())
         self._depth -= 1
-        return Part("|".join(part.text for part in parts), sum(part.copies for part in parts))
+        return PatternPart("|".join(part.text for part in parts), sum(part.copies for part in parts))
 
-    def _sequence(self) -> Part:
+    def _sequence(self) -> PatternPart:
         parts = []
         self.skip_comments()
         while self.at < len(self.pattern) and self.peek() not in "|)":
             parts.append(self._quantified())
             self.skip_comments()
-        return Part("".join(part.text for part in parts), sum(part.copies for part in parts) or 1)
+        return PatternPart("".join(part.text for part in parts), sum(part.copies for part in parts) or 1)
 
-    def _quantified(self) -> Part:
+    def _quantified(self) -> PatternPart:
         start = self.at
         part = self._part()
         self.skip_comments()
@@ -146,7 +146,7 @@ class PatternReader(ABC):
         if copies > _MAX_COPIES:
             self.fail(f"a part must be there more than {_MAX_COPIES:,} times")
         suffix = "?" if self.takes("?") else "+" if self.possessive and self.takes("+") else ""
-        return Part(f"(?:{part.text}){{{least},{'' if most is None else most}}}{suffix}", copies)
+        return PatternPart(f"(?:{part.text}){{{least},{'' if most is None else most}}}{suffix}", copies)
 
     def _counts(self) -> tuple[int, int | None] | None:
         for sign, counts in (("*", (0, None)), ("+", (1, None)), ("?", (0, 1))):
@@ -167,21 +167,21 @@ class PatternReader(ABC):
         least = int(first)
         return least, int(last) if last else None if comma else least
 
-    def _part(self) -> Part:
+    def _part(self) -> PatternPart:
         character = self.next()
         if character == "(":
             return self.group()
         if character == "[":
-            return Part(self.in_case(self.characters()))
+            return PatternPart(self.in_case(self.characters()))
         if character == "\\":
-            return Part(self.escape())
+            return PatternPart(self.escape())
         if character in "*+?":
             self.fail(f"there is nothing to repeat before {character}")
         if character in ".^$":
-            return Part({".": self.dot, "^": self.line_start, "$": self.line_end}[character]())
-        return Part(self.literal(self.plain(character)))
+            return PatternPart({".": self.dot, "^": self.line_start, "$": self.line_end}[character]())
+        return PatternPart(self.literal(self.plain(character)))
 
-    def enclosed(self, opening: str, *, keeps_flags: bool = False) -> Part:
+    def enclosed(self, opening: str, *, keeps_flags: bool = False) -> PatternPart:
         """A group up to its end, with what opens it in the translation."""
         flags = self.flags
         inner = self._alternatives()
@@ -189,9 +189,9 @@ class PatternReader(ABC):
             self.fail("a closing parenthesis is missing")
         if not keeps_flags:
             self.flags = flags
-        return Part(f"{opening}{inner.text})", inner.copies)
+        return PatternPart(f"{opening}{inner.text})", inner.copies)
 
-    def capturing(self, name: str | None = None) -> Part:
+    def capturing(self, name: str | None = None) -> PatternPart:
         self.groups += 1
         if self.groups > _MAX_GROUPS:
             self.fail(f"it has more than {_MAX_GROUPS} groups")
@@ -246,7 +246,7 @@ class PatternReader(ABC):
         """A brace that begins no quantifier: None if it means itself. Raises PatternError."""
 
     @abstractmethod
-    def group(self) -> Part:
+    def group(self) -> PatternPart:
         """What follows an opening parenthesis."""
 
     @abstractmethod
