@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from kafkapy.common.patterns.ecma_dialect import translations_of_ecma
 from kafkapy.common.patterns.java_dialect import JavaReader
-from kafkapy.common.patterns.pattern_reader import PatternError
+from kafkapy.common.patterns.pattern_reader import PatternError, has_nested_sets
 
 if TYPE_CHECKING:
     import regex
@@ -142,16 +142,20 @@ def ecma(pattern: str) -> TranslatedPattern:
 def python_or_java(pattern: str) -> re.Pattern[str] | TranslatedPattern:
     """A pattern of Python's `re` if that takes it, else one of Java: for clients that users bring from both worlds.
 
+    Sets within sets (`[a-z&&[^b]]`) are Java's first: Python warns of them, and takes their brackets for themselves.
+
     Raises:
         PatternError: It is neither.
     """
+    java_first = has_nested_sets(pattern)
     try:
-        return re.compile(pattern)
-    except (re.error, RecursionError, OverflowError) as error:
+        return java(pattern) if java_first else re.compile(pattern)
+    except (ValueError, re.error, RecursionError, OverflowError) as error:
         try:
-            return java(pattern)
-        except PatternError as other:
-            raise PatternError(f"it is no pattern of Python ({error}) and none of Java ({other})") from None
+            return re.compile(pattern) if java_first else java(pattern)
+        except (ValueError, re.error, RecursionError, OverflowError) as other:
+            of_python, of_java = (other, error) if java_first else (error, other)
+            raise PatternError(f"it is no pattern of Python ({of_python}) and none of Java ({of_java})") from None
 
 
 def _check_length(pattern: str) -> None:

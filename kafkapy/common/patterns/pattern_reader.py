@@ -265,3 +265,20 @@ class PatternReader(ABC):
 
     @abstractmethod
     def line_end(self) -> str: ...
+
+
+def has_nested_sets(pattern: str) -> bool:
+    """Is there a set of characters with a bracket or `&&` inside, as in Java's dialect? `[[]` is none."""
+    at, in_set = 0, False
+    while at < len(pattern):
+        if pattern[at] == "\\":
+            at += 1
+        elif not in_set:
+            in_set = pattern[at] == "["
+            at += in_set and pattern.startswith(("^]", "]"), at + 1)
+        elif pattern[at] == "]":
+            in_set = False
+        elif pattern.startswith("&&", at) or (pattern[at] == "[" and pattern.find("]", at) < pattern.rfind("]")):
+            return True
+        at += 1
+    return False
