@@ -185,6 +185,7 @@ def test_whole_texts_beginnings_and_pieces() -> None:
     assert java("a|ab").fullmatch("ab")
     assert java_whole("a|ab").match("ab")
     assert not java_whole("a").match("ab")
+    assert java_whole("(?x) a # all").match("a")
     assert java("a").match("ab")
     assert not java("b").match("ab")
     with pytest.raises(PatternError):

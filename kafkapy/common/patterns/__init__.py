@@ -110,8 +110,8 @@ def java_whole(pattern: str) -> TranslatedPattern:
     Raises:
         PatternError: It is no pattern of Java.
     """
-    java(pattern)
-    return java(rf"(?:{pattern})\z")
+    _check_length(pattern)
+    return TranslatedPattern(pattern, rf"(?:{JavaReader(pattern).translation()})\Z")
 
 
 @lru_cache(maxsize=1_000)
