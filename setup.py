@@ -23,8 +23,8 @@ sys.path.insert(0, str(ROOT))
 from kafkapy.tools.face_stubs import write_stubs  # noqa: E402
 from kafkapy.tools.files import FILES, IN_PACKAGE  # noqa: E402
 
-PREFACE = """> This is the page of a clone. After an installation `bin/kafka-topics.sh` and its like are the commands `kafka-topics` and
-> so on, and `kafkapy-files DIR` writes the folders `config` and `docs` that are named here into a directory.
+PREFACE = """> This is the page of a clone. Once installed, scripts like `bin/kafka-topics.sh` are commands (`kafka-topics`),
+> and `kafkapy-files DIR` writes the folders `config` and `docs` that are named here into a directory.
 
 """
 

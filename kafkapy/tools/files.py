@@ -1,4 +1,4 @@
-"""kafkapy-files: what comes with kafkapy beside its programs, in a directory: samples of configurations, units, dashboard, docs."""
+"""kafkapy-files: write the configurations, units, dashboard and documents that come with kafkapy into a directory."""
 
 from __future__ import annotations
 
