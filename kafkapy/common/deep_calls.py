@@ -10,12 +10,12 @@ from typing import TypeVar
 T = TypeVar("T")
 
 _STACK_BYTES = 256 << 20
-_RECURSION_LIMIT = 100_000
+_RECURSION_LIMIT = 10_000
 _one_at_a_time = threading.Lock()
 
 
 def run_deep(function: Callable[[], T]) -> T:
-    """Call a function, and once more with room for 100,000 nested calls if it ends with a RecursionError.
+    """Call a function, and once more with room for 10,000 nested calls if it ends with a RecursionError.
 
     The function is called again from its beginning, so it must not change anything before it fails. How deep its input may be
     nested is for the function to bound: the stack has room for some thousand levels of any parser here.
@@ -26,8 +26,8 @@ def run_deep(function: Callable[[], T]) -> T:
     Example:
         >>> def depth(levels: int) -> int:
         ...     return 0 if levels == 0 else 1 + depth(levels - 1)
-        >>> run_deep(lambda: depth(10_000))
-        10000
+        >>> run_deep(lambda: depth(5_000))
+        5000
     """
     try:
         return function()

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 
 TEN_LINES = """
 def test_round_trip(kafka_topic, kafka_producer, kafka_consumer):
-    kafka_producer.send(kafka_topic, key=b"user-1", value=b"hello").get(HANG_SECONDS)
+    kafka_producer.send(kafka_topic, key=b"user-1", value=b"hello").get(60)
     record = next(kafka_consumer)
     assert (record.key, record.value) == (b"user-1", b"hello")
 

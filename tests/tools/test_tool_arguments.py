@@ -12,6 +12,7 @@ import pytest
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.tools import (
+    cluster,
     configs,
     console_consumer,
     consumer_groups,
@@ -45,6 +46,13 @@ def test_refused_before_any_broker_is_asked(
     words = [word for part in arguments.split() for word in (B if part == "B" else [part])]
     assert import_module(f"kafkapy.tools.{tool}").main(words) == 1
     assert capsys.readouterr().err == sentence + "\n"
+
+
+def test_a_command_has_a_help_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cluster.main(["unregister", "--help"]) == 0
+    assert "usage: kafka-cluster unregister" in capsys.readouterr().out
+    assert cluster.main(["foo"]) == 1
+    assert "invalid choice: 'foo'" in capsys.readouterr().err
 
 
 class TestTopics:
