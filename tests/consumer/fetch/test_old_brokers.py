@@ -20,7 +20,10 @@ def _old_offsets(request: Any) -> ListOffsetsResponse:
     answers = []
     for topic in request.topics:
         assert {wanted.max_num_offsets for wanted in topic.partitions} == {1}
-        offsets = [[3 if wanted.timestamp == EARLIEST_TIMESTAMP else 7][wanted.partition_index :] for wanted in topic.partitions]
+        offsets = [
+            [3 if wanted.timestamp == EARLIEST_TIMESTAMP else 7][wanted.partition_index :]
+            for wanted in topic.partitions
+        ]
         parts = [
             part(partition_index=wanted.partition_index, old_style_offsets=found)
             for wanted, found in zip(topic.partitions, offsets, strict=True)
