@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
 
 from kafkapy.aio.base import forgotten, from_awaitable, starting, until
 from kafkapy.aio.offsets import GivenOffsets, offsets_of
-from kafkapy.aio.options import AIO_CONSUMER_DEFAULTS, AioConsumerOptions, consumer_options
+from kafkapy.aio.options import AIO_CONSUMER_DEFAULTS, AioConsumerSettings, consumer_options
 from kafkapy.clients.asyncio_driver import AsyncioDriver
 from kafkapy.clients.completion import Completion, spawn
 from kafkapy.clients.facade import shows_options
@@ -20,7 +20,7 @@ from kafkapy.consumer.listener import RebalanceListener
 from kafkapy.consumer.records import ConsumerRecord
 from kafkapy.errors import ConsumerStoppedError, IllegalStateError, UnknownTopicOrPartitionError
 from kafkapy.protocol.errors import Errors
-from kafkapy.serializer import K_co, V_co
+from kafkapy.serializer import BytesOrNone, GivenDeserializer, K_co, V_co
 from kafkapy.structs import OffsetAndMetadata, OffsetAndTimestamp, OffsetResetStrategy
 
 if TYPE_CHECKING:
@@ -43,7 +43,39 @@ class KafkaConsumer(AsyncConsumer[K_co, V_co]):
     coroutines; one that was begun is not cancelled, and no record comes before it has ended.
     """
 
-    def __init__(self, *topics: str, **configs: Unpack[AioConsumerOptions[K_co, V_co]]) -> None:
+    @overload
+    def __init__(
+        self: KafkaConsumer[K_co, V_co],
+        *topics: str,
+        key_deserializer: GivenDeserializer[K_co],
+        value_deserializer: GivenDeserializer[V_co],
+        **configs: Unpack[AioConsumerSettings],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: KafkaConsumer[K_co, BytesOrNone],
+        *topics: str,
+        key_deserializer: GivenDeserializer[K_co],
+        **configs: Unpack[AioConsumerSettings],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: KafkaConsumer[BytesOrNone, V_co],
+        *topics: str,
+        value_deserializer: GivenDeserializer[V_co],
+        **configs: Unpack[AioConsumerSettings],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: KafkaConsumer[BytesOrNone, BytesOrNone],
+        *topics: str,
+        **configs: Unpack[AioConsumerSettings],
+    ) -> None: ...
+
+    def __init__(self, *topics: str, **configs: Any) -> None:
         self._driver = AsyncioDriver()
         super().__init__(self._driver, topics, consumer_options(configs))
         self._started = False

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
-from typing import Any, Generic
+from typing import Any
 
-from kafkapy.consumer.options import ConsumerOptions, default_options
+from kafkapy.consumer.options import ConsumerSettings, default_options
 from kafkapy.errors import KafkaConfigurationError
 from kafkapy.producer.config import DEFAULT_OPTIONS as PRODUCER_DEFAULTS
-from kafkapy.producer.config import ProducerOptions
-from kafkapy.serializer import K_co, K_contra, V_co, V_contra
+from kafkapy.producer.config import ProducerSettings
 
 _log = logging.getLogger("kafkapy.clients")
 
@@ -20,15 +19,15 @@ _ABSENT = ("client_rack", "max_poll_records", "sasl_mechanism", "api_version")
 """Options whose None means the default."""
 
 
-class AioConsumerOptions(ConsumerOptions[K_co, V_co], Generic[K_co, V_co], total=False):
-    """The keyword arguments of `kafkapy.KafkaConsumer`, and aiokafka's."""
+class AioConsumerSettings(ConsumerSettings, total=False):
+    """The keyword arguments of `kafkapy.KafkaConsumer` but for the deserializers, and aiokafka's."""
 
     loop: asyncio.AbstractEventLoop | None
     rebalance_timeout_ms: int | None
 
 
-class AioProducerOptions(ProducerOptions[K_contra, V_contra], Generic[K_contra, V_contra], total=False):
-    """The keyword arguments of `kafkapy.KafkaProducer`, and aiokafka's."""
+class AioProducerSettings(ProducerSettings, total=False):
+    """The keyword arguments of `kafkapy.KafkaProducer` but for the serializers, and aiokafka's."""
 
     loop: asyncio.AbstractEventLoop | None
     max_batch_size: int

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack, overload
 
 from kafkapy.aio.base import AsyncClient, ask, forgotten, from_awaitable, happened, starting, until
 from kafkapy.aio.batch_builder import BatchBuilder
 from kafkapy.aio.deliveries import BatchDelivery, Delivery
 from kafkapy.aio.offsets import GivenOffsets, offsets_of
-from kafkapy.aio.options import AIO_PRODUCER_DEFAULTS, AioProducerOptions, producer_options
+from kafkapy.aio.options import AIO_PRODUCER_DEFAULTS, AioProducerSettings, producer_options
 from kafkapy.clients.completion import Completion, spawn
 from kafkapy.clients.facade import shows_options
 from kafkapy.errors import BrokerResponseError, IllegalArgumentError, KafkaTimeoutError, ProducerClosed
@@ -24,7 +24,7 @@ from kafkapy.producer.future import FutureRecordMetadata, RecordMetadata
 from kafkapy.producer.intake import Intake
 from kafkapy.producer.transaction_context import TransactionContext
 from kafkapy.producer.transactions import Transactions
-from kafkapy.serializer import Headers, K_contra, LookUpFirst, V_contra
+from kafkapy.serializer import Bytes, GivenSerializer, Headers, K_contra, LookUpFirst, V_contra
 from kafkapy.structs import ConsumerGroupMetadata
 
 if TYPE_CHECKING:
@@ -45,7 +45,35 @@ class KafkaProducer(AsyncClient, Generic[K_contra, V_contra]):
     methods leaves it usable: what was queued is sent, and a commit or abort that is under way goes on.
     """
 
-    def __init__(self, **configs: Unpack[AioProducerOptions[K_contra, V_contra]]) -> None:
+    @overload
+    def __init__(
+        self: KafkaProducer[K_contra, V_contra],
+        *,
+        key_serializer: GivenSerializer[K_contra],
+        value_serializer: GivenSerializer[V_contra],
+        **configs: Unpack[AioProducerSettings],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: KafkaProducer[K_contra, Bytes],
+        *,
+        key_serializer: GivenSerializer[K_contra],
+        **configs: Unpack[AioProducerSettings],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: KafkaProducer[Bytes, V_contra],
+        *,
+        value_serializer: GivenSerializer[V_contra],
+        **configs: Unpack[AioProducerSettings],
+    ) -> None: ...
+
+    @overload
+    def __init__(self: KafkaProducer[Bytes, Bytes], **configs: Unpack[AioProducerSettings]) -> None: ...
+
+    def __init__(self, **configs: Any) -> None:
         self.config = ProducerConfig.from_options(producer_options(configs))
         super().__init__()
         self._core = ProducerCore(self._driver, self.config)

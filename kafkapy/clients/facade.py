@@ -110,8 +110,8 @@ def _delegate(name: str, method: Callable[..., Any], coroutine: bool) -> Callabl
     async def awaited(self: Any, *args: Any, **kwargs: Any) -> Any:
         return await self._run(name, *args, **kwargs)
 
-    delegate = awaited if coroutine else given
+    delegate: Any = awaited if coroutine else given
     functools.update_wrapper(delegate, method)
-    delegate.__signature__ = inspect.signature(method)  # type: ignore[attr-defined]
-    del delegate.__wrapped__  # type: ignore[attr-defined]  # `inspect` must not take `given` for a coroutine function
+    delegate.__signature__ = inspect.signature(method)
+    del delegate.__wrapped__  # `inspect` must not take `given` for a coroutine function
     return delegate

@@ -19,10 +19,12 @@ _JITTER = 0.2
 class Client(Protocol):
     """What the updater needs of the client it works for."""
 
-    driver: Driver
     config: ClientConfig
     metadata: ClientMetadata
     closed: bool
+
+    @property
+    def driver(self) -> Driver: ...
 
     def least_loaded_node(self) -> Completion[int]: ...
 
