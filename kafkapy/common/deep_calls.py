@@ -10,12 +10,14 @@ from typing import TypeVar
 T = TypeVar("T")
 
 _STACK_BYTES = 256 << 20
-_RECURSION_LIMIT = 10_000
+_RECURSION_LIMIT = 50_000
+"""The limit is the whole process's, and other threads have stacks of 8 MB: there Python's JSON scanner, the hungriest reader of what
+others send, crashes at 80,000 levels."""
 _one_at_a_time = threading.Lock()
 
 
 def run_deep(function: Callable[[], T]) -> T:
-    """Call a function, and once more with room for 10,000 nested calls if it ends with a RecursionError.
+    """Call a function, and once more with room for 50,000 nested calls if it ends with a RecursionError.
 
     The function is called again from its beginning, so it must not change anything before it fails. How deep its input may be
     nested is for the function to bound: the stack has room for some thousand levels of any parser here.
