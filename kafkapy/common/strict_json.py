@@ -19,7 +19,7 @@ class JsonError(ValueError):
     """The text is no JSON, or the value has none; the message says where and why."""
 
 
-class JsonDepthError(JsonError):
+class JsonDepthError(JsonError, RecursionError):
     """The values are nested deeper than the stack has room for."""
 
 
