@@ -13,6 +13,7 @@ from kafkapy.aio.options import AIO_CONSUMER_DEFAULTS, AioConsumerSettings, cons
 from kafkapy.clients.asyncio_driver import AsyncioDriver
 from kafkapy.clients.completion import Completion, spawn
 from kafkapy.clients.facade import shows_options
+from kafkapy.common.patterns import TranslatedPattern
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.consumer import arguments
 from kafkapy.consumer.async_consumer import AsyncConsumer, T
@@ -181,7 +182,10 @@ class KafkaConsumer(AsyncConsumer[K_co, V_co]):
     # -- what to read
 
     def subscribe(
-        self, topics: Sequence[str] = (), pattern: str | None = None, listener: RebalanceListener | None = None
+        self,
+        topics: Sequence[str] = (),
+        pattern: str | TranslatedPattern | None = None,
+        listener: RebalanceListener | None = None,
     ) -> None:
         """Read these topics, or all that match; replaces the subscription before.
 

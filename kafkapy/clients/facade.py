@@ -114,4 +114,5 @@ def _delegate(name: str, method: Callable[..., Any], coroutine: bool) -> Callabl
     functools.update_wrapper(delegate, method)
     delegate.__signature__ = inspect.signature(method)
     del delegate.__wrapped__  # `inspect` must not take `given` for a coroutine function
-    return delegate
+    result: Callable[..., Any] = delegate
+    return result

@@ -73,7 +73,7 @@ def test_no_operation_takes_a_string_for_a_list(name: str, args: tuple[Any, ...]
 
 
 def test_each_operation_that_takes_a_list_is_above() -> None:
-    found = {name: _list_parameters(method) for name, method in operations(KafkaPythonCore).items()}  # type: ignore[arg-type]
+    found = {name: _list_parameters(method) for name, method in operations(KafkaPythonCore).items()}
     assert {name for name, each in found.items() if each.lists or each.mappings} == {name for name, _ in CALLS}
 
 
