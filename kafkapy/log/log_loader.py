@@ -138,6 +138,7 @@ class _LogLoader:
         self.producer_id_expiration_ms = producer_id_expiration_ms
         self.on_segments_left = on_segments_left
         self.segments = LogSegments()
+        self._bases: list[int] = []
         self._unflushed_from = 0
         """The base offset of the first segment that a crash may have left damaged; above all after a clean stop."""
         self._snapshots: set[int] = set()
@@ -225,12 +226,13 @@ class _LogLoader:
     # -- 2. segments
 
     def _open_segments(self, names: set[str]) -> None:
+        self._bases = [offset_from_file(name) for name in names if name.endswith(LOG_FILE_SUFFIX)]
         if self.had_clean_shutdown:
             self._unflushed_from = MAX_LONG
         else:
-            bases = [offset_from_file(name) for name in names if name.endswith(LOG_FILE_SUFFIX)]
-            flushed = [base for base in bases if base <= self.recovery_point_checkpoint]
-            self._unflushed_from = max(flushed, default=0)
+            self._unflushed_from = max(
+                (base for base in self._bases if base <= self.recovery_point_checkpoint), default=0
+            )
         for name in sorted(names):
             if name.endswith(_INDEX_SUFFIXES) and name[: name.index(".")] + LOG_FILE_SUFFIX not in names:
                 logger.warning(
@@ -348,7 +350,8 @@ class _LogLoader:
                 completed_before.append(completed)
             return completed
 
-        truncated = segment.recover(on_batch, producers.last_stable_offset, may_cut)
+        end_offset = min((base for base in self._bases if base > segment.base_offset), default=MAX_LONG)
+        truncated = segment.recover(on_batch, producers.last_stable_offset, end_offset, may_cut)
         for completed in completed_before:
             producers.complete_txn(completed)
         if not is_last:  # behind the last one nothing is checked that would begin with it

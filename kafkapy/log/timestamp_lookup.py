@@ -46,8 +46,9 @@ def fetch_offset_by_timestamp(
     if timestamp == MAX_TIMESTAMP:
         return _find_max_timestamp(max(segments, key=lambda segment: segment.max_timestamp_and_offset[0]))
     for segment in segments:
-        if segment.largest_timestamp >= timestamp:
-            return _find_offset(segment, timestamp, log_start_offset)
+        # Where no record has a timestamp the file's time counts, and none may be found.
+        if segment.largest_timestamp >= timestamp and (found := _find_offset(segment, timestamp, log_start_offset)):
+            return found
     return None
 
 

@@ -83,7 +83,7 @@ def parse_topic_partition_name(directory: str) -> TopicPartition:
         raise ValueError(
             f"Found directory {directory}, '{name}' is not in the form of topic-partition or "
             "topic-partition.uniqueId-delete (if marked for deletion). "
-            "Kafka's log directories (and children) should only contain Kafka topic data."
+            "Kafka's log directories (and children) should only contain Kafka topic data. Move it away."
         )
     return TopicPartition(topic, int(partition))
 

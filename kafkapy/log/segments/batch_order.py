@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from kafkapy.common.limits import MAX_INT
 from kafkapy.log.files.file_batches import Batch
 from kafkapy.protocol.errors import Errors, KafkaError
 
 
-def in_order(batches: Iterable[Batch], base_offset: int) -> Iterator[Batch]:
-    """The batches of a segment that begins at `base_offset`, as long as their offsets ascend.
+def in_order(batches: Iterable[Batch], base_offset: int, end_offset: int) -> Iterator[Batch]:
+    """The batches of a segment with offsets from `base_offset` on and below `end_offset`, as long as these ascend.
 
     `KafkaError` CORRUPT_MESSAGE in place of the first one whose offsets do not fit those of its neighbours, or the segment. Each
     batch comes when the next one has been read, which shows whether its offsets are too high.
@@ -34,7 +33,7 @@ def in_order(batches: Iterable[Batch], base_offset: int) -> Iterator[Batch]:
             next_offset = latest.last_offset + 1
         if batch is None:
             return
-        if first_offset(batch) < next_offset or not 0 <= batch.last_offset - base_offset <= MAX_INT:
+        if first_offset(batch) < next_offset or not base_offset <= batch.last_offset < end_offset:
             raise _misplaced(batch, next_offset)
         latest = batch
 

@@ -480,9 +480,12 @@ class LogSegment(SegmentFiles):
 
     def _read_largest_timestamp(self) -> None:
         timestamp, offset = self._last_time_entry()
-        for header in self.headers_towards(offset):
-            if header.max_timestamp > timestamp:
-                timestamp, offset = header.max_timestamp, header.last_offset
+        try:
+            for header in self.headers_towards(offset):
+                if header.max_timestamp > timestamp:
+                    timestamp, offset = header.max_timestamp, header.last_offset
+        except KafkaError as error:
+            logger.error("%s: what is behind it counts as no younger than what is before it", error)
         self._set_max_timestamp(timestamp, offset)
 
     def _set_max_timestamp(self, timestamp: int, offset: int) -> None:
@@ -556,20 +559,25 @@ class LogSegment(SegmentFiles):
             self._trim()
 
     def recover(
-        self, on_batch: Callable[[Batch], CompletedTxn | None], last_stable_offset: LastStableOffset, may_cut: bool
+        self,
+        on_batch: Callable[[Batch], CompletedTxn | None],
+        last_stable_offset: LastStableOffset,
+        end_offset: int,
+        may_cut: bool,
     ) -> int:
         """Check every batch, rebuild the indexes, cut at the first bad byte; how many bytes went. Raises `OSError`.
 
-        `may_cut`: a crash may have left it so; else raise `KafkaError` CORRUPT_MESSAGE or INVALID_RECORD. `on_batch` notes a
-        batch's epoch and producer; a transaction that it reports as completed gets into the transaction index with the offset
-        that `last_stable_offset` has for it.
+        `end_offset`: where the next segment begins, if there is one. `may_cut`: a crash may have left it so; else raise
+        `KafkaError` CORRUPT_MESSAGE or INVALID_RECORD. `on_batch` notes a batch's epoch and producer; a transaction that it
+        reports as completed gets into the transaction index with the offset that `last_stable_offset` has for it.
         """
         self._create_indexes(recovering=True)
         self.txn_index.reset()
         self._become_empty()
         valid_bytes = last_index_entry = 0
         try:
-            for batch in in_order(self.batches(), self.base_offset):
+            end_offset = min(end_offset, self.base_offset + MAX_INT + 1)
+            for batch in in_order(self.batches(), self.base_offset, end_offset):
                 batch.ensure_valid()
                 last_offset = batch.last_offset
                 if batch.max_timestamp > self.max_timestamp_so_far:
