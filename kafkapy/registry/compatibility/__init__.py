@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from kafkapy.common.deep_calls import run_deep
 from kafkapy.registry.compatibility.incompatibility import Incompatibility, SchemaParseError
 
 __all__ = ["Incompatibility", "SchemaParseError", "compare"]
@@ -29,7 +30,12 @@ def compare(
     """
     from kafkapy.registry.formats import parse  # the formats import from this package
     from kafkapy.registry.formats.references import Documents
+    from kafkapy.registry.formats.strictness import Strictness
 
     mine = Documents.of(references or {})
     theirs = mine if old_references is None else Documents.of(old_references)
-    return parse(schema_type, new, mine).incompatibilities(parse(schema_type, old, theirs))
+    reader, writer = parse(schema_type, new, mine), parse(schema_type, old, theirs, Strictness.STORED)
+    try:
+        return run_deep(lambda: reader.incompatibilities(writer))
+    except RecursionError:
+        raise SchemaParseError("The schemas are nested too deep to be compared") from None
