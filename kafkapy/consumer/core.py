@@ -16,6 +16,7 @@ from kafkapy.clients.driver import Driver, wait_for
 from kafkapy.clients.metadata import ClusterMetadata
 from kafkapy.clients.network_client import NetworkClient
 from kafkapy.common.extras import need
+from kafkapy.common.patterns import TranslatedPattern
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.consumer.config import ConsumerConfig
 from kafkapy.consumer.fetch.fetcher import Fetcher
@@ -256,7 +257,7 @@ class ConsumerCore:
 
     # -- what to read
 
-    def subscribe(self, topics: Sequence[str], pattern: str | None, listener: Any) -> None:
+    def subscribe(self, topics: Sequence[str], pattern: str | TranslatedPattern | None, listener: Any) -> None:
         before = self.subscriptions.subscription
         self.subscriptions.subscribe(topics, pattern, listener)
         if pattern is not None:

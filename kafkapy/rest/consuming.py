@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from kafkapy.common.patterns import PatternError, java_whole
 from kafkapy.http.content_types import media_type
 from kafkapy.http.messages import HttpRequest
 from kafkapy.rest.consumer_instances import ConsumerInstance, ConsumerInstances, InstanceRequest
@@ -104,10 +104,10 @@ def _subscribe(consumer: Any, body: dict[str, Any]) -> None:
         raise already_subscribed()
     if pattern is not None:
         try:
-            re.compile(pattern)
-        except (re.error, TypeError) as error:
+            wanted = java_whole(pattern)
+        except (PatternError, TypeError) as error:
             raise unprocessable(f"topic_pattern is no regular expression: {error}") from None
-        consumer.subscribe(pattern=pattern)
+        consumer.subscribe(pattern=wanted)
         return
     if not isinstance(topics, list) or not all(isinstance(topic, str) for topic in topics):
         raise unprocessable("topics is a list of names")

@@ -70,10 +70,19 @@ class TestTopics:
             ("'a , b'", "b", True),
             ("test\\.topic", "test-topic", False),
             (".*", "__consumer_offsets", True),
+            (r"\p{Alpha}++-\d", "orders-1", True),
+            (r"\p{Alpha}++-\d", "orders1-1", False),
+            ("[a-z&&[^b]]", "b", False),
+            (r"\Qa.b\E|(?<name>c)\k<name>", "cc", True),
+            ("(?P<name>c)", "c", None),
         ],
     )
-    def test_patterns(self, pattern: str, topic: str, allowed: bool) -> None:
-        assert IncludeList(pattern).allows(topic) is allowed
+    def test_patterns(self, pattern: str, topic: str, allowed: bool | None) -> None:
+        if allowed is None:
+            with pytest.raises(ToolError, match="is an invalid regex"):
+                IncludeList(pattern)
+        else:
+            assert IncludeList(pattern).allows(topic) is allowed
 
     def test_patterns_without_internal_topics(self) -> None:
         assert not IncludeList(".*").allows("__consumer_offsets", exclude_internal=True)
