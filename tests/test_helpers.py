@@ -95,7 +95,10 @@ def test_a_dead_letter_that_cannot_be_delivered_leaves_the_consumer_at_the_recor
     ):
         offset = producer.send("bad", bytes(1_000), partition=1).get(HANG_SECONDS).offset
         with KafkaConsumer(
-            bootstrap_servers=servers, value_deserializer=int, deserialization_policy=policy, consumer_timeout_ms=20_000
+            bootstrap_servers=servers,
+            value_deserializer=int,
+            deserialization_policy=policy,
+            consumer_timeout_ms=HANG_SECONDS * 1000,
         ) as consumer:
             partition = TopicPartition("bad", 1)
             consumer.assign([partition])

@@ -82,7 +82,9 @@ def test_blocking(broker: str, registry: SchemaRegistryClient, name: str) -> Non
         for value in values:
             producer.send(topic, value, key="k")
     registry.clear_caches()
-    with KafkaConsumer(topic, consumer_timeout_ms=20_000, **reading(broker, registry, deserializer)) as consumer:
+    with KafkaConsumer(
+        topic, consumer_timeout_ms=HANG_SECONDS * 1000, **reading(broker, registry, deserializer)
+    ) as consumer:
         found = [next(consumer) for _ in values]
     assert [(record.key, record.value) for record in found] == [("k", value) for value in values]
     assert sorted(registry.get_subjects()) == [f"{topic}-key", f"{topic}-value"]
@@ -133,7 +135,7 @@ def test_a_registry_that_is_down_holds_records_back(
     with KafkaConsumer("down", **reading(broker, registry, deserializer)) as consumer:
         found: list[Any] = []
         errors: list[str] = []
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + HANG_SECONDS
         while len(found) < len(values) and time.monotonic() < deadline:
             try:
                 for records in consumer.poll(1000).values():
