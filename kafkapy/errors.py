@@ -32,8 +32,8 @@ class ClientError(KafkaError):
         self.message = Exception.__str__(self) if args else self.error.message
 
     def __str__(self) -> str:
-        name = type(self).__name__
-        return f"{name}: {Exception.__str__(self)}" if self.args else name
+        """Without the class's name, which tracebacks put before it; alone if nothing else was said."""
+        return Exception.__str__(self) if self.args else type(self).__name__
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self.args == getattr(other, "args", None)
@@ -165,7 +165,7 @@ class RecordDeserializationError(ClientError):
         )
 
     def __str__(self) -> str:
-        return f"{type(self).__name__}: {self.message}"
+        return self.message
 
 
 class MetadataEmptyBrokerList(RetriableError):
@@ -240,7 +240,9 @@ class BrokerResponseError(ClientError):
             _BY_CODE.setdefault(error.code, cls)
 
     def __str__(self) -> str:
-        return f"[Error {self.errno}] {super().__str__()}"
+        """As kafka-python writes it."""
+        name = type(self).__name__
+        return f"[Error {self.errno}] {name}: {super().__str__()}" if self.args else f"[Error {self.errno}] {name}"
 
 
 # A table, one class a line.
@@ -387,9 +389,14 @@ class TopicNotFoundInTimeError(KafkaTimeoutError, UnknownTopicOrPartitionError):
     """A record's topic did not exist for as long as a producer waits: kafka-python's KafkaTimeoutError, and the
     UnknownTopicOrPartitionError that aiokafka raises there."""
 
+    __str__ = ClientError.__str__
+
 
 class NoResponseError(RequestTimedOutError):
-    """A request was not answered within request_timeout_ms: whether the broker did the work is not known."""
+    """A request was not answered in time, or an operation did not come off with all its retries: whether a broker did the work
+    is not known."""
+
+    __str__ = ClientError.__str__  # no broker said so
 
 
 class SaslConnectionError(SaslAuthenticationFailedError, KafkaConnectionError):

@@ -28,7 +28,7 @@ from kafkapy.errors import (
     LeaderNotAvailableError,
     NoBrokersAvailable,
     NodeNotReadyError,
-    RequestTimedOutError,
+    NoResponseError,
     UnknownTopicOrPartitionError,
     as_client_error,
     error_for,
@@ -349,7 +349,7 @@ class NetworkClient:
             attempts += 1
             if self.driver.time.monotonic_ms() + delay >= deadline:
                 last = self.why_unreachable() or failure
-                raise RequestTimedOutError(f"{name} timed out after {timeout:g} ms. Its last failure: {last}")
+                raise NoResponseError(f"{name} timed out after {timeout:g} ms. Its last failure: {last}")
             if failure.invalid_metadata or failure.error is Errors.NOT_CONTROLLER:
                 self.metadata.request_update()
             await self.driver.sleep(delay)

@@ -10,7 +10,7 @@ from kafkapy.clients.facade import merge_options
 from kafkapy.consumer.assignors import AbstractPartitionAssignor
 from kafkapy.consumer.config import ConsumerConfig
 from kafkapy.errors import RecordDeserializationError
-from kafkapy.serializer import GivenDeserializer, K_co, V_co
+from kafkapy.serializer import Deserializer, K_co, V_co
 from kafkapy.structs import IsolationLevel
 from kafkapy.version import __version__
 
@@ -47,8 +47,8 @@ class ConsumerSettings(ClientOptions, total=False):
 class ConsumerOptions(ConsumerSettings, Generic[K_co, V_co], total=False):
     """All keyword arguments of consumers."""
 
-    key_deserializer: GivenDeserializer[K_co]
-    value_deserializer: GivenDeserializer[V_co]
+    key_deserializer: Deserializer[K_co] | Callable[[bytes], K_co] | None
+    value_deserializer: Deserializer[V_co] | Callable[[bytes], V_co] | None
 
 
 def default_options() -> dict[str, Any]:

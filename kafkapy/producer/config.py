@@ -16,7 +16,7 @@ from kafkapy.errors import KafkaConfigurationError
 from kafkapy.partitioner import DefaultPartitioner, Partitioner
 from kafkapy.producer.sender import SenderConfig
 from kafkapy.record.compression import CompressionType
-from kafkapy.serializer import GivenSerializer, K_contra, V_contra
+from kafkapy.serializer import K_contra, Serializer, V_contra
 
 _log = logging.getLogger("kafkapy.producer")
 
@@ -63,8 +63,8 @@ class ProducerSettings(ClientOptions, total=False):
 class ProducerOptions(ProducerSettings, Generic[K_contra, V_contra], total=False):
     """All keyword arguments of producers."""
 
-    key_serializer: GivenSerializer[K_contra]
-    value_serializer: GivenSerializer[V_contra]
+    key_serializer: Serializer[K_contra] | Callable[[K_contra], bytes | None] | None
+    value_serializer: Serializer[V_contra] | Callable[[V_contra], bytes | None] | None
 
 
 class ProducerConfig(ClientConfig):

@@ -266,9 +266,7 @@ def test_a_call_keeps_its_time_out_while_a_callback_takes_its_time(driver: Threa
     try:
         threading.Thread(target=call, daemon=True).start()
         call()  # in the main thread, where there may be signal handlers, all is left to the driver's thread
-        assert [outcomes.get(timeout=HANG_SECONDS) for _ in range(2)] == [
-            "KafkaTimeoutError: Timed out after 30 ms"
-        ] * 2
+        assert [outcomes.get(timeout=HANG_SECONDS) for _ in range(2)] == ["Timed out after 30 ms"] * 2
     finally:
         leave.set()
     assert driver.call(lambda: 2) == 2
@@ -290,7 +288,7 @@ def test_stop_ends_calls_that_wait(driver: ThreadDriver) -> None:
         time.sleep(0.001)
     driver.stop()
     thread.join(HANG_SECONDS)
-    assert str(failures[0]) == "IllegalStateError: The Kafka client was closed"
+    assert str(failures[0]) == "The Kafka client was closed"
     with pytest.raises(IllegalStateError, match="The Kafka client is closed"):
         driver.call(lambda: 1)
 

@@ -14,7 +14,7 @@ from kafkapy.clients.list_arguments import check_lists
 from kafkapy.clients.network_client import NetworkClient
 from kafkapy.common.time import Time
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.errors import BrokerResponseError, NodeNotReadyError, NoError, RequestTimedOutError, error_for, for_code
+from kafkapy.errors import BrokerResponseError, NodeNotReadyError, NoError, NoResponseError, error_for, for_code
 from kafkapy.protocol.errors import KafkaError
 
 T = TypeVar("T")
@@ -35,7 +35,7 @@ class PythonCall(Call):
         return self._server_timeout_ms
 
     def timed_out(self, last: KafkaError) -> KafkaError:
-        return RequestTimedOutError(f"{self.name} timed out after {self.timeout_ms:g} ms. Its last failure: {last}")
+        return NoResponseError(f"{self.name} timed out after {self.timeout_ms:g} ms. Its last failure: {last}")
 
     def no_broker(self, node_id: int) -> KafkaError:
         return NodeNotReadyError(f"There is no live broker with id {node_id}")

@@ -14,8 +14,8 @@ from kafkapy.consumer.config import ConsumerConfig
 from kafkapy.errors import (
     CommitFailedError,
     KafkaTimeoutError,
+    NoResponseError,
     RebalanceInProgressError,
-    RequestTimedOutError,
     TopicAuthorizationFailedError,
     UnknownTopicOrPartitionError,
     UnstableOffsetCommitError,
@@ -78,7 +78,7 @@ class OffsetCommits:
             return await wait_for(self._driver, task, timeout_ms)
         except KafkaTimeoutError:
             last = f": {failures[-1]}" if failures else ": the coordinator did not answer"
-            raise RequestTimedOutError(f"The commit timed out after {timeout_ms:g} ms{last}") from None
+            raise NoResponseError(f"The commit timed out after {timeout_ms:g} ms{last}") from None
         finally:
             if not task.done:
                 task.cancel()
