@@ -102,7 +102,7 @@ def test_a_time_out_of_bounds_is_null_or_an_error(spark: Any) -> None:
     values = frame(spark, [b"\x02", out.getvalue(), None])
     lenient = values.select(from_avro("value", schema, mode="PERMISSIVE").alias("v"))
     assert lenient.selectExpr("unix_micros(v.at)", "v IS NULL").collect() == [(1000, False), (None, True), (None, True)]
-    with pytest.raises(Exception, match="cannot be read: .*out of bounds timestamp: 9223372036825200000"):
+    with pytest.raises(Exception, match=r"cannot be read: .*out of bounds timestamp: 9223372036825200000"):
         values.select(from_avro("value", schema)).collect()
 
 
