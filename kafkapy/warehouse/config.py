@@ -141,7 +141,8 @@ class WarehouseConfig:
             counted = Counter(name if what == "topic" else name.lower() for name in names)
             twice = sorted(name for name, count in counted.items() if count > 1)
             if twice:
-                raise ConfigError(f"tables: {what} {', '.join(twice)} is there twice")
+                remedy = "" if what == "topic" else ": give one of the topics another with `table`"
+                raise ConfigError(f"tables: {what} {', '.join(twice)} is there twice{remedy}")
         if not self.database.isidentifier():
             raise ConfigError(f"database: {self.database!r} is no name")
         parse_starting_offsets(self.starting_offsets)

@@ -125,6 +125,8 @@ def reason_of(error: Exception) -> str:
         told = f"a text in it is not UTF-8: {error.reason}"
     elif isinstance(error, SerdeError):
         told = error.message
+    elif isinstance(error, pa.ArrowInvalid | OverflowError):
+        told = f"it holds a value that its column cannot: {error}"
     else:
         told = f"it does not follow its schema: {describe(error)}"
     told = told.encode("utf-8", "backslashreplace").decode()

@@ -183,7 +183,7 @@ class _Move:
             counts = {hour: new.get(hour, 0) for hour in counts}
             for each in before:
                 counts[each.hour] += each.rows
-            rows = rows.unionByName(old.select(*rows.columns))
+            rows = rows.unionByName(old)
         made = write_generations(warehouse, table, rows, counts, self._size(before))
         dropped = {each.hour: each.dropped for each in before}
         return [each._replace(dropped=each.dropped + dropped.get(each.hour, 0)) for each in made], sum(new.values())

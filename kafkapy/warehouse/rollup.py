@@ -16,7 +16,7 @@ from uuid import uuid4
 
 from kafkapy.warehouse.columns import HOUR, IN_BATCH, IN_SCHEMA, ORIGIN, own_columns
 from kafkapy.warehouse.snapshot import Hour, HourGeneration, Move, Rollup, State, TableDefinition, joined_offsets
-from kafkapy.warehouse.view_sql import current_table, in_current, in_hours
+from kafkapy.warehouse.view_sql import current_table, in_current, in_hours, quoted
 from kafkapy.warehouse.warehouse import Warehouse
 
 _log = logging.getLogger("kafkapy.warehouse")
@@ -99,21 +99,26 @@ def _size(warehouse: Warehouse, move: Move) -> int:
 def _generations(warehouse: Warehouse, state: State, moves: Sequence[Move]) -> list[HourGeneration]:
     """`moves`: of one table."""
     table = state.tables[moves[0].table]
-    columns = [*own_columns(table.columns, table.kind).names, *ORIGIN.names, *HOUR.names]
+    columns = _columns(table)
     numbers = sorted({number for move in moves for number, _ in move.parts})
     hours = in_hours("", [move.hour for move in moves])
     where = f"{in_current(state.snapshot(table.name))} AND {hours}"
     where += f" AND {IN_BATCH} IN ({', '.join(repr(f'{number:012}') for number in numbers)})"
     rows = warehouse.spark.table(current_table(warehouse.config.database, table)).where(where)
     rows = rows.withColumn("_batch", rows[IN_BATCH].cast("long")).withColumn("_schema", rows[IN_SCHEMA].cast("int"))
-    rows = rows.select(*columns)
+    rows = rows.selectExpr(*columns)
     counts = {move.hour: sum(part.hours[move.hour] for _, part in move.parts) for move in moves}
     before = [move.before for move in moves if move.before is not None]
     if before:
-        rows = rows.unionByName(read_generations(warehouse, table, before).select(*columns))
+        rows = rows.unionByName(read_generations(warehouse, table, before).selectExpr(*columns))
         for each in before:
             counts[each.hour] += each.rows
     return write_generations(warehouse, table, rows, counts, max(1, sum(_size(warehouse, move) for move in moves)))
+
+
+def _columns(table: TableDefinition) -> list[str]:
+    """As expressions: names of fields are data."""
+    return [quoted(name) for name in (*own_columns(table.columns, table.kind).names, *ORIGIN.names, *HOUR.names)]
 
 
 def read_generations(warehouse: Warehouse, table: TableDefinition, generations: Sequence[HourGeneration]) -> Any:
@@ -125,7 +130,7 @@ def read_generations(warehouse: Warehouse, table: TableDefinition, generations: 
     rows = warehouse.spark.read.schema(schema).parquet(*(warehouse.files.url(each.path) for each in generations))
     place = f.col("_metadata.file_path")
     return rows.select(
-        *rows.columns,
+        "*",
         *(f.regexp_extract(place, _HOUR_OF_PATH, group).alias(name) for group, name in enumerate(HOUR.names, 1)),
     )
 
@@ -151,13 +156,9 @@ def write_generations(
         files = max(math.ceil(size / (warehouse.config.file_mib << 20)), 1)
         if files > 1 or size > 32 << 20:
             files = max(files, min(warehouse.spark.sparkContext.defaultParallelism, size >> 24))
-        names = [*own_columns(table.columns, table.kind).names, *ORIGIN.names, *HOUR.names]
+        rows = rows.selectExpr(*_columns(table))
         # Several hours are small: the rows of each go to one task, which makes one file of them.
-        rows = (
-            rows.select(*names).coalesce(files)
-            if len(counts) == 1
-            else rows.select(*names).repartition(files, *HOUR.names)
-        )
+        rows = rows.coalesce(files) if len(counts) == 1 else rows.repartition(files, *HOUR.names)
         ordered = rows.sortWithinPartitions(*HOUR.names, "_event_time", "_event_id")
         ordered.write.partitionBy(*HOUR.names).parquet(warehouse.files.url(directory), compression="zstd")
     made = _described(warehouse, table, directory, counts)

@@ -229,9 +229,18 @@ class Warehouse:
             return SchemaFacts(values.columns, record_name(settings.schema, settings.schema_type), None)
         assert self._registry is not None
         text = self._registry.get_schema(schema)
-        model = model_of(self._registry.get_subjects_by_schema_id(schema))
+        model = model_of(self._subjects(schema))
         record = values.message_name or record_name(text.schema_str, text.schema_type)
         return SchemaFacts(values.columns, record, model)
+
+    def _subjects(self, schema: int) -> list[str]:
+        assert self._registry is not None
+        try:
+            return self._registry.get_subjects_by_schema_id(schema)
+        except SchemaRegistryError as error:
+            if error.http_status_code != 404:
+                raise
+            return []  # they have been deleted
 
     # -- rollups
 

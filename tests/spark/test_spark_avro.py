@@ -82,6 +82,38 @@ def test_what_cannot_be_read(spark: Any, server: RegistryServer) -> None:
         values.select(from_avro("value", server.url, subject="t-value")).collect()
 
 
+def test_times_are_of_the_types_that_sparks_own_has(spark: Any) -> None:
+    names = ("date", "time-millis", "time-micros", "timestamp-millis", "timestamp-micros", "local-timestamp-micros")
+    kinds = ["int" if name in ("date", "time-millis") else "long" for name in names]
+    fields = [
+        {"name": f"f{number}", "type": {"type": kind, "logicalType": name}}
+        for number, (kind, name) in enumerate(zip(kinds, names, strict=True))
+    ]
+    found = frame(spark, [b"\x02" * 6]).select(from_avro("value", record(*fields)).alias("v"))
+    types = [field.dataType.simpleString() for field in found.schema["v"].dataType]
+    assert types == ["date", "int", "bigint", "timestamp", "timestamp", "timestamp_ntz"]
+    assert found.selectExpr("unix_date(v.f0)", "v.f1", "v.f2", "unix_micros(v.f3)").collect() == [(1, 1, 1, 1000)]
+
+
+def test_a_time_out_of_bounds_is_null_or_an_error(spark: Any) -> None:
+    out = BytesIO()
+    fastavro.schemaless_writer(out, "long", 9_223_372_036_825_200_000)
+    schema = record({"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}})
+    values = frame(spark, [b"\x02", out.getvalue(), None])
+    lenient = values.select(from_avro("value", schema, mode="PERMISSIVE").alias("v"))
+    assert lenient.selectExpr("unix_micros(v.at)", "v IS NULL").collect() == [(1000, False), (None, True), (None, True)]
+    with pytest.raises(Exception, match=r"cannot be read: .*out of bounds timestamp: 9223372036825200000"):
+        values.select(from_avro("value", schema)).collect()
+
+
+def test_json_is_held_against_its_schema(spark: Any, server: RegistryServer) -> None:
+    schema = {"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]}
+    write = JSONSerializer(SchemaRegistryClient(server.url), json.dumps(schema), validate=False).serialize
+    values = frame(spark, [write("t", [], each) for each in ({"id": 1}, {"id": 1.5}, {}, [])])
+    lenient = from_avro("value", server.url, subject="t-value", mode="PERMISSIVE")
+    assert [row.v and row.v.id for row in values.select(lenient.alias("v")).collect()] == [1, None, None, None]
+
+
 def test_arguments(server: RegistryServer) -> None:
     with pytest.raises(KafkaConfigurationError, match="reader_schema or subject"):
         from_avro("value", server.url)
