@@ -245,15 +245,14 @@ def damaged(pipeline: Pipeline) -> None:
     read(warehouse)
     check(warehouse)
     root = Path(warehouse.files.url("").removeprefix("file://"))
-    current = warehouse.state.batches[max(warehouse.state.batches)].parts[0].path
-    (file,) = root.joinpath(current).glob("*.parquet")
-    kept = file.rename(root / "kept")
+    current = root / warehouse.state.batches[max(warehouse.state.batches)].parts[0].path
+    kept = current.rename(root / "kept")
     gaps = (
         "10 events of the log are in no table (partition 0: 10 of offsets 30 to 39)",
         "10 rows of the ledger are in no",
     )
     check(warehouse, *gaps)
-    kept.rename(file)
+    kept.rename(current)
     check(warehouse)
     (generation,) = warehouse.state.generations.values()
     for file in root.joinpath(generation.path).glob("*.parquet"):

@@ -70,7 +70,8 @@ def execute(arguments: Sequence[str]) -> int | None:
     if chosen.command == "metastore":
         return _metastore(config)
     if chosen.command == "files":
-        return _files(config, chosen.table)
+        _files(config, chosen.table)
+        return None
     warehouse = _open(config)
     try:
         return COMMANDS[chosen.command](warehouse, chosen)

@@ -99,3 +99,8 @@ def view_name(database: str, table: str) -> str:
 
 def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
+
+
+def literal(text: str) -> str:
+    """A text as SQL has it."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
