@@ -100,7 +100,7 @@ def test_events_once_wherever_they_are(tmp_path: Path) -> None:
     files = table_files(tmp_path, "t")
     assert [each.hour for each in files.hours] == HOURS[:2]
     assert [Path(path).name for each in files.hours for path in each.paths] == ["a.parquet", "a.parquet"]
-    assert [(each.batch, each.hours) for each in files.batches] == [(1, {HOURS[2]})]
+    assert [(each.batch, each.hours) for each in files.batches] == [(1, frozenset({HOURS[2]}))]
 
 
 def test_of_a_key_the_last_counts(tmp_path: Path) -> None:
