@@ -165,11 +165,11 @@ def _run(warehouse: Any, chosen: argparse.Namespace) -> None:
 
 def _status(warehouse: Any, chosen: argparse.Namespace) -> None:
     from kafkapy.protocol.errors import KafkaError
-    from kafkapy.warehouse.cluster import ClusterView
+    from kafkapy.warehouse.cluster import TopicLogs
     from kafkapy.warehouse.lag import LagWatch
     from kafkapy.warehouse.metrics import status_text
 
-    cluster = ClusterView(warehouse.config)
+    cluster = TopicLogs(warehouse.config)
     try:
         lag = LagWatch(warehouse.config, cluster, warehouse.time).look(warehouse.state)
     except KafkaError as error:

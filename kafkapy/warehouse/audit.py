@@ -17,7 +17,7 @@ from pyspark.errors import PySparkException
 from kafkapy.bus.audit_counters import AuditRecord
 from kafkapy.warehouse.audit_counts import TopicCounts, count_rows, count_topic, refresh, rows_without_files
 from kafkapy.warehouse.client_options import client_options
-from kafkapy.warehouse.cluster import ClusterView
+from kafkapy.warehouse.cluster import TopicLogs
 from kafkapy.warehouse.config import CONTINUE, EARLIEST
 from kafkapy.warehouse.plan import Looks, PlanRules, plan_batch
 from kafkapy.warehouse.snapshot import Batch, Hour, Loss, State
@@ -141,7 +141,7 @@ def audit(warehouse: Warehouse) -> AuditReport:
     # What a counter tells of is in the log already when the log is looked at.
     sent = sent_by_hour(_counters(warehouse))
     warehouse.reload()
-    state, cluster = warehouse.state, ClusterView(warehouse.config)
+    state, cluster = warehouse.state, TopicLogs(warehouse.config)
     try:
         looks, compacted = cluster.look(), cluster.compacted()
         try:

@@ -19,7 +19,7 @@ from kafkapy.warehouse.plan import AFTER_LAST, FIRST, Bounds, LogLook
 _NO_ID = bytes(16)
 
 
-class ClusterView:
+class TopicLogs:
     """Asks through one admin client, which is made anew after a failure. For any thread. Raises KafkaError."""
 
     def __init__(self, config: WarehouseConfig) -> None:

@@ -10,7 +10,7 @@ from kafkapy.common.time import Time
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.errors import KafkaError
 from kafkapy.warehouse.client_options import client_options
-from kafkapy.warehouse.cluster import ClusterView
+from kafkapy.warehouse.cluster import TopicLogs
 from kafkapy.warehouse.config import WarehouseConfig
 from kafkapy.warehouse.plan import Looks
 from kafkapy.warehouse.snapshot import State
@@ -61,7 +61,7 @@ class LagReport(NamedTuple):
 class LagWatch:
     """Looks at the topics, again and again. Not for several threads at once. Raises KafkaError."""
 
-    def __init__(self, config: WarehouseConfig, cluster: ClusterView, time: Time) -> None:
+    def __init__(self, config: WarehouseConfig, cluster: TopicLogs, time: Time) -> None:
         self._topics = [table.topic for table in config.tables]
         self._options = client_options(config.kafka)
         self._cluster = cluster

@@ -24,7 +24,7 @@ from tests.warehouse.test_two_processes import HOUR, File, Statements
 
 
 class Logs:
-    """In place of `ClusterView`: one topic, and ids for the next questions."""
+    """In place of `TopicLogs`: one topic, and ids for the next questions."""
 
     def __init__(self, *ends: int) -> None:
         self.topic_id = "a"
