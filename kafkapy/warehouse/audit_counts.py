@@ -51,15 +51,14 @@ class TopicCounts(NamedTuple):
 
 
 def audited_ranges(state: State, topic: str, look: LogLook) -> list[AuditedRange]:
-    """What the log and the ledger both know; nothing of a log that is not the ledger's."""
+    """What the log has from where the ledger begins. Of a log that the ledger does not know yet nothing has been read."""
     log = state.log_of(topic)
-    if log.topic_id not in ("", look.topic_id):
-        return []
+    known = state.offsets.get(log.name, {}) if log.topic_id in ("", look.topic_id) else {}
     found = []
-    for partition, (first, read) in sorted(state.offsets.get(log.name, {}).items()):
-        bounds = look.partitions.get(partition)
-        if bounds is not None and bounds.stable > max(first, bounds.first):
-            start = max(first, bounds.first)
+    for partition, bounds in sorted(look.partitions.items()):
+        first, read = known.get(partition, (bounds.first, bounds.first))
+        start = max(first, bounds.first)
+        if bounds.stable > start:
             found.append(AuditedRange(partition, start, min(max(read, start), bounds.stable), bounds.stable))
     return found
 

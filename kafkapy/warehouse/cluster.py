@@ -60,13 +60,14 @@ class TopicLogs:
                 raise
 
     def compacted(self) -> set[str]:
-        """Topics whose logs are compacted: records may go that others have followed."""
+        """Topics whose logs are compacted: records may go that others have followed. Without the right to read configs none."""
         with self._lock:
             wanted = [ConfigResource("topic", topic) for topic in self._described()]
-            found = values_of(self._client().describe_configs(wanted))
+            found = self._client().describe_configs(wanted)
         policies = {
             resource.name: entry.value or ""
             for resource, entries in found.items()
+            if not isinstance(entries, KafkaError)
             for entry in entries
             if entry.name == "cleanup.policy"
         }
