@@ -475,7 +475,7 @@ def test_an_admin_client_that_was_not_started_says_so() -> None:
 def test_aiokafkas_options() -> None:
     async def main() -> None:
         loop = asyncio.get_running_loop()
-        consumer = KafkaConsumer(loop=loop, max_poll_records=None, client_rack=None, rebalance_timeout_ms=1)  # type: ignore[arg-type]
+        consumer = KafkaConsumer(loop=loop, max_poll_records=None, client_rack=None, rebalance_timeout_ms=1)  # type: ignore[call-overload]
         assert (consumer.config["max_poll_records"], consumer.config["client_rack"]) == (500, "")
         assert KafkaProducer(max_batch_size=77).config.batch_size == 77
         with pytest.raises(KafkaConfigurationError, match="batch_size"):
@@ -567,7 +567,7 @@ def test_a_position_that_is_not_known_is_the_business_of_its_partition_alone(mon
             setup.consumer.seek(partition, 1)
 
         setup.consumer.subscribe(["t"], listener=SeekingListener(look))
-        found = {}
+        found: dict[TopicPartition, list[int]] = {}
         while found.keys() != {P0, P1}:
             found |= await setup.offsets(setup.consumer.getmany(timeout_ms=100))
         assert said == [{P0}, {P1}]

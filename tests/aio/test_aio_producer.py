@@ -48,7 +48,7 @@ def test_errors(broker: ProducingBroker) -> None:
             with pytest.raises(IllegalStateError, match="transactional_id"):
                 await producer.init_transactions()
             with pytest.raises(TypeError):
-                await producer.send("t", "text")
+                await producer.send("t", "text")  # type: ignore[arg-type]
 
     asyncio.run(main())
 

@@ -404,5 +404,5 @@ def test_exactly_once(place: Place) -> None:
         consumer_timeout_ms=1_500,
         isolation_level="read_committed",
     ) as consumer:
-        orders = [json.loads(record.value[5:])["order"] for record in consumer]
+        orders = [json.loads((record.value or b"")[5:])["order"] for record in consumer]
     assert sorted(orders) == sorted(f"b-{n}" for n in range(30))

@@ -73,7 +73,7 @@ def test_no_operation_takes_a_string_for_a_list(name: str, args: tuple[Any, ...]
 
 
 def test_each_operation_that_takes_a_list_is_above() -> None:
-    found = {name: _list_parameters(method) for name, method in operations(KafkaPythonCore).items()}  # type: ignore[arg-type]
+    found = {name: _list_parameters(method) for name, method in operations(KafkaPythonCore).items()}
     assert {name for name, each in found.items() if each.lists or each.mappings} == {name for name, _ in CALLS}
 
 
@@ -104,7 +104,8 @@ def test_all_faces_say_so() -> None:
 
         asyncio.run(main())
     failures: list[Any] = []
-    tx.KafkaAdminClient(reactor=MemoryReactorClock()).delete_topics("abc").addErrback(failures.append)
+    reactor = MemoryReactorClock()  # type: ignore[no-untyped-call]
+    tx.KafkaAdminClient(reactor=reactor).delete_topics("abc").addErrback(failures.append)
     assert [str(failure.value) for failure in failures] == ["topics takes a list, not 'abc': write ['abc']"]
 
 

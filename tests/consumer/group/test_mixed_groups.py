@@ -131,7 +131,7 @@ class Member:
         try:
             while not self._stop:
                 for records in self.consumer.poll(100).values():
-                    self.read += [int(record.value) for record in records]
+                    self.read += [int(record.value or b"") for record in records]
             self.consumer.close()
         except Exception as error:
             self.failure = error
