@@ -103,7 +103,7 @@ def delegates_to(core: type, beneath: type = object, *, coroutines: bool = False
     return decorate
 
 
-def _delegate(name: str, method: Callable[..., Any], coroutine: bool) -> Callable[..., Any]:
+def _delegate(name: str, method: Callable[..., Any], coroutine: bool) -> Any:
     def given(self: Any, *args: Any, **kwargs: Any) -> Any:
         return self._run(name, *args, **kwargs)
 

@@ -397,5 +397,5 @@ def test_exactly_once(place: Place) -> None:
 
     asyncio.run(main())
     paid_for = records_of(place.broker, "payments", isolation_level="read_committed")
-    orders = [json.loads(record.value[5:])["order"] for record in paid_for]
+    orders = [json.loads((record.value or b"")[5:])["order"] for record in paid_for]
     assert sorted(orders) == sorted(f"b-{n}" for n in range(30))
