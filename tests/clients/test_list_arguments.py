@@ -104,7 +104,7 @@ def test_all_faces_say_so() -> None:
 
         asyncio.run(main())
     failures: list[Any] = []
-    reactor = MemoryReactorClock()  # type: ignore[no-untyped-call]
+    reactor = MemoryReactorClock()
     tx.KafkaAdminClient(reactor=reactor).delete_topics("abc").addErrback(failures.append)
     assert [str(failure.value) for failure in failures] == ["topics takes a list, not 'abc': write ['abc']"]
 

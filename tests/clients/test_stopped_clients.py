@@ -232,7 +232,7 @@ async def finished(driver: MemoryDriver, awaitable: Any) -> Any:
 
 @pytest.mark.parametrize("face", [tx.KafkaProducer, tx.KafkaConsumer, tx.KafkaAdminClient])
 def test_on_twisted_nothing_is_left_of_a_start_that_was_given_up(face: Any) -> None:
-    reactor = MemoryReactorClock()  # type: ignore[no-untyped-call]
+    reactor = MemoryReactorClock()
     client = face(reactor=reactor, bootstrap_servers=NOBODY, bootstrap_timeout_ms=1_000)
     failures: list[Any] = []
     client.start().addErrback(failures.append)
