@@ -20,6 +20,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kafkapy.schemas.arrow import ColumnDecoder, decoder_of
 from kafkapy.schemas.types import AVRO, JSON, Schema
 from kafkapy.warehouse.decoding import SchemaValues, ValueDecoder
 from kafkapy.warehouse.ingest import TopicSettings
@@ -59,6 +60,15 @@ def read(schema: Schema, *values: bytes) -> tuple[list[Any], list[str]]:
     if pa.types.is_timestamp(column.type):
         column = column.cast(pa.int64())
     return column.to_pylist(), list(together.reasons.values())
+
+
+def same_as_one_by_one(schema: Schema, values: list[bytes]) -> None:
+    """What Arrow's parser and checks of columns make of JSON is what Python's parser and jsonschema make of it."""
+    decoder = decoder_of(None, schema)
+    found, failures = decoder.read(values)
+    expected, faults = ColumnDecoder.read(decoder, values)
+    assert {row: str(error) for row, error in failures.items()} == {row: str(error) for row, error in faults.items()}
+    assert shown(found) == shown(expected)
 
 
 def shown(column: pa.Array) -> Any:
@@ -296,6 +306,8 @@ def is_row_or_reason(schema: Schema, values: list[bytes]) -> None:
         raise AssertionError(f"{schema} {error}") from error
     if isinstance(found, SchemaValues):
         read(schema, *values)
+        if schema.schema_type == JSON:
+            same_as_one_by_one(schema, values)
     with tempfile.TemporaryDirectory() as directory:
         topic = TopicSettings("events", "event-id", schema.schema_str, schema.schema_type)
         ran = Ran(Path(directory), [records([Sent(value, f"e{n}") for n, value in enumerate(values)])], topic)

@@ -351,3 +351,20 @@ def test_a_damaged_record_is_named(tmp_path: Path) -> None:
     files.create("_ledger/batches/000000000000.json", b"{")
     with pytest.raises(ValueError, match=r"000000000000\.json is no record"):
         Ledger(files).load()
+
+
+def test_tables_of_a_rollup_count_beside_those_of_batches_before_and_behind_it(tmp_path: Path) -> None:
+    """The ledger reads rollups before batches."""
+    ledger = Ledger(LocalFileSystem(tmp_path))
+    grown = TABLE._replace(schemas=("1", "2"), version=2, views=("other",))
+    whole = grown._replace(schemas=("1", "2", "3"))
+    ledger.add_batch(Batch(0, {}, (), (TABLE._replace(schemas=("1",)),)))
+    rollup = Rollup(0, 1, HOURS[1], (), tables=(grown,))
+    ledger.add_rollup(rollup)
+    state = ledger.load()
+    assert state.tables == {"t": grown}
+    assert effects_of_rollup(state, rollup)[0] == DefineTable(grown)
+    assert ("t" in state.defined) and DefineTable(grown) in effects_of_restart(state)
+    ledger.add_batch(Batch(1, {}, (), (whole,)))
+    assert ledger.load().tables == {"t": whole}
+    assert whole.view == "other"
