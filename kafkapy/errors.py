@@ -106,6 +106,10 @@ class KafkaProtocolError(ClientError):
     pass
 
 
+class WrongProtocolError(KafkaProtocolError):
+    """What listens there speaks HTTP or the like, or TLS where plaintext is meant, or plaintext where TLS is."""
+
+
 class CorrelationIdError(RetriableError, KafkaProtocolError):
     pass
 

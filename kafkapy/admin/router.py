@@ -181,6 +181,9 @@ class Router:
             except KafkaTimeoutError:
                 pass  # it says nothing at all
         sentence = f"None of the bootstrap servers could be reached: {','.join(map(str, config.bootstrap))}"
+        hopeless = self.client.why_hopeless()
+        if hopeless:
+            raise BootstrapError(f"{sentence}: {hopeless}")
         if time.monotonic_ms() >= self._give_up_ms:
             self._give_up_ms = None
             raise BootstrapError(f"{sentence}. Gave up after {config.bootstrap_timeout_ms:g} ms")

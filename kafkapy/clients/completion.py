@@ -214,6 +214,14 @@ async def when_done(completion: Completion[Any]) -> None:
         await done
 
 
+def first_of(*completions: Completion[Any]) -> Completion[None]:
+    """Done when the first of them is, whatever its outcome."""
+    done: Completion[None] = Completion()
+    for completion in completions:
+        completion.add_callback(lambda _: done.set_result(None))
+    return done
+
+
 async def gather(*awaitables: Awaitable[T]) -> list[T]:
     """The results of all, in order. Raises the first error in that order, when those before it are done."""
     return [await awaitable for awaitable in awaitables]

@@ -12,10 +12,11 @@ from kafkapy.clients.broker_releases import release_of
 from kafkapy.clients.client_apis import api_of
 from kafkapy.clients.client_driver import ClientDriver
 from kafkapy.clients.client_metadata import COORDINATOR_IDS, ClientMetadata
-from kafkapy.clients.completion import CancelledError, Completion, spawn
+from kafkapy.clients.completion import CancelledError, Completion, first_of, spawn
 from kafkapy.clients.config import ClientConfig
 from kafkapy.clients.connection import ANY_VERSION, ConnectionState
 from kafkapy.clients.driver import Driver, wait_for
+from kafkapy.clients.foreign_listeners import ForeignListeners
 from kafkapy.clients.metadata import Address, ClusterMetadata, Node
 from kafkapy.clients.metadata_updater import MetadataUpdater, exponential
 from kafkapy.clients.network_metrics import NetworkMetrics
@@ -77,6 +78,7 @@ class NetworkClient:
         self._backoffs: dict[int, _Backoff] = {}
         self._authentication_errors: dict[int, KafkaError] = {}
         self._last_failure = ""
+        self._foreign = ForeignListeners(self.driver, config.bootstrap, config.socket.tls is not None)
         self._check_idle_later()
 
     # --- one broker
@@ -161,6 +163,15 @@ class NetworkClient:
         """Is there a connection to any broker?"""
         return any(connection.state is ConnectionState.READY for connection in self._connections.values())
 
+    def why_hopeless(self) -> str:
+        """What the bootstrap servers are instead of Kafka, if all of them are something else; else nothing."""
+        return "; ".join(self._foreign.sentences.values()) if self._foreign.hopeless.done else ""
+
+    def _silent(self) -> list[str]:
+        """Sentences about those that have taken a connection and say nothing."""
+        silent = {node.address for node in self._connections.values() if node.connection.is_unanswered}
+        return [f"{address} has taken the connection and does not answer" for address in sorted(silent)]
+
     def why_unreachable(self) -> str:
         """What became of the last connection, if no broker is connected; else nothing."""
         return "" if self.bootstrap_connected() else self._last_failure
@@ -204,6 +215,8 @@ class NetworkClient:
         backoff.until_ms = self.driver.time.monotonic_ms() + delay
         if connection.connection.authentication_error is not None:
             self._authentication_errors[node_id] = connection.connection.authentication_error
+        if not was_ready and not self.closed:
+            self._foreign.connection_failed(connection.address, connection.connection.failure, reason)
         if was_ready:
             self.metrics.closed.record(1, self.driver.time.monotonic_ms())
         verb = "ended" if was_ready else "could not be established"
@@ -319,15 +332,21 @@ class NetworkClient:
             raise
 
     async def bootstrap(self, timeout_ms: float | None = None) -> None:
-        """Wait for the first metadata. Raises NoBrokersAvailable (a KafkaTimeoutError), or what the brokers refuse the
-        client with."""
+        """Wait for the first metadata. Raises NoBrokersAvailable (a KafkaTimeoutError; at once if all bootstrap servers are
+        something else than Kafka), or what the brokers refuse the client with."""
         timeout = self.config.bootstrap_timeout_ms if timeout_ms is None else timeout_ms
+        news, foreign = self.metadata.request_update(), self._foreign
         try:
-            await wait_for(self.driver, self.metadata.request_update(), timeout)
+            await wait_for(self.driver, first_of(news, foreign.hopeless), timeout)
         except KafkaTimeoutError:
-            servers = ",".join(map(str, self.config.bootstrap))
-            last = f": {self._last_failure}" if self._last_failure else ""
-            raise NoBrokersAvailable(f"Unable to bootstrap from {servers} within {timeout:g} ms{last}") from None
+            pass
+        if news.done:
+            news.result()
+            return
+        servers = ",".join(map(str, self.config.bootstrap))
+        told = "; ".join(foreign.sentences.values()) or self._last_failure or "; ".join(self._silent())
+        within_ms = "" if foreign.hopeless.done else f" within {timeout:g} ms"
+        raise NoBrokersAvailable(f"Unable to bootstrap from {servers}{within_ms}{told and f': {told}'}")
 
     async def retry(self, name: str, attempt: Callable[[], Awaitable[T]], timeout_ms: float | None = None) -> T:
         """The result of `attempt`, repeated while it raises retriable errors; metadata is asked for where that helps.
@@ -429,6 +448,7 @@ class NetworkClient:
         if wanted is not None:
             wanted.set_exception(Cancelled("The client was closed"))
         self._updater.close()
+        self._foreign.close()
         self.driver.close()
 
 

@@ -26,6 +26,9 @@ READS_PER_TURN = 8
 """System calls on one socket before the loop looks at others."""
 
 PEER_CLOSED = "the peer closed it"
+NOT_TLS = "the peer does not answer in TLS"
+CLOSED_IN_TLS_HANDSHAKE = "the peer closed it in the TLS handshake"
+RESET = os.strerror(errno.ECONNRESET)
 
 _IN_PROGRESS = {0, errno.EINPROGRESS, errno.EWOULDBLOCK}
 _BUFFERS_PER_CALL = 512
@@ -213,7 +216,7 @@ class SocketTransport:
             elif wanted == "write":
                 self._loop.add_writer(sock, self._handshake)
             else:
-                self._fail(f"The TLS handshake failed: {_reason(error)}")
+                self._fail(_tls_failure(error))
         else:
             self._established()
 
@@ -394,6 +397,17 @@ def _resolve(host: str, port: int) -> list[SocketAddress]:
 
 def _reason(error: OSError) -> str:
     return error.strerror or str(error) or type(error).__name__
+
+
+def _tls_failure(error: OSError) -> str:
+    """Why a handshake came to nothing. A plaintext listener hangs up, or answers what is no TLS."""
+    import ssl
+
+    if isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError | ConnectionResetError | BrokenPipeError):
+        return CLOSED_IN_TLS_HANDSHAKE
+    if isinstance(error, ssl.SSLError) and error.reason in ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNKNOWN_PROTOCOL"):
+        return NOT_TLS
+    return f"The TLS handshake failed: {_reason(error)}"
 
 
 def _tls_wants(error: OSError) -> str:

@@ -54,6 +54,8 @@ BY_CLIENT: Mapping[str, str] = {
     "UnsupportedCodecError": "Records are compressed in a way that this client does not know.",
     "KafkaProtocolError": "Bytes came that make no sense here. Is this a Kafka broker, and its plaintext or TLS port as "
     "security_protocol says?",
+    "WrongProtocolError": "What listens at the address speaks something else (HTTP, SSH), or TLS where plaintext is meant, or "
+    "plaintext where TLS is. The sentence says which: check the port and security_protocol.",
     "ProtocolError": "Another name for KafkaProtocolError.",
     "CorrelationIdError": "An answer belongs to no request. The connection is given up.",
     "InvalidReceiveError": "A response cannot be read, or is larger than receive_message_max_bytes.",
