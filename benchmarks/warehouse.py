@@ -185,9 +185,9 @@ class Bench:
         from kafkapy.warehouse.stream import Stream
 
         warehouse = self.warehouse(topic, name)
-        query = Stream(warehouse).start(available_now=True)
-        query.awaitTermination()
-        return _seconds(query), warehouse
+        began = time.perf_counter()
+        Stream(warehouse).start(available_now=True).awaitTermination()
+        return time.perf_counter() - began, warehouse
 
     def theirs(self, topic: str, name: str) -> float:
         from pyspark.sql.avro.functions import from_avro
@@ -281,7 +281,8 @@ def freshness(bench: Bench, bootstrap: str, trigger: float, rate: int, seconds: 
 
     import numpy as np
 
-    from kafkapy.warehouse.stream import CommittedBatch, run
+    from kafkapy.warehouse.metrics import CommittedBatch
+    from kafkapy.warehouse.stream import run
 
     name = f"fresh_{trigger:g}".replace(".", "_")
     with AdminClient(bootstrap) as admin:

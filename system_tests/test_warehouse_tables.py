@@ -99,9 +99,7 @@ class Pipeline:
                 producer.send("users", value, headers=[("event-id", id.encode())], timestamp_ms=HOUR_MS + 1)
 
     def batch(self) -> None:
-        query = Stream(self.warehouse).start(available_now=True)
-        query.awaitTermination()
-        assert query.exception() is None, query.exception()
+        Stream(self.warehouse).start(available_now=True).awaitTermination()
 
     def rows(self, text: str) -> list[tuple[Any, ...]]:
         return [tuple(row) for row in self.warehouse.spark.sql(text).collect()]

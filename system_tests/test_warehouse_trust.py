@@ -31,8 +31,10 @@ from kafkapy.errors import TopicAlreadyExistsError
 from kafkapy.producer.kafka_producer import KafkaProducer
 from kafkapy.warehouse.audit import AuditReport, audit, table_of
 from kafkapy.warehouse.backfill import BackfillError, backfill
+from kafkapy.warehouse.compact import compact
 from kafkapy.warehouse.config import WarehouseConfig
 from kafkapy.warehouse.plan import RecordsLostError
+from kafkapy.warehouse.reader import read_table
 from kafkapy.warehouse.rollup import roll_up
 from kafkapy.warehouse.session import session
 from kafkapy.warehouse.stream import Stream, run
@@ -45,7 +47,7 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
 
 HOUR, NEXT = "2026-11-24-00", "2026-11-24-01"
 SCHEMA = {"type": "record", "name": "Paid", "fields": [{"name": "n", "type": "long"}]}
-TOPICS = ("transactions", "again", "trimmed", "damaged", "failing")
+TOPICS = ("transactions", "again", "trimmed", "damaged", "hours", "failing")
 
 
 def paid(n: int) -> bytes:
@@ -111,13 +113,13 @@ class Pipeline:
         with self.admin() as admin:
             values_of(admin.delete_records({TopicPartition(topic, 0): offset}))
 
-    def send(self, topic: str, numbers: range, **options: Any) -> None:
+    def send(self, topic: str, numbers: range, hours: int = 1, **options: Any) -> None:
         with KafkaProducer(bootstrap_servers=self.bootstrap, **options) as producer:
             if "transactional_id" in options:
                 producer.init_transactions()
                 producer.begin_transaction()
             for number in numbers:
-                producer.send(topic, paid(number), timestamp_ms=HOUR_MS + number)
+                producer.send(topic, paid(number), timestamp_ms=HOUR_MS + number + number % hours * 3_600_000)
             producer.flush()
             if "transactional_id" in options:
                 producer.commit_transaction() if options["transactional_id"] == "good" else producer.abort_transaction()
@@ -152,7 +154,7 @@ def test_trust(broker: KafkaService, tmp_path: Path) -> None:
 
 def go_through(bootstrap: str, directory: Path) -> None:
     pipeline = Pipeline(bootstrap, directory)
-    steps: list[Callable[[Pipeline], None]] = [transactions, made_again, trimmed, damaged, failing]
+    steps: list[Callable[[Pipeline], None]] = [transactions, made_again, trimmed, damaged, many_hours, failing]
     try:
         for step in steps:
             step(pipeline)
@@ -245,21 +247,44 @@ def damaged(pipeline: Pipeline) -> None:
     read(warehouse)
     check(warehouse)
     root = Path(warehouse.files.url("").removeprefix("file://"))
-    current = warehouse.state.batches[max(warehouse.state.batches)].parts[0].path
-    (file,) = root.joinpath(current).glob("*.parquet")
-    kept = file.rename(root / "kept")
+    current = root / warehouse.state.batches[max(warehouse.state.batches)].parts[0].path
+    kept = current.rename(root / "kept")
     gaps = (
         "10 events of the log are in no table (partition 0: 10 of offsets 30 to 39)",
         "10 rows of the ledger are in no",
     )
     check(warehouse, *gaps)
-    kept.rename(file)
+    kept.rename(current)
     check(warehouse)
     (generation,) = warehouse.state.generations.values()
     for file in root.joinpath(generation.path).glob("*.parquet"):
         file.unlink()
     pipeline.trim(topic, 40)
     check(warehouse, "30 rows of the ledger are in no file")
+
+
+def many_hours(pipeline: Pipeline) -> None:
+    """Small hours are written together, late rows of all of them, too; readers without Spark find the same rows."""
+    topic = "hours"
+    warehouse = pipeline.warehouse(topic)
+    view = f"SELECT ds, hr, n, _event_id, _batch FROM {topic}.{topic} ORDER BY n"
+    for first in (0, 300):
+        pipeline.send(topic, range(first, first + 300), hours=30)
+        read(warehouse)
+        steps: list[str] = []
+        rollup = roll_up(warehouse, "2026-11-25-05", steps.append)
+        assert rollup is not None
+        assert (len(rollup.generations), len(steps)) == (29, 1), "the last hour is not over"
+        rows = [tuple(row) for row in warehouse.spark.sql(view).collect()]
+        assert [row[2] for row in rows] == [*range(first + 300)]
+        found = read_table(warehouse.config.root, topic, ["ds", "hr", "n", "_event_id", "_batch"]).sort_by("n")
+        assert [tuple(row.values()) for row in found.to_pylist()] == rows
+        check(warehouse)
+    backfill(warehouse, [HOUR, NEXT])
+    warehouse.sweep()
+    compact(warehouse)
+    assert [tuple(row) for row in warehouse.spark.sql(view).collect()] == rows
+    check(warehouse)
 
 
 def failing(pipeline: Pipeline) -> None:

@@ -128,7 +128,7 @@ def pipeline(directory: Path, bootstrap: str, url: str, topics: list[str]) -> in
     try:
         warehouse.start()
         progress = RunProgress()
-        run(warehouse, threading.Event(), available_now=True, on_batch=progress.add)
+        run(warehouse, threading.Event(), available_now=True, progress=progress)
         _show(warehouse, "In current, at once", topics)
         roll_up(warehouse, hour_at(time.time() * 1000 + 3_600_000))
         _show(warehouse, "Rolled up, the same", topics)

@@ -91,7 +91,10 @@ def _event(event: EventSchemas, topic: TopicDeclaration | None) -> str:
     if event.latest is not None:
         model = model_of(event.kind, event.latest.text, event.name)
         for record in (model.root, *(each for each in model.records if each != model.root)):
-            rows = [[escape(f.name), escape(f.type), escape(f.default or ""), escape(f.doc)] for f in record.fields]
+            rows = [
+                [escape(each.name), escape(each.schema_type), escape(each.schema_default or ""), escape(each.doc)]
+                for each in record.fields
+            ]
             fields = _table(["field", "type", "default", ""], rows)
             body.append(f"<h2>{escape(record.schema_name)}</h2>{_paragraph(record.doc)}{fields}")
         for enum in model.enums:

@@ -74,7 +74,8 @@ def execute(arguments: Sequence[str]) -> int | None:
     if chosen.command == "metastore":
         return _metastore(config)
     if chosen.command == "files":
-        return _files(config, chosen.table)
+        _files(config, chosen.table)
+        return None
     warehouse = _open(config)
     try:
         return COMMANDS[chosen.command](warehouse, chosen)
@@ -168,11 +169,11 @@ def _run(warehouse: Any, chosen: argparse.Namespace) -> None:
 
 def _status(warehouse: Any, chosen: argparse.Namespace) -> None:
     from kafkapy.protocol.errors import KafkaError
-    from kafkapy.warehouse.cluster import Cluster
+    from kafkapy.warehouse.cluster import TopicLogs
     from kafkapy.warehouse.lag import LagWatch
     from kafkapy.warehouse.metrics import status_text
 
-    cluster = Cluster(warehouse.config)
+    cluster = TopicLogs(warehouse.config)
     try:
         lag = LagWatch(warehouse.config, cluster, warehouse.time).look(warehouse.state)
     except KafkaError as error:

@@ -11,13 +11,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
 from kafkapy.bus.audit_counters import AuditRecord
-from kafkapy.warehouse.audit_counts import TopicCounts, count_rows, count_topic, rows_without_files
+from kafkapy.warehouse.audit_counts import TopicCounts, count_rows, count_topic, refresh, rows_without_files
 from kafkapy.warehouse.client_options import client_options
-from kafkapy.warehouse.cluster import Cluster
+from kafkapy.warehouse.cluster import TopicLogs
 from kafkapy.warehouse.config import CONTINUE, EARLIEST
 from kafkapy.warehouse.plan import Looks, PlanRules, plan_batch
 from kafkapy.warehouse.snapshot import Batch, Hour, Loss, State
+from kafkapy.warehouse.supervision import sentence
 from kafkapy.warehouse.warehouse import Warehouse
 
 RESULT = "_audit"
@@ -137,10 +141,13 @@ def audit(warehouse: Warehouse) -> AuditReport:
     # What a counter tells of is in the log already when the log is looked at.
     sent = sent_by_hour(_counters(warehouse))
     warehouse.reload()
-    state, cluster = warehouse.state, Cluster(warehouse.config)
+    state, cluster = warehouse.state, TopicLogs(warehouse.config)
     try:
         looks, compacted = cluster.look(), cluster.compacted()
-        hours = _counted(warehouse, state, looks, compacted)
+        try:
+            hours = _counted(warehouse, state, looks, compacted)
+        except (PySparkException, Py4JError) as error:
+            raise AuditError(f"The tables, or the log, cannot be read: {sentence(error)}") from error
         ids = {topic: look.topic_id for topic, look in looks.items()}
         if cluster.topic_ids() != ids:
             raise AuditError("A topic was made, deleted or made again during the audit: try again")
@@ -165,6 +172,7 @@ def audit(warehouse: Warehouse) -> AuditReport:
 
 def _counted(warehouse: Warehouse, state: State, looks: Looks, compacted: set[str]) -> _Hours:
     hours = _Hours()
+    refresh(warehouse, state)
     topics = {table.name: table.topic or table.name for table in state.tables.values()}
     for config in warehouse.config.tables:
         if config.topic in looks:

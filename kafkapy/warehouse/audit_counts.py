@@ -14,8 +14,8 @@ from kafkapy.warehouse.audited_fields import AUDITED_FIELDS, audited_fields
 from kafkapy.warehouse.config import CHANGES, TableConfig
 from kafkapy.warehouse.envelope import id_sql
 from kafkapy.warehouse.plan import LogLook
-from kafkapy.warehouse.snapshot import Hour, State
-from kafkapy.warehouse.view_sql import before, current_table, hours_table, in_current, view_name
+from kafkapy.warehouse.snapshot import Hour, State, TableDefinition
+from kafkapy.warehouse.view_sql import before, current_table, hours_table, in_current, literal, view_name
 from kafkapy.warehouse.warehouse import Warehouse
 
 QUARANTINE = "quarantine"
@@ -53,15 +53,14 @@ class TopicCounts(NamedTuple):
 
 
 def audited_ranges(state: State, topic: str, look: LogLook) -> list[AuditedRange]:
-    """What the log and the ledger both know; nothing of a log that is not the ledger's."""
+    """What the log has from where the ledger begins. Of a log that the ledger does not know yet nothing has been read."""
     log = state.log_of(topic)
-    if log.topic_id not in ("", look.topic_id):
-        return []
+    known = state.offsets.get(log.name, {}) if log.topic_id in ("", look.topic_id) else {}
     found = []
-    for partition, (first, read) in sorted(state.offsets.get(log.name, {}).items()):
-        bounds = look.partitions.get(partition)
-        if bounds is not None and bounds.stable > max(first, bounds.first):
-            start = max(first, bounds.first)
+    for partition, bounds in sorted(look.partitions.items()):
+        first, read = known.get(partition, (bounds.first, bounds.first))
+        start = max(first, bounds.first)
+        if bounds.stable > start:
             found.append(AuditedRange(partition, start, min(max(read, start), bounds.stable), bounds.stable))
     return found
 
@@ -96,12 +95,19 @@ def count_topic(
         counts: dict[str, dict[Hour, int]] = {}
         for name, hour, count in kept.groupBy("kind", "hour").count().collect():
             counts.setdefault(name, {})[hour] = count
-        known = rows.where("good = 1").select("hour", "id").distinct()
-        missing = kept.where("kind = 'open'").join(known, ["hour", "id"], "left_anti").groupBy("hour", "_partition")
-        lost = missing.agg(f.count("*"), f.min("_offset"), f.max("_offset")).collect()
+        lost = _missing(kept.where("kind = 'open'"), rows) if "open" in counts else []
     finally:
         kept.unpersist()
-    return _counts(counts, [MissingRecords(*row) for row in lost], is_compacted)
+    return _counts(counts, lost, is_compacted)
+
+
+def _missing(records: Any, rows: Any) -> list[MissingRecords]:
+    """Those of `records`, which have no row, whose events have none either."""
+    from pyspark.sql import functions as f
+
+    known = rows.where("good = 1").select("hour", "id").distinct()
+    found = records.join(known, ["hour", "id"], "left_anti").groupBy("hour", "_partition")
+    return [MissingRecords(*row) for row in found.agg(f.count("*"), f.min("_offset"), f.max("_offset")).collect()]
 
 
 def _counts(kinds: Mapping[str, Mapping[Hour, int]], missing: list[MissingRecords], is_compacted: bool) -> TopicCounts:
@@ -137,8 +143,7 @@ def _log(warehouse: Warehouse, table: TableConfig, look: LogLook, ranges: list[A
         whole = {str(p): offsets.get(p, bounds.stable) for p, bounds in look.partitions.items()}
         reader = reader.option(name, json.dumps({table.topic: whole}))
     records = reader.load()
-    header = table.id_header.replace("\\", "\\\\").replace("'", "\\'")
-    identity = id_sql(f"element_at(filter(headers, h -> h.key = '{header}'), -1).value")
+    identity = id_sql(f"element_at(filter(headers, h -> h.key = {literal(table.id_header)}), -1).value")
     if table.id_field or table.time_field:
         records = records.mapInArrow(audited_fields(*warehouse.reading(table.topic)), AUDITED_FIELDS)
         identity = "id"
@@ -165,10 +170,9 @@ def topic_rows(warehouse: Warehouse, state: State, table: TableConfig) -> Any:
         if each.topic == table.topic
     ]
     if QUARANTINE in state.tables:
-        topic = table.topic.replace("\\", "\\\\").replace("'", "\\'")
         parts.append(
             f"SELECT date_format(record_time, 'yyyy-MM-dd-HH') AS hour, event_id AS id, {place}, 0 AS good, reason "
-            f"FROM {view_name(database, QUARANTINE)} WHERE topic = '{topic}'"
+            f"FROM {view_name(database, QUARANTINE)} WHERE topic = {literal(table.topic)}"
         )
     if not parts:
         columns = "hour string, id string, _partition int, _offset long, _batch long, good int, reason string"
@@ -197,8 +201,9 @@ def count_rows(warehouse: Warehouse, state: State, table: TableConfig) -> Iterat
         for hour, whole, once in events.groupBy("hour").agg(f.sum("count"), f.count("*")).collect()
     }
     reasons: dict[Hour, dict[str, int]] = {}
-    for hour, reason, count in rows.where("good = 0").groupBy("hour", "reason").count().collect():
-        reasons.setdefault(hour, {})[reason] = count
+    if QUARANTINE in state.tables:
+        for hour, reason, count in rows.where("good = 0").groupBy("hour", "reason").count().collect():
+            reasons.setdefault(hour, {})[reason] = count
     for hour in found.keys() | reasons.keys():
         of_hour = reasons.get(hour, {})
         yield RowCounts(hour, *found.get(hour, (0, 0)), sum(of_hour.values()), of_hour)
@@ -207,21 +212,39 @@ def count_rows(warehouse: Warehouse, state: State, table: TableConfig) -> Iterat
 def rows_without_files(warehouse: Warehouse, state: State) -> Iterator[tuple[str, Hour, int]]:
     """Table, hour, rows that the ledger has and no file: of directories that were deleted, or partitions that were dropped. Files
     that are there are counted, whatever the views make of them."""
+    if not state.tables:
+        return
+    text = " UNION ALL ".join(_rows_of_files(warehouse, state, table) for table in state.tables.values())
+    counted = warehouse.spark.sql(text).groupBy("name", "ds", "hr").count()
+    found = {(name, f"{ds}-{hr}"): count for name, ds, hr, count in counted.collect()}
     for table in state.tables.values():
-        expected: dict[Hour, int] = dict(state.current_rows(table.name))
-        for (name, hour), generation in state.generations.items():
-            if name == table.name:
-                expected[hour] = expected.get(hour, 0) + generation.rows
-        snapshot, database = state.snapshot(table.name), warehouse.config.database
-        current = f"SELECT ds, hr FROM {current_table(database, table)} WHERE {in_current(snapshot)}"
-        hours = (
-            f"SELECT ds, hr FROM {hours_table(database, table)} "
-            f"WHERE _batch < {snapshot.boundary} AND {before('', snapshot.cutoff)}"
-        )
-        counted = warehouse.spark.sql(f"{current} UNION ALL {hours}").groupBy("ds", "hr").count()
-        found = {f"{ds}-{hr}": count for ds, hr, count in counted.collect()}
         if table.kind == CHANGES and warehouse.ledger.has_more_than(state):
             continue  # a later state of a key has taken the place of an earlier one meanwhile
-        for hour, rows in sorted(expected.items()):
-            if found.get(hour, 0) < rows:
-                yield table.name, hour, rows - found.get(hour, 0)
+        for hour, rows in sorted(rows_of_ledger(state, table.name).items()):
+            if found.get((table.name, hour), 0) < rows:
+                yield table.name, hour, rows - found.get((table.name, hour), 0)
+
+
+def _rows_of_files(warehouse: Warehouse, state: State, table: TableDefinition) -> str:
+    snapshot, database, name = state.snapshot(table.name), warehouse.config.database, literal(table.name)
+    return (
+        f"SELECT {name} AS name, ds, hr FROM {current_table(database, table)} WHERE {in_current(snapshot)} "
+        f"UNION ALL SELECT {name} AS name, ds, hr FROM {hours_table(database, table)} "
+        f"WHERE _batch < {snapshot.boundary} AND {before('', snapshot.cutoff)}"
+    )
+
+
+def rows_of_ledger(state: State, table: str) -> dict[Hour, int]:
+    """Rows that files of a table must have, by hour; in current those that came twice are there twice."""
+    found = dict(state.current_rows(table))
+    for (name, hour), generation in state.generations.items():
+        if name == table:
+            found[hour] = found.get(hour, 0) + generation.rows
+    return found
+
+
+def refresh(warehouse: Warehouse, state: State) -> None:
+    """Let Spark look at the directories again: in a session that has read them before it knows what was there then."""
+    for table in state.tables.values():
+        for place in (current_table, hours_table):
+            warehouse.spark.sql(f"REFRESH TABLE {place(warehouse.config.database, table)}")

@@ -19,7 +19,7 @@ from kafkapy.warehouse.plan import AFTER_LAST, FIRST, Bounds, LogLook
 _NO_ID = bytes(16)
 
 
-class Cluster:
+class TopicLogs:
     """Asks through one admin client, which is made anew after a failure. For any thread. Raises KafkaError."""
 
     def __init__(self, config: WarehouseConfig) -> None:
@@ -60,13 +60,14 @@ class Cluster:
                 raise
 
     def compacted(self) -> set[str]:
-        """Topics whose logs are compacted: records may go that others have followed."""
+        """Topics whose logs are compacted: records may go that others have followed. Without the right to read configs none."""
         with self._lock:
             wanted = [ConfigResource("topic", topic) for topic in self._described()]
-            found = values_of(self._client().describe_configs(wanted))
+            found = self._client().describe_configs(wanted)
         policies = {
             resource.name: entry.value or ""
             for resource, entries in found.items()
+            if not isinstance(entries, KafkaError)
             for entry in entries
             if entry.name == "cleanup.policy"
         }

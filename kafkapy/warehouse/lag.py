@@ -10,7 +10,7 @@ from kafkapy.common.time import Time
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.errors import KafkaError
 from kafkapy.warehouse.client_options import client_options
-from kafkapy.warehouse.cluster import Cluster
+from kafkapy.warehouse.cluster import TopicLogs
 from kafkapy.warehouse.config import WarehouseConfig
 from kafkapy.warehouse.plan import Looks
 from kafkapy.warehouse.snapshot import State
@@ -19,7 +19,7 @@ PATIENCE_MS = 5_000.0
 """For a record whose time is asked for."""
 
 
-class PartitionLag(NamedTuple):
+class WaitingRecords(NamedTuple):
     """`records`: offsets that are not read yet, those of open transactions included. `since_ms`: when the first of them was sent,
     as far as that is known."""
 
@@ -33,7 +33,7 @@ class LagReport(NamedTuple):
     """`absent`: topics that there are none of."""
 
     at_ms: int
-    partitions: tuple[PartitionLag, ...] = ()
+    partitions: tuple[WaitingRecords, ...] = ()
     absent: tuple[str, ...] = ()
 
     @property
@@ -53,7 +53,7 @@ class LagReport(NamedTuple):
             for topic, partitions in found.items()
         }
 
-    def _age(self, partitions: list[PartitionLag] | tuple[PartitionLag, ...], now_ms: int) -> float:
+    def _age(self, partitions: list[WaitingRecords] | tuple[WaitingRecords, ...], now_ms: int) -> float:
         since = [each.since_ms for each in partitions if each.records and each.since_ms is not None]
         return max(now_ms - min(since), 0) / 1000 if since else 0.0
 
@@ -61,7 +61,7 @@ class LagReport(NamedTuple):
 class LagWatch:
     """Looks at the topics, again and again. Not for several threads at once. Raises KafkaError."""
 
-    def __init__(self, config: WarehouseConfig, cluster: Cluster, time: Time) -> None:
+    def __init__(self, config: WarehouseConfig, cluster: TopicLogs, time: Time) -> None:
         self._topics = [table.topic for table in config.tables]
         self._options = client_options(config.kafka)
         self._cluster = cluster
@@ -79,7 +79,7 @@ class LagWatch:
             if end <= position:
                 self._caught_up[partition] = now
                 self._first.pop(partition, None)
-            found.append(PartitionLag(*partition, max(end - position, 0), self._since(partition, position, end, now)))
+            found.append(WaitingRecords(*partition, max(end - position, 0), self._since(partition, position, end, now)))
         absent = tuple(topic for topic in self._topics if topic not in looks)
         return LagReport(now, tuple(found), absent)
 

@@ -30,6 +30,7 @@ from kafkapy.warehouse.view_sql import (
     current_table,
     hours_name,
     hours_table,
+    literal,
     quoted,
     type_sql,
     view_name,
@@ -154,11 +155,11 @@ class Metastore:
         for generation, replaces in placed:
             if replaces:
                 name = hours_table(self._database, self._tables[generation.table])
-                place = _text(self._files.url(generation.path))
+                place = literal(self._files.url(generation.path))
                 self._sql(f"ALTER TABLE {name} PARTITION ({_hour(generation.hour)}) SET LOCATION {place}")
 
     def _add(self, table: str, partitions: Sequence[tuple[str, str]]) -> None:
-        added = [f"PARTITION ({each}) LOCATION {_text(self._files.url(path))}" for each, path in partitions]
+        added = [f"PARTITION ({each}) LOCATION {literal(self._files.url(path))}" for each, path in partitions]
         for first in range(0, len(added), _PARTITIONS_AT_ONCE):
             some = " ".join(added[first : first + _PARTITIONS_AT_ONCE])
             self._sql(f"ALTER TABLE {table} ADD IF NOT EXISTS {some}")
@@ -183,7 +184,7 @@ class Metastore:
         by = ", ".join(f"{partition} STRING" for partition in partitions)
         self._sql(
             f"CREATE TABLE IF NOT EXISTS {quoted(self._database)}.{quoted(name)} ({listed}, {by}) USING PARQUET "
-            f"PARTITIONED BY ({', '.join(partitions)}) LOCATION {_text(self._files.url(path))}"
+            f"PARTITIONED BY ({', '.join(partitions)}) LOCATION {literal(self._files.url(path))}"
         )
 
     def _sql(self, text: str) -> None:
@@ -201,7 +202,3 @@ def _part(batch: int, schema: str) -> str:
 
 def _hour(hour: Hour) -> str:
     return f"ds = '{hour[:10]}', hr = '{hour[11:]}'"
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"

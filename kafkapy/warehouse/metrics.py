@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kafkapy.common.time import SystemTime, Time
-from kafkapy.protocol.errors import KafkaError
 from kafkapy.warehouse.lag import LagReport, LagWatch
 from kafkapy.warehouse.snapshot import Batch, State
 from kafkapy.warehouse.supervision import sentence
@@ -84,10 +83,10 @@ class RunProgress:
         return self._last
 
     def watch(self, watch: LagWatch, state: Callable[[], State]) -> float:
-        """Look at the topics once; seconds until the next look. A cluster that cannot be asked is told of as a failure."""
+        """Look at the topics once; seconds until the next look. A look that fails is told of; it is no reason to end."""
         try:
             self.add_lag(watch.look(state()))
-        except KafkaError as error:
+        except Exception as error:
             self.tell("looking at the topics", error)
         else:
             self.tell("looking at the topics", None)

@@ -98,7 +98,7 @@ def plan_batch(
 
     Raises RecordsLostError, and ConfigError if `starting_offsets` makes no sense.
     """
-    topics = [_Topic(state, name, look, rules, now_ms, seen or {}) for name, look in sorted(looks.items())]
+    topics = [_PlannedTopic(state, name, look, rules, now_ms, seen or {}) for name, look in sorted(looks.items())]
     trimmed = [loss for topic in topics for loss in topic.trimmed]
     if trimmed and rules.on_data_loss != CONTINUE:
         raise RecordsLostError(trimmed)
@@ -122,7 +122,7 @@ def plan_batch(
     )
 
 
-class _Topic:
+class _PlannedTopic:
     """A topic in the plan. `log`: what its name stands for now. `starts`: where each partition is read on. `trimmed`: losses
     that `on_data_loss` decides about; `unread`: those of a log that is gone with its topic."""
 

@@ -67,7 +67,8 @@ class SparkJobs:
         return named
 
     def cancel(self) -> None:
-        self._spark.sparkContext.cancelJobGroup(f"warehouse {self._kind}")
+        if not session_has_ended(self._spark):
+            self._spark.sparkContext.cancelJobGroup(f"warehouse {self._kind}")
 
 
 def session_has_ended(spark: Any) -> bool:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kafkapy.errors import AuthorizationError, SaslAuthenticationFailedError
-from kafkapy.warehouse.cluster import Cluster
+from kafkapy.warehouse.cluster import TopicLogs
 from kafkapy.warehouse.config import ConfigError
 from kafkapy.warehouse.file_system import FileExists
 from kafkapy.warehouse.lag import LagWatch
@@ -56,12 +56,12 @@ class Stream:
         self,
         warehouse: Warehouse,
         on_batch: Callable[[CommittedBatch], object] = lambda batch: None,
-        cluster: Cluster | None = None,
+        cluster: TopicLogs | None = None,
         told: Callable[[Exception | None], object] = lambda error: None,
     ) -> None:
         self._warehouse = warehouse
         self._on_batch = on_batch
-        self._cluster = cluster or Cluster(warehouse.config)
+        self._cluster = cluster or TopicLogs(warehouse.config)
         self._told = told
         self._absent: set[str] = set()
         self._target: Looks | None = None
@@ -217,7 +217,7 @@ def run(
         progress.add(batch)
         on_batch(batch)
 
-    cluster = Cluster(warehouse.config)
+    cluster = TopicLogs(warehouse.config)
     stream = Stream(warehouse, told, cluster, progress.telling("reading"))
     workers = [stream.worker(available_now)]
     if not available_now:
@@ -237,7 +237,7 @@ def run(
         cluster.close()
 
 
-def _beside(warehouse: Warehouse, cluster: Cluster, progress: RunProgress) -> list[Worker]:
+def _beside(warehouse: Warehouse, cluster: TopicLogs, progress: RunProgress) -> list[Worker]:
     spark = warehouse.spark
     jobs = SparkJobs(spark, "rollup")
     rollups = Worker(

@@ -114,6 +114,6 @@ class Worker:
 
 
 def sentence(error: BaseException) -> str:
-    """Spark's errors have Java's stack traces below their first line."""
-    text = str(error).strip()
+    """What an error says, in a line: Spark's have Java's stack traces below it."""
+    text = str(getattr(error, "java_exception", error)).strip()
     return text.splitlines()[0] if text else repr(error)

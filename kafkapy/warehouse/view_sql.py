@@ -112,3 +112,8 @@ def type_sql(type: DataType) -> str:
     if isinstance(type, MapType):
         return f"MAP<{type_sql(type.keyType)}, {type_sql(type.valueType)}>"
     return type.simpleString()
+
+
+def literal(text: str) -> str:
+    """A text as SQL has it."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

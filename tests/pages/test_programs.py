@@ -52,6 +52,9 @@ RUNS = {
 IN_SPARK = {"README.md: Spark 1", "spark.md: The Spark connector 1"}
 """tests/spark/test_spark_programs.py runs them, where a session is."""
 
+IN_WAREHOUSE = {"warehouse.md: Other readers 1"}
+"""tests/warehouse/test_reader.py runs it, where a table is."""
+
 PROGRAMS = {program.name: program for program in all_programs()}
 
 
@@ -64,7 +67,7 @@ def test_types_of_all_programs(tmp_path: Path) -> None:
 
 
 def test_all_programs_are_run() -> None:
-    assert set(PROGRAMS) == set(RUNS) | IN_SPARK
+    assert set(PROGRAMS) == set(RUNS) | IN_SPARK | IN_WAREHOUSE
 
 
 def test_a_program_is_a_block_of_python_under_its_heading() -> None:

@@ -140,8 +140,11 @@ def test_which_offsets_are_audited() -> None:
     assert audited_ranges(read_to(8, 4, 9), "topic", look) == [
         AuditedRange(0, 2, 8, 10),
         AuditedRange(1, 6, 6, 9),
+        AuditedRange(3, 0, 0, 5),
     ], "from where the ledger and the log begin"
-    assert audited_ranges(read_to(8, 4, 9), "topic", look._replace(topic_id="b")) == []
+    again = audited_ranges(read_to(8, 4, 9), "topic", look._replace(topic_id="b"))
+    assert again[0] == AuditedRange(0, 0, 0, 10), "all of it is on its way"
+    assert audited_ranges(State(), "topic", look) == again
 
 
 def test_what_is_on_its_way_and_what_will_be_lost() -> None:

@@ -11,7 +11,7 @@ pytest.importorskip("pyspark")
 from kafkapy.common.time import MockTime
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.warehouse.config import WarehouseConfig
-from kafkapy.warehouse.lag import LagReport, LagWatch, PartitionLag
+from kafkapy.warehouse.lag import LagReport, LagWatch, WaitingRecords
 from kafkapy.warehouse.metrics import RunProgress, status_text
 from kafkapy.warehouse.plan import Bounds, LogLook
 from kafkapy.warehouse.snapshot import Batch, State, TopicLog
@@ -115,7 +115,7 @@ def test_a_cluster_that_cannot_be_asked_is_a_failure_and_what_waited_ages() -> N
 
 
 def test_the_status_says_what_waits() -> None:
-    lag = LagReport(0, (PartitionLag("t", 0, 3, 500), PartitionLag("t", 1, 0)), ("u",))
+    lag = LagReport(0, (WaitingRecords("t", 0, 3, 500), WaitingRecords("t", 1, 0)), ("u",))
     text = status_text(State(), lag, 10_500)
     assert "t partition 0: 3 records wait, the first since 10.0 s" in text
     assert "There is no topic u" in text

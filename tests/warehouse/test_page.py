@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from kafkapy.common.time import MockTime
 from kafkapy.warehouse.audit import AuditedHour, AuditReport
-from kafkapy.warehouse.lag import LagReport, PartitionLag
+from kafkapy.warehouse.lag import LagReport, WaitingRecords
 from kafkapy.warehouse.metrics import CommittedBatch, RunProgress, prometheus, status_text
 from kafkapy.warehouse.page import page
 from kafkapy.warehouse.snapshot import Batch, BatchPart, HourGeneration, Loss, Rollup, State, TableDefinition
@@ -39,7 +39,7 @@ def report() -> AuditReport:
 def progress() -> RunProgress:
     made = RunProgress(MockTime(20_000))
     made.add(CommittedBatch(0, {"t": 9}, 1000, 3500, 500, 1500, 2))
-    made.add_lag(LagReport(10_000, (PartitionLag("topic", 0, 3, 5_000), PartitionLag("topic", 1, 0)), ("absent",)))
+    made.add_lag(LagReport(10_000, (WaitingRecords("topic", 0, 3, 5_000), WaitingRecords("topic", 1, 0)), ("absent",)))
     made.tell("rolling up", RuntimeError("no space <left>\n\tat java"))
     made.tell("rolling up", RuntimeError("no space <left>\n\tat java"))
     return made

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from kafkapy.warehouse.audit import AuditedHour, AuditReport
-from kafkapy.warehouse.lag import LagReport, PartitionLag
+from kafkapy.warehouse.lag import LagReport, WaitingRecords
 from kafkapy.warehouse.metrics import RunProgress
 from kafkapy.warehouse.page import page
 from kafkapy.warehouse.snapshot import State
@@ -85,7 +85,7 @@ def test_pictures_show_what_the_numbers_say(tmp_path: Path) -> None:
     progress = RunProgress()
     for number, seconds in enumerate((5, 20)):
         at = HOUR_MS + number * 60_000
-        progress.add_lag(LagReport(at, (PartitionLag("t", 0, 1, at - seconds * 1000),)))
+        progress.add_lag(LagReport(at, (WaitingRecords("t", 0, 1, at - seconds * 1000),)))
     report = AuditReport(HOUR_MS, [half, whole, broken]).to_json()
     found = pictures(page(State(), progress, report), tmp_path)
     bars, texts = (found["Completeness of t by hour"][name] for name in ("bars", "texts"))

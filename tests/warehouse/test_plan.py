@@ -214,7 +214,8 @@ class Topic:
     st.integers(1, 12),
 )
 def test_each_offset_is_read_once_or_told_as_lost(steps: list[tuple[str, int]], limit: int) -> None:
-    topic, state, seen = Topic(), State(), {}
+    topic, state = Topic(), State()
+    seen: dict[str, dict[int, int]] = {}
     rules = PlanRules(limit, "earliest", CONTINUE)
     logs = {"t": 0}
     for kind, count in [*steps, *[("batch", 1)] * 60]:

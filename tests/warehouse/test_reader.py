@@ -14,10 +14,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
+from kafkapy.tools import warehouse
 from kafkapy.warehouse.file_system import LocalFileSystem
 from kafkapy.warehouse.ledger import Ledger
 from kafkapy.warehouse.reader import NoTableError, read_table, table_files
 from kafkapy.warehouse.snapshot import Batch, BatchPart, HourGeneration, Rollup, TableDefinition
+from tests.pages.programs import all_programs
 
 HOURS = ["2026-11-24-00", "2026-11-24-01", "2026-11-24-02"]
 NARROW = StructType([StructField("n", IntegerType())])
@@ -98,7 +100,7 @@ def test_events_once_wherever_they_are(tmp_path: Path) -> None:
     files = table_files(tmp_path, "t")
     assert [each.hour for each in files.hours] == HOURS[:2]
     assert [Path(path).name for each in files.hours for path in each.paths] == ["a.parquet", "a.parquet"]
-    assert [(each.batch, each.hours) for each in files.batches] == [(1, {HOURS[2]})]
+    assert [(each.batch, each.hours) for each in files.batches] == [(1, frozenset({HOURS[2]}))]
 
 
 def test_of_a_key_the_last_counts(tmp_path: Path) -> None:
@@ -127,3 +129,27 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
         read_table("hdfs://h/w", "t")
     with pytest.raises(KeyError, match="t has no columns m"):
         read_table(tmp_path, "t", ["m"])
+
+
+def test_the_program_of_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lake = Lake(tmp_path)
+    lake.batch(0, [(HOURS[0], "a", 1), (HOURS[0], "a", 2), (HOURS[1], "b", 3)])
+    (program,) = (each for each in all_programs() if each.name == "warehouse.md: Other readers 1")
+    exec(program.text.replace("/tmp/kafkapy-warehouse", str(tmp_path)).replace('"bookings"', '"t"'), {})
+    assert [line.split()[-2:] for line in capsys.readouterr().out.splitlines()[1:3]] == [["00", "1"], ["01", "1"]]
+
+
+def test_the_files_of_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lake = Lake(tmp_path)
+    lake.batch(0, [(HOURS[0], "a", 1), (HOURS[1], "b", 3)])
+    lake.rollup(HOURS[1], {HOURS[0]: [(HOURS[0], "a", 1)]}, 0)
+    config = tmp_path / "warehouse.toml"
+    config.write_text(
+        'root = "."\nkafka."bootstrap.servers" = "h:1"\nregistry.url = "http://r"\n[[tables]]\ntopic = "t"\n'
+    )
+    assert warehouse.main(["files", str(config), "t"]) == 0
+    told = capsys.readouterr()
+    assert told.out.splitlines() == [f"{tmp_path}/hours/t/g0/ds=2026-11-24/hr=00/a.parquet"]
+    assert f"rows of {HOURS[1]} that no rollup has had yet" in told.err
+    assert warehouse.main(["files", str(config), "u"]) == 1
+    assert "There is no table u" in capsys.readouterr().err

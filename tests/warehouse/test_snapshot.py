@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -13,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafkapy.warehouse.file_system import FileExists, LocalFileSystem
-from kafkapy.warehouse.ledger import Ledger
+from kafkapy.warehouse.ledger import Ledger, LedgerError
 from kafkapy.warehouse.snapshot import (
     AddPart,
     Batch,
@@ -24,6 +25,7 @@ from kafkapy.warehouse.snapshot import (
     Effect,
     Hour,
     HourGeneration,
+    Loss,
     PlaceHour,
     RegisterHours,
     Rollup,
@@ -31,6 +33,7 @@ from kafkapy.warehouse.snapshot import (
     Snapshot,
     State,
     TableDefinition,
+    TopicLog,
     effects_of_batch,
     effects_of_restart,
     effects_of_rollup,
@@ -305,6 +308,42 @@ def test_history_has_all_batches(tmp_path: Path) -> None:
     assert [(batch.number, batch.offsets["t"][0]) for batch in ledger.history(state)] == [
         (number, (number, number + 1)) for number in range(4)
     ]
+
+
+def test_a_ledger_of_an_older_version_is_read(tmp_path: Path) -> None:
+    """It knew neither ids of topics nor losses."""
+    files = LocalFileSystem(tmp_path)
+    old = {"number": 0, "at_ms": 5, "offsets": {"t": {"0": [3, 9]}}, "parts": [], "tables": []}
+    files.create("_ledger/batches/000000000000.json", json.dumps(old).encode())
+    state = Ledger(files).load()
+    assert state.offsets == {"t": {0: (3, 9)}}
+    assert state.log_of("t") == TopicLog("t", "t")
+    assert (state.losses, state.unread) == ((), {})
+
+
+def test_logs_losses_and_what_is_unread_are_kept(tmp_path: Path) -> None:
+    ledger = Ledger(LocalFileSystem(tmp_path))
+    first = Batch(0, {"t": {0: (0, 5)}}, (), logs=(TopicLog("t", "t", "a"),), unread={"t": {0: 7}})
+    loss = Loss("t", "t", 0, 5, 7, "gone", 3)
+    second = Batch(1, {"t@1": {0: (0, 2)}}, (), logs=(TopicLog("t@1", "t", "b", 1),), losses=(loss,))
+    for batch in (first, second):
+        ledger.add_batch(batch)
+    state = ledger.load()
+    assert (state.batches[0], state.batches[1]) == (first, second)
+    ledger.fold(state.without([0, 1], ()), [first, second])
+    folded = Ledger(LocalFileSystem(tmp_path)).load()
+    assert replace(folded, batches={}) == replace(state, batches={})
+    assert folded.log_of("t") == TopicLog("t@1", "t", "b", 1)
+    assert folded.losses == (loss,)
+
+
+def test_a_record_that_is_missing_is_an_error(tmp_path: Path) -> None:
+    ledger = Ledger(LocalFileSystem(tmp_path))
+    for number in range(3):
+        ledger.add_batch(Batch(number, {}, ()))
+    (tmp_path / "_ledger/batches/000000000001.json").unlink()
+    with pytest.raises(LedgerError, match="Batch 2 does not follow: the next is 1"):
+        ledger.load()
 
 
 def test_a_damaged_record_is_named(tmp_path: Path) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -17,15 +18,17 @@ from kafkapy.spark.offset_ranges import OffsetRange
 from kafkapy.warehouse import stream
 from kafkapy.warehouse import tasks as warehouse_tasks
 from kafkapy.warehouse.config import WarehouseConfig
+from kafkapy.warehouse.ledger import LedgerError
 from kafkapy.warehouse.metrics import CommittedBatch
 from kafkapy.warehouse.plan import Bounds, LogLook, RecordsLostError
+from kafkapy.warehouse.session import SparkJobs
 from kafkapy.warehouse.stream import MadeAgainError, Rollups, Stream, due_cutoff, is_permanent
 from kafkapy.warehouse.warehouse import Warehouse
 from tests.warehouse.test_two_processes import HOUR, File, Statements
 
 
 class Logs:
-    """In place of `Cluster`: one topic, and ids for the next questions."""
+    """In place of `TopicLogs`: one topic, and ids for the next questions."""
 
     def __init__(self, *ends: int) -> None:
         self.topic_id = "a"
@@ -183,6 +186,55 @@ def test_lost_records_are_an_error_that_no_attempt_mends(warehouse: Warehouse, t
     with pytest.raises(RecordsLostError) as found:
         reading.step()
     assert is_permanent(warehouse.spark, found.value)
+
+
+class Jobs(SparkJobs):
+    """Without a session. `cancelled`: by kind."""
+
+    cancelled: ClassVar[dict[str, threading.Event]] = {}
+
+    def naming(self, step: Callable[[], float | None]) -> Callable[[], float | None]:
+        return step
+
+    def cancel(self) -> None:
+        self.cancelled[self._kind].set()
+
+
+def test_a_stream_that_has_failed_ends_run_while_hours_are_rolled_up(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rolling = threading.Event()
+
+    def roll(self: Rollups) -> float:
+        rolling.set()
+        Jobs.cancelled["rollup"].wait(30)
+        raise RuntimeError("the job was cancelled")
+
+    def read(self: Stream) -> float:
+        assert rolling.wait(30)
+        raise RecordsLostError(())
+
+    monkeypatch.setattr(stream, "SparkJobs", Jobs)
+    monkeypatch.setattr(Jobs, "cancelled", {"ingestion": threading.Event(), "rollup": threading.Event()})
+    monkeypatch.setattr(Rollups, "step", roll)
+    monkeypatch.setattr(Stream, "step", read)
+    monkeypatch.setattr(stream, "TopicLogs", lambda config: type("Silent", (Logs,), {"close": lambda self: None})(0))
+    with pytest.raises(RecordsLostError):
+        stream.run(warehouse, threading.Event())
+    assert Jobs.cancelled["rollup"].is_set()
+
+
+def test_a_rollup_that_fails_for_good_ends_run(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    def roll(self: Rollups) -> float:
+        raise LedgerError("a record is damaged")
+
+    monkeypatch.setattr(stream, "SparkJobs", Jobs)
+    monkeypatch.setattr(Jobs, "cancelled", {"ingestion": threading.Event(), "rollup": threading.Event()})
+    monkeypatch.setattr(Rollups, "step", roll)
+    monkeypatch.setattr(Stream, "step", lambda self: 60.0)
+    monkeypatch.setattr(stream, "TopicLogs", lambda config: type("Silent", (Logs,), {"close": lambda self: None})(0))
+    with pytest.raises(LedgerError):
+        stream.run(warehouse, threading.Event())
 
 
 def test_an_hour_is_due_after_the_delay() -> None:

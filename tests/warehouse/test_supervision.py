@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 import pytest
@@ -64,15 +65,14 @@ def test_work_that_is_done_ends() -> None:
 
 
 def test_a_worker_that_is_stopped_ends_its_step() -> None:
-    cancelled: list[int] = []
+    cancelled = threading.Event()
 
     def step() -> float:
-        while not cancelled:
-            pass
+        cancelled.wait(30)
         raise RuntimeError("the job was cancelled")
 
     told: list[Exception | None] = []
-    worker = Worker("Work", step, told=told.append, cancel=lambda: cancelled.append(1))
+    worker = Worker("Work", step, told=told.append, cancel=cancelled.set)
     worker.start()
     worker.stop()
     assert worker.awaitTermination(30)

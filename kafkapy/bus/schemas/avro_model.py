@@ -46,6 +46,21 @@ def read(text: str, name: str | None) -> EventModel:
     return EventModel(root, tuple(reader.records), tuple(reader.enums.values()))
 
 
+def schema_type(schema: Any) -> str:
+    """A type as people write it: `long (timestamp-millis)`, `null | array of string`."""
+    if isinstance(schema, list):
+        return " | ".join(map(schema_type, schema))
+    if isinstance(schema, str):
+        return schema
+    kind = schema.get("type")
+    if kind in ("array", "map"):
+        return f"{kind} of {schema_type(schema['items' if kind == 'array' else 'values'])}"
+    if kind in ("record", "enum", "fixed"):
+        return str(schema.get("name"))
+    plain = schema_type(kind)
+    return f"{plain} ({schema['logicalType']})" if "logicalType" in schema else plain
+
+
 class _AvroReader:
     def __init__(self) -> None:
         self.records: list[ModelRecord] = []
@@ -75,8 +90,9 @@ class _AvroReader:
         default = None
         if "default" in field:
             default = self._default(field["type"], field["default"], kind)
-        written = field["type"] if field["type"] in ("int", "long", "float", "double") else ""
-        return ModelField(field["name"], kind, default, str(field.get("doc") or ""), written)
+        written = json.dumps(field["default"], ensure_ascii=False) if "default" in field else None
+        doc = str(field.get("doc") or "")
+        return ModelField(field["name"], kind, default, doc, schema_type(field["type"]), written)
 
     def type(self, schema: Any, space: str) -> str:
         if isinstance(schema, list):

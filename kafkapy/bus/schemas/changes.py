@@ -41,24 +41,31 @@ def classify(kind: str, earlier: Sequence[SchemaFile], new: str) -> SchemaChange
     if same_schema(kind, latest.text, new):
         return SchemaChange(ChangeKind.NONE, version, [], [])
     fields = fields_changed(kind, latest.text, new)
-    backward = []
-    forward = []
+    unread: dict[str, list[str]] = {}
+    unreadable: dict[str, list[str]] = {}
     for before in earlier:
         assert before.version is not None
         if before.version.model == version.model:
-            backward += [f"it cannot read {before.version}: {why}" for why in compare_schemas(kind, before.text, new)]
+            for why in compare_schemas(kind, before.text, new):
+                unread.setdefault(why, []).append(str(before.version))
             if before.version.revision == version.revision:
-                forward += [
-                    f"{before.version} cannot read it: {why}" for why in compare_schemas(kind, new, before.text)
-                ]
+                for why in compare_schemas(kind, new, before.text):
+                    unreadable.setdefault(why, []).append(str(before.version))
+    backward = [f"it cannot read {_listed(versions)}: {why}" for why, versions in unread.items()]
+    forward = [f"{_listed(versions)} cannot read it: {why}" for why, versions in unreadable.items()]
     found = ChangeKind.MODEL if backward else ChangeKind.REVISION if forward else ChangeKind.ADDITION
     return SchemaChange(
         found, version.next(found), backward or forward or ["each can read what the other writes"], fields
     )
 
 
+def _listed(versions: Sequence[str]) -> str:
+    """`1.0.0, 1.0.1 and 1.1.0`: what holds for several versions is said once."""
+    return versions[0] if len(versions) == 1 else f"{', '.join(versions[:-1])} and {versions[-1]}"
+
+
 def fields_changed(kind: str, old: str, new: str) -> list[str]:
-    """`- city: str` and `+ city: str | None = None`, field by field."""
+    """`- city: string` and `+ city: null | string = null`, field by field."""
     before, after = field_lines(kind, old), field_lines(kind, new)
     found = []
     for path in sorted(before.keys() | after.keys()):

@@ -28,6 +28,29 @@ def read(text: str, name: str | None) -> EventModel:
     return EventModel(root, tuple(reader.records), tuple(reader.enums))
 
 
+def schema_type(schema: Any) -> str:
+    """A type as people write it: `array of integer`, `string (date-time)`."""
+    if not isinstance(schema, dict):
+        return "any"
+    if "$ref" in schema:
+        return str(schema["$ref"]).rpartition("/")[2]
+    if "enum" in schema:
+        return " | ".join(json.dumps(each) for each in schema["enum"])
+    for word in ("oneOf", "anyOf"):
+        if word in schema:
+            return " | ".join(map(schema_type, schema[word]))
+    kind = schema.get("type", "any")
+    if isinstance(kind, list):
+        return " | ".join(schema_type({**schema, "type": each}) for each in kind)
+    if kind == "array":
+        return f"array of {schema_type(schema.get('items'))}"
+    if kind == "object" and not schema.get("properties") and "additionalProperties" in schema:
+        return f"object of {schema_type(schema['additionalProperties'])}"
+    if kind == "object":
+        return str(schema.get("title") or "object")
+    return f"{kind} ({schema['format']})" if "format" in schema else str(kind)
+
+
 class _JsonSchemaReader:
     def __init__(self, whole: dict[str, Any]) -> None:
         self.records: list[ModelRecord] = []
@@ -47,9 +70,10 @@ class _JsonSchemaReader:
             if key not in required and not kind.endswith("None") and kind != "Any":
                 kind += " | None"
             default = None if key in required else "None"
-            given.append(
-                ModelField(key, kind, default, str(value.get("description", "")) if isinstance(value, dict) else "")
-            )
+            doc = str(value.get("description", "")) if isinstance(value, dict) else ""
+            written = json.dumps(value["default"]) if isinstance(value, dict) and "default" in value else None
+            declared = schema_type(value) + ("" if key in required else ", optional")
+            given.append(ModelField(key, kind, default, doc, declared, written))
         record = ModelRecord(name, schema_name or name, tuple(given), str(schema.get("description") or ""))
         self.records.append(record)
         return record

@@ -11,13 +11,14 @@ from typing import Any, NamedTuple
 
 class ModelField(NamedTuple):
     """`type` is a Python annotation that names classes of the model; `default` a Python expression, None if the field must be
-    given."""
+    given. `schema_type`, `schema_default`: as the schema's language has them; None: the schema gives no default."""
 
     name: str
     type: str
     default: str | None = None
     doc: str = ""
-    written: str = ""
+    schema_type: str = ""
+    schema_default: str | None = None
 
 
 class ModelRecord(NamedTuple):
@@ -54,15 +55,15 @@ def model_of(kind: str, text: str, name: str | None = None) -> EventModel:
 
 
 def field_lines(kind: str, text: str) -> dict[str, str]:
-    """Path of each field -> its type and default. A field of a record that is used in several places has the record's name
-    before it."""
+    """Path of each field -> its type and default, in the schema's language. A field of a record that is used in several places
+    has the record's name before it."""
     model = model_of(kind, text)
     found: dict[str, str] = {}
     for record in (model.root, *(each for each in model.records if each != model.root)):
         prefix = "" if record == model.root else f"{record.name}."
         for field in record.fields:
-            kind = f"{field.type} ({field.written})" if field.written else field.type
-            found[prefix + field.name] = kind + ("" if field.default is None else f" = {field.default}")
+            default = "" if field.schema_default is None else f" = {field.schema_default}"
+            found[prefix + field.name] = field.schema_type + default
     for enum in model.enums:
         found[enum.name] = "enum " + " | ".join(enum.symbols)
     return found

@@ -105,15 +105,20 @@ class _ProtobufReader:
 
     def _field(self, field: Any, maps: dict[str, Any]) -> ModelField:
         doc = f"number {field.number}"
-        written = "" if field.type in (_MESSAGE, _ENUM) else _TYPE_NAMES[field.type]
+        written = self._written(field)
         if field.type_name in maps:
             key, value = maps[field.type_name].field
-            return ModelField(
-                field.name, f"dict[{self._type(key)}, {self._type(value)}]", "field(default_factory=dict)", doc
-            )
+            declared = f"map<{self._written(key)}, {self._written(value)}>"
+            kind = f"dict[{self._type(key)}, {self._type(value)}]"
+            return ModelField(field.name, kind, "field(default_factory=dict)", doc, declared)
         kind = self._type(field)
         if field.label == _REPEATED:
-            return ModelField(field.name, f"list[{kind}]", "field(default_factory=list)", doc, written)
+            kind = f"list[{kind}]"
+            return ModelField(field.name, kind, "field(default_factory=list)", doc, f"repeated {written}")
+        if field.label == _REQUIRED:
+            written = f"required {written}"
+        elif field.proto3_optional or not self._proto3:
+            written = f"optional {written}"
         optional = field.proto3_optional or field.HasField("oneof_index") or field.type == _MESSAGE or not self._proto3
         if optional and field.label != _REQUIRED:
             return ModelField(field.name, f"{kind} | None", "None", doc, written)
@@ -126,6 +131,11 @@ class _ProtobufReader:
             enum = next(each for each in self.enums if each.name == kind)
             return f"{kind}.{enum.symbols[0]}"
         return {"float": "0.0", "int": "0", "bool": "False", "str": '""', "bytes": 'b""'}[kind]
+
+    def _written(self, field: Any) -> str:
+        """The type's name in Protobuf."""
+        is_named = field.type in (_MESSAGE, _ENUM)
+        return str(field.type_name).lstrip(".") if is_named else str(_TYPE_NAMES[field.type])
 
     def _type(self, field: Any) -> str:
         if field.type in (_MESSAGE, _ENUM):

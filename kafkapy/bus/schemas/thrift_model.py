@@ -34,9 +34,9 @@ def _record(struct: Any) -> ModelRecord:
     for field in ThriftType.fields_of(struct):
         kind, written = _type(field.type), field.type.name
         if field.required:
-            made.append(ModelField(field.name, kind, None, f"id {field.id}", written))
+            made.append(ModelField(field.name, kind, None, f"id {field.id}", f"required {written}"))
         else:
-            made.append(ModelField(field.name, f"{kind} | None", "None", f"id {field.id}", written))
+            made.append(ModelField(field.name, f"{kind} | None", "None", f"id {field.id}", f"optional {written}"))
     return ModelRecord(struct.__name__, struct.__name__, tuple(made))
 
 

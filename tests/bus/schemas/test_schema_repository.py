@@ -13,6 +13,7 @@ pytest.importorskip("grpc_tools")
 from kafkapy.bus.codecs.thrift import read_struct, write_struct
 from kafkapy.bus.schema_version import ChangeKind, SchemaVersion
 from kafkapy.bus.schemas.changes import classify, compare_schemas, next_version, wrong_claims
+from kafkapy.bus.schemas.model import field_lines
 from kafkapy.bus.schemas.repository import RepositoryError, SchemaFile, load, package_version
 from kafkapy.registry.formats.thrift_idl import structs_of
 from tests.bus.events import avro
@@ -78,6 +79,59 @@ def test_all_versions_of_the_model_count() -> None:
     change = classify("AVRO", [first, second], again)
     assert (change.kind, str(change.version)) == (ChangeKind.MODEL, "2.0.0")
     assert "cannot read 1.0.0" in change.reasons[0]
+
+
+def test_what_holds_for_several_versions_is_said_once() -> None:
+    texts = [
+        avro("shop.Sold", ID, *({"name": f"n{n}", "type": "int", "default": 0} for n in range(k))) for k in range(3)
+    ]
+    earlier = [SchemaFile(Path("a"), SchemaVersion(1, 0, number), text) for number, text in enumerate(texts)]
+    change = classify("AVRO", earlier, avro("shop.Sold", NO_DEFAULT))
+    (reason,) = (each for each in change.reasons if NO_DEFAULT["name"] in each)
+    assert reason.startswith("it cannot read 1.0.0, 1.0.1 and 1.0.2: ")
+
+
+TYPES = [
+    (
+        "AVRO",
+        avro(
+            "shop.Sold",
+            {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+            {"name": "tags", "type": ["null", {"type": "array", "items": "float"}], "default": None},
+            {"name": "kind", "type": {"type": "enum", "name": "Kind", "symbols": ["A"]}, "default": "A"},
+            {"name": "counts", "type": {"type": "map", "values": "long"}},
+        ),
+        {
+            "at": "long (timestamp-millis)",
+            "tags": "null | array of float = null",
+            "kind": 'Kind = "A"',
+            "counts": "map of long",
+            "Kind": "enum A",
+        },
+    ),
+    (
+        "JSON",
+        json_schema(
+            {"id": TEXT, "at": {"type": "string", "format": "date-time"}, "n": {"type": ["integer", "null"]}}, "id"
+        ),
+        {"id": "string", "at": "string (date-time), optional", "n": "integer | null, optional"},
+    ),
+    (
+        "PROTOBUF",
+        proto("int64 id = 1; repeated sint32 ns = 2; map<string, double> m = 3; optional bool b = 4;"),
+        {"id": "int64", "ns": "repeated sint32", "m": "map<string, double>", "b": "optional bool"},
+    ),
+    (
+        "THRIFT",
+        thrift("1: required i64 id", "2: optional list<i16> ns", "3: map<string, bool> m"),
+        {"id": "required i64", "ns": "optional list<i16>", "m": "optional map<string, bool>", "Means": "enum FOOT"},
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "text", "lines"), TYPES, ids=[each[0] for each in TYPES])
+def test_fields_are_told_in_the_schemas_language(kind: str, text: str, lines: dict[str, str]) -> None:
+    assert field_lines(kind, text) == lines
 
 
 def repository(directory: Path, **files: str) -> Path:
