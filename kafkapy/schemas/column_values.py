@@ -24,10 +24,12 @@ def converted(column: pa.Array, type: pa.DataType) -> pa.Array:
     if column.type == type:
         return column
     if pa.types.is_struct(type):
-        children = [converted(each, field.type) for each, field in zip(column.flatten(), type, strict=True)]
-        if not children:
+        if not len(type):
             return column.cast(type)
-        return pa.StructArray.from_arrays(children, fields=list(type), mask=column.is_null())
+        given = column.flatten() if column.null_count else [column.field(index) for index in range(len(type))]
+        children = [converted(each, field.type) for each, field in zip(given, type, strict=True)]
+        mask = column.is_null() if column.null_count else None
+        return pa.StructArray.from_arrays(children, fields=list(type), mask=mask)
     if pa.types.is_list(type):
         return _with_child(column, type, converted(column.values, type.value_type))
     if pa.types.is_map(type):
@@ -139,4 +141,6 @@ def salvaged(read: Callable[[Any], pa.Array], values: Any, type: pa.DataType) ->
 
     if len(values):
         visit(0, len(values))
-    return pa.concat_arrays(parts) if parts else pa.nulls(0, type), errors
+    if not parts:
+        return pa.nulls(0, type), errors
+    return parts[0] if len(parts) == 1 else pa.concat_arrays(parts), errors

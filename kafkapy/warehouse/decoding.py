@@ -179,6 +179,10 @@ class ValueDecoder:
                 found = self._look_up(schema_id)
         return found if found is not None else f"schema {schema_id} is not in the registry"
 
+    def ask_again(self) -> None:
+        """For schemas that the registry did not know."""
+        self._unknown.clear()
+
     def _look_up(self, schema_id: int) -> SchemaValues | str | None:
         """None if the registry does not know it, or something that it refers to."""
         assert self._registry is not None

@@ -120,6 +120,8 @@ class IngestTask:
         """As `run`, with records out of the quarantine. Each batch is of one topic, and has, beside a record's columns, `id` and
         `batch`, the number of the batch that the record came with."""
         self._seed = uuid4().hex if self._settings.directory else _seed_of_task(self._settings)
+        for topic in self._settings.topics.values():
+            value_decoder(self._settings.registry, topic.schema, topic.schema_type).ask_again()
         for records in batches:
             now = np.full(len(records), self._settings.now_ms * 1000, np.int64)
             origin = records.column("batch").to_numpy(), now
