@@ -29,7 +29,7 @@ from kafkapy.tools.local_processes import ProcessIdentity, spawn, wait_until_end
 from kafkapy.tools.zookeeper_server_start import MODULE as ZOOKEEPER
 
 DEFAULT_DIRECTORY = "/tmp/kafkapy-cluster"
-START_SECONDS = 60
+START_SECONDS = 180
 STOP_SECONDS = 60
 
 PARSER = OptionParser(

@@ -15,7 +15,7 @@ from kafkapy.testing.reserved_port import ReservedPort
 from kafkapy.tools.command_line import ToolError
 from kafkapy.tools.java import zookeeper_command
 
-START_SECONDS = 60
+START_SECONDS = 180
 _PR_SET_PDEATHSIG = 1
 
 
