@@ -13,6 +13,7 @@ import pytest
 from kafkapy.common import page_cache
 from kafkapy.common.timestamps import MAX_TIMESTAMP
 from kafkapy.log.log import FetchIsolation, Log, TimestampAndOffset
+from kafkapy.log.segments.index_rebuild import IndexRebuild
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record.batches import batches
 from tests.log.log_support import NOW, LogDirFixture, batch
@@ -189,16 +190,15 @@ def test_a_log_that_is_truncated_while_an_index_is_made_anew(
 ) -> None:
     log = fixture.open(recovery_point=END)
     segment = log.log_segments[0]
-    follow, calls = segment._follow, []
+    follow, calls = IndexRebuild.follow, []
 
-    def truncated_meanwhile(rebuild: object) -> object:
+    def truncated_meanwhile(rebuild: IndexRebuild, end: int) -> None:
         calls.append(rebuild)
-        found = follow(rebuild)  # type: ignore[arg-type]
+        follow(rebuild, end)
         if len(calls) == 1:
             log.truncate_to(6)
-        return found
 
-    monkeypatch.setattr(type(segment), "_follow", lambda self, rebuild: truncated_meanwhile(rebuild))
+    monkeypatch.setattr(IndexRebuild, "follow", truncated_meanwhile)
     segment.rebuild_indexes("a test says so")
     assert [segment.offset_index.entry(n) for n in range(segment.offset_index.entries)] == [(5, SIZE)]
     assert (log.log_end_offset, segment.largest_timestamp) == (6, NOW + 1)
