@@ -136,7 +136,7 @@ def test_events(broker: KafkaService, tmp_path: Path) -> None:
 
 
 def go_through(bootstrap: str, directory: Path) -> None:
-    steps: list[Callable[[Pipeline], None]] = [redriven, changes, fields]
+    steps: list[Callable[[Pipeline], None]] = [extremes, odd_names, refused, ids, payments, redriven, changes, fields]
     with running_registry() as server:
         pipeline = Pipeline(bootstrap, server.url, directory)
         try:
@@ -150,7 +150,7 @@ def go_through(bootstrap: str, directory: Path) -> None:
 def extremes(pipeline: Pipeline) -> None:
     """Values at the ends of their types go through the view, the rollup and back; those beyond are in the quarantine."""
     topic = "extremes"
-    kinds = {
+    kinds: dict[str, Any] = {
         "day": {"type": "int", "logicalType": "date"},
         "millis": {"type": "int", "logicalType": "time-millis"},
         "micros": {"type": "long", "logicalType": "time-micros"},
@@ -164,7 +164,7 @@ def extremes(pipeline: Pipeline) -> None:
     }
     schema = pipeline.register(f"{topic}-value", record("E", **kinds))
     plain = record("E", **{name: kind if isinstance(kind, str) else kind["type"] for name, kind in kinds.items()})
-    least = {
+    least: dict[str, Any] = {
         "day": -(2**31),
         "millis": -1,
         "micros": -(2**63),
@@ -176,7 +176,7 @@ def extremes(pipeline: Pipeline) -> None:
         "text": "\0",
         "double": float("-inf"),
     }
-    most = {
+    most: dict[str, Any] = {
         "day": 2**31 - 1,
         "millis": 2**31 - 1,
         "micros": GREATEST,
